@@ -1,0 +1,252 @@
+"""Time and memory of the encoders of this package beside those that Keras users would otherwise take.
+
+    KERAS_BACKEND=tensorflow python benchmarks/encoders.py --output runs/encoders-tensorflow
+
+Every encoder is measured in training (forward and backward, without an optimizer), in inference and in memory, against
+the length of the sentences. The *floor* is the time that the matrix products in the S-LSTM's equations need on the
+same backend, compiled the same way, in the same run (twice as many more for the backward pass); the `best floor`
+takes them the fastest way that the backend has. All take turns, and what is reported are medians over the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+
+import keras_slstm
+from benchmarks import timing
+from keras_slstm.files import write_json
+
+MEGABYTE = 1e6
+
+
+class Transformer(keras.layers.Layer):
+    """Encoder blocks after Vaswani et al. (2017), with the average over the words as sentence vector."""
+
+    def __init__(self, units: int, blocks: int, heads: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.blocks = [
+            (
+                keras.layers.MultiHeadAttention(heads, units // heads),
+                keras.layers.LayerNormalization(),
+                keras.layers.Dense(4 * units, activation="relu"),
+                keras.layers.Dense(units),
+                keras.layers.LayerNormalization(),
+            )
+            for _ in range(blocks)
+        ]
+
+    def build(self, input_shape: tuple) -> None:
+        for attention, norm, widen, narrow, last_norm in self.blocks:
+            attention.build(input_shape, input_shape)
+            for layer in (norm, widen, last_norm):
+                layer.build(input_shape)
+            narrow.build((*input_shape[:-1], widen.units))
+
+    def call(self, x: Any) -> Any:
+        for attention, norm, widen, narrow, last_norm in self.blocks:
+            x = norm(x + attention(x, x))
+            x = last_norm(x + narrow(widen(x)))
+        return keras.ops.mean(x, axis=1)
+
+
+def encoders(units: int, steps: int, dtype: str) -> dict[str, Callable[[], keras.Layer]]:
+    """What is compared, by name. Every one takes `(batch, time, units)` and gives a sentence vector."""
+
+    def bilstm(**kwargs: Any) -> keras.Layer:
+        return keras.layers.Bidirectional(keras.layers.LSTM(units, dtype=dtype, **kwargs), dtype=dtype)
+
+    return {
+        "S-LSTM": lambda: keras_slstm.SLSTM(units, steps=steps, dtype=dtype),
+        "BiLSTM": bilstm,
+        "2 stacked BiLSTM": lambda: keras.Sequential([bilstm(return_sequences=True), bilstm()]),
+        "Transformer (8 blocks)": lambda: Transformer(units, blocks=8, heads=6, dtype=dtype),
+    }
+
+
+def products(batch: int, length: int, units: int, steps: int) -> list[tuple[int, int, int, int]]:
+    """The matrix products in eq. 2 and 3 for `length` words, two boundary words and one sentence node."""
+    words, d = batch * (length + 2), units
+    return [
+        (words, d, 7 * d, 1),  # x_i U, the same in every step
+        (words, 3 * d, 7 * d, steps),  # xi_i W
+        (words, d, d, steps),  # h_i U_f
+        (batch, d, 7 * d, steps),  # g V
+        (batch, d, 3 * d, steps),  # g W_g, g W_f, g W_o
+        (batch, d, 2 * d, steps),  # mean(h) U_g, mean(h) U_o
+    ]
+
+
+def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str, Any]]:
+    """Time all encoders, in all modes, for one size of the batch."""
+    x = timing.tensor(
+        np.random.default_rng(0).normal(size=(batch, length, args.units)).astype("float32"), "float32"
+    )
+    needed = products(batch, length, args.units, args.steps)
+    floor_dtype = "float32" if args.dtype == "float32" else args.dtype.removeprefix("mixed_")
+    rows = []
+    for kind in ("inference", "training"):
+        run: dict[tuple[str, str], timing.Step] = {}
+        for mode in timing.MODES:
+            run["floor", mode] = timing.matrix_products(
+                needed, floor_dtype, mode, backward=kind == "training"
+            )
+            for name, make in encoders(args.units, args.steps, args.dtype).items():
+                if args.encoders and name not in args.encoders:
+                    continue
+                layer = make()
+                layer.build(x.shape)
+                step = timing.training_step if kind == "training" else timing.inference
+                run[name, mode] = step(layer, x, mode)
+        seconds = timing.in_turn(run, args.rounds)  # type: ignore[arg-type]
+        best = min((seconds["floor", mode] for mode in timing.MODES), key=statistics.median)  # type: ignore[index]
+        for (name, mode), taken in seconds.items():  # type: ignore[misc]
+            rows.append(
+                {
+                    "kind": kind, "encoder": name, "mode": mode, "batch": batch, "length": length,
+                    "seconds": statistics.median(taken), "fastest": min(taken), "slowest": max(taken),
+                    "to_floor": timing.median_ratio(taken, seconds["floor", mode]),  # type: ignore[index]
+                    "to_best_floor": timing.median_ratio(taken, best),
+                }
+            )  # fmt: skip
+            print(
+                f"{kind:9} batch {batch:3} length {length:4} {mode:5} {name:23} {rows[-1]['seconds'] * 1e3:9.1f} ms"
+                f"   {rows[-1]['to_floor']:6.2f} x floor   {rows[-1]['to_best_floor']:6.2f} x best floor",
+                flush=True,
+            )
+    return rows
+
+
+def peak_memory(args: argparse.Namespace, name: str, batch: int, length: int) -> float:
+    """Megabytes by which training steps raise the peak of a fresh process (its largest resident set)."""
+    command = [sys.executable, "-m", "benchmarks.encoders", "--peak-of", name, "--lengths", str(length)]
+    command += [
+        "--batches",
+        str(batch),
+        "--units",
+        str(args.units),
+        "--steps",
+        str(args.steps),
+        "--dtype",
+        args.dtype,
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def print_peak_memory(args: argparse.Namespace) -> None:
+    """What `peak_memory` runs in a process of its own."""
+    layer = encoders(args.units, args.steps, args.dtype)[args.peak_of]()
+    shape = (args.batches[0], args.lengths[0], args.units)
+    x = timing.tensor(np.zeros(shape, "float32"), "float32")
+    layer.build(shape)
+    # The same on every encoder, so that what a backend allocates once is there before.
+    timing.matrix_products([(8, 8, 8, 1)], "float32", timing.MODES[0], backward=True)()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step = timing.training_step(layer, x, timing.MODES[0])
+    for _ in range(3):
+        step()
+    unit = 1 if sys.platform == "darwin" else 1024
+    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit / MEGABYTE))
+
+
+def table(rows: list[dict[str, Any]], memory: dict[str, dict[str, float]], batch: int) -> str:
+    """Markdown: milliseconds, and the ratio to the floor, against the length."""
+    lengths = sorted({row["length"] for row in rows})
+    lines = ["| | " + " | ".join(f"length {n}" for n in lengths) + " |", "| --- |" + " ---: |" * len(lengths)]
+    groups = dict.fromkeys((row["kind"], row["mode"], row["encoder"]) for row in rows)
+    for kind, mode, name in groups:
+        cells = []
+        for n in lengths:
+            row = next(r for r in rows if (r["kind"], r["mode"], r["encoder"], r["batch"], r["length"]) == (
+                kind, mode, name, batch, n))  # fmt: skip
+            cells.append(f"{row['seconds'] * 1e3:.0f} ms ({row['to_floor']:.2f})")
+        lines.append(f"| {kind}, {mode}: {name} | " + " | ".join(cells) + " |")
+    for name, by_length in memory.items():
+        cells = [f"{by_length[str(n)]:.0f} MB" if str(n) in by_length else "" for n in lengths]
+        lines.append(f"| peak memory, training: {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
+    """Time against length, one panel for each kind and mode."""
+    from matplotlib.figure import Figure
+
+    panels = list(dict.fromkeys((row["kind"], row["mode"]) for row in rows))
+    figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
+    for axis, (kind, mode) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels):
+        for name in dict.fromkeys(row["encoder"] for row in rows):
+            chosen = [
+                r
+                for r in rows
+                if (r["kind"], r["mode"], r["encoder"], r["batch"]) == (kind, mode, name, batch)
+            ]
+            style = {"color": "0.5", "linestyle": "--"} if name == "floor" else {"marker": "o"}
+            label = "floor of the S-LSTM" if name == "floor" else name
+            axis.plot(
+                [r["length"] for r in chosen], [r["seconds"] * 1e3 for r in chosen], label=label, **style
+            )
+        axis.set(
+            title=f"{kind}, {mode}, batch {batch}",
+            xlabel="words in a sentence",
+            ylabel="milliseconds",
+            ylim=0,
+        )
+        axis.legend()
+        axis.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--lengths", type=int, nargs="+", default=[16, 32, 64, 128, 256])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 32])
+    parser.add_argument("--units", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--dtype", default="float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
+    parser.add_argument("--encoders", nargs="+", help="by default all")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--no-memory", action="store_true", help="do not measure memory")
+    parser.add_argument("--output", type=Path, default=Path("runs", f"encoders-{timing.BACKEND}"))
+    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.peak_of:
+        print_peak_memory(args)
+        return
+
+    args.output.mkdir(parents=True, exist_ok=True)
+    rows = [row for batch in args.batches for length in args.lengths for row in measure(args, batch, length)]
+    memory: dict[str, dict[str, float]] = {}
+    if not args.no_memory:
+        for name in args.encoders or encoders(args.units, args.steps, args.dtype):
+            memory[name] = {str(n): peak_memory(args, name, max(args.batches), n) for n in args.lengths}
+            print(f"peak memory of training, batch {max(args.batches)}: {name} {memory[name]} MB", flush=True)
+    settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of")}
+    write_json(
+        args.output / "encoders.json",
+        {"conditions": timing.conditions(), "settings": settings, "rows": rows, "peak_memory_mb": memory},
+    )
+    for batch in args.batches:
+        text = table(rows, memory if batch == max(args.batches) else {}, batch)
+        (args.output / f"encoders-batch{batch}.md").write_text(text + "\n", encoding="utf-8")
+        print(f"\nBatch {batch}, {args.dtype}, {timing.BACKEND}; in brackets: times the floor\n\n{text}")
+        picture(rows, batch, args.output / f"encoders-batch{batch}.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Timing on whichever backend Keras runs: compiled calls, taken in turn, compared in one run."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+BACKEND: str = keras.backend.backend()
+# How a function can be run: "graph" is tf.function, "xla" is jit_compile, "eager" is operation by operation.
+MODES = {"tensorflow": ("graph", "xla"), "jax": ("xla",), "torch": ("eager",)}[BACKEND]
+
+Step = Callable[[], None]
+
+
+def tensor(array: np.ndarray, dtype: str) -> Any:
+    """`array` as a tensor on the backend's default device."""
+    return keras.ops.cast(keras.ops.convert_to_tensor(array), dtype)
+
+
+def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
+    """A call of `function(*arguments)` in one of `MODES` that returns when the result is there."""
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        call = tf.function(function, jit_compile=mode == "xla")
+
+        def step() -> None:
+            call(*arguments)
+            tf.test.experimental.sync_devices()
+
+        return step
+    if BACKEND == "jax":
+        import jax
+
+        call = jax.jit(function)
+        return lambda: jax.block_until_ready(call(*arguments))
+
+    import torch
+
+    def run() -> None:
+        function(*arguments)
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
+    return run
+
+
+def inference(layer: keras.Layer, x: Any, mode: str) -> Step:
+    """The outputs of a built layer for the input `x`."""
+    if BACKEND == "jax":
+        weights = [[v.value for v in vs] for vs in (layer.trainable_variables, layer.non_trainable_variables)]
+        return compiled(lambda t, n, x: layer.stateless_call(t, n, x)[0], mode, *weights, x)
+    if BACKEND == "torch":
+        import torch
+
+        def call(x: Any) -> Any:
+            with torch.no_grad():
+                return layer(x)
+
+        return compiled(call, mode, x)
+    return compiled(lambda x: layer(x), mode, x)
+
+
+def training_step(layer: keras.Layer, x: Any, mode: str) -> Step:
+    """Forward and backward, to the gradients of all weights and of the input, without an optimizer."""
+
+    def loss(outputs: Any) -> Any:
+        return keras.ops.sum(keras.ops.square(keras.ops.cast(outputs, "float32")))
+
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        def differentiate(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                value = loss(layer(x))
+            return tape.gradient(value, [x, *[v.value for v in layer.trainable_variables]])
+
+        return compiled(differentiate, mode, x)
+    if BACKEND == "jax":
+        import jax
+
+        trained, fixed = (
+            [v.value for v in vs] for vs in (layer.trainable_variables, layer.non_trainable_variables)
+        )
+        gradient = jax.grad(lambda t, x, n: loss(layer.stateless_call(t, n, x)[0]), argnums=(0, 1))
+        return compiled(gradient, mode, trained, x, fixed)
+
+    import torch
+
+    def backward(x: Any) -> Any:
+        x = x.detach().requires_grad_(True)
+        return torch.autograd.grad(loss(layer(x)), [x, *[v.value for v in layer.trainable_variables]])
+
+    return compiled(backward, mode, x)
+
+
+def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode: str, backward: bool) -> Step:
+    """Run products `(rows, k) @ (k, columns)`, each `times` times: the floor of a layer that consists of them.
+
+    Args:
+        products: `(rows, k, columns, times)`.
+        dtype: Of the operands.
+        mode: One of `MODES`.
+        backward: Whether to run the two products of each product's gradient as well.
+    """
+    rng = np.random.default_rng(0)
+    steps: list[tuple[Step, int]] = []
+    for rows, k, columns, times in products:
+        a, b, d = (
+            tensor(rng.normal(size=shape).astype("float32"), dtype)
+            for shape in ((rows, k), (k, columns), (rows, columns))
+        )
+        steps.append((compiled(lambda a, b: a @ b, mode, a, b), times))
+        if backward:
+            steps.append((compiled(lambda d, b: d @ keras.ops.transpose(b), mode, d, b), times))
+            steps.append((compiled(lambda a, d: keras.ops.transpose(a) @ d, mode, a, d), times))
+
+    def run() -> None:
+        for step, times in steps:
+            for _ in range(times):
+                step()
+
+    return run
+
+
+def in_turn(steps: Mapping[str, Step], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each step in each of `rounds` rounds, in which all steps take their turn, after a warm-up.
+
+    What is compared is compared round by round, so that a machine that gets slower changes no ratio.
+    """
+    for step in steps.values():
+        step()
+        step()
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(rounds):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def median_ratio(seconds: list[float], reference: list[float]) -> float:
+    """Median over the rounds of the ratio to what ran in the same round."""
+    return statistics.median(a / b for a, b in zip(seconds, reference, strict=True))
+
+
+def conditions() -> dict[str, Any]:
+    """The machine and the versions: what a number means nothing without."""
+    model = platform.processor() or platform.machine()
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next(
+                (line.split(":")[1].strip() for line in file if line.startswith("model name")), model
+            )
+    names = {"tensorflow": ["tensorflow"], "jax": ["jax", "jaxlib"], "torch": ["torch"]}[BACKEND]
+    versions = {name: importlib.metadata.version(name) for name in ["keras", "numpy", *names]}
+    return {
+        "backend": BACKEND,
+        "processor": model,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "versions": versions,
+    }

@@ -1,0 +1,25 @@
+"""From text to batches of numbers: corpora, readers, vocabularies, batches.
+
+`keras_slstm.data.builders` holds the TFDS builders; it alone needs the `datasets` extra.
+"""
+
+from keras_slstm.data.corpus import Corpus, Texts, load_corpus
+from keras_slstm.data.errors import DataError
+from keras_slstm.data.readers import Example, read_labelled_text, read_lines
+from keras_slstm.data.travel_desk import INTENTS, SLOTS, TAGS, Request, generate_requests, generate_splits
+
+__all__ = [
+    "INTENTS",
+    "SLOTS",
+    "TAGS",
+    "Corpus",
+    "DataError",
+    "Example",
+    "Request",
+    "Texts",
+    "generate_requests",
+    "generate_splits",
+    "load_corpus",
+    "read_labelled_text",
+    "read_lines",
+]

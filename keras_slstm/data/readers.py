@@ -1,0 +1,258 @@
+"""Readers of a person's own files: labelled text (TSV, CSV, JSONL) and plain lines, also gzip-compressed.
+
+Lines end at a line feed (after an optional carriage return) and nowhere else: texts may contain the other
+characters at which `str.splitlines` would cut.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import warnings
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from keras_slstm.data.errors import DataError
+
+PathLike = str | os.PathLike[str]
+OnError = Literal["raise", "skip"]
+Row = tuple[int, list[str]]  # (line number, fields)
+
+
+class Example(NamedTuple):
+    """A labelled text, and the line of the file on which it begins."""
+
+    text: str
+    label: str
+    line: int = 0
+
+
+def read_labelled_text(
+    path: PathLike,
+    text_column: str = "text",
+    label_column: str = "label",
+    on_error: OnError = "raise",
+) -> list[Example]:
+    r"""Read labelled texts from a `.tsv`, `.csv` or `.jsonl` file, or one of these with `.gz` behind.
+
+    A TSV or CSV file begins with a line that names its columns. A TSV file has no quoting: a quotation mark
+    is part of the text. A JSONL file has one object a line; its labels may be strings or integers.
+
+    Args:
+        path: The file, in UTF-8.
+        text_column: Name of the column (JSONL: key) that holds the text.
+        label_column: Name of the column (JSONL: key) that holds the label.
+        on_error: `"raise"` stops at the first malformed line; `"skip"` leaves such lines out and warns how
+            many.
+
+    Returns:
+        The examples, in the order of the file.
+
+    Raises:
+        DataError: If the file is empty, lacks a column, or has a malformed line: a wrong number of columns,
+            an empty text or label, invalid JSON, a text that is no string, or bytes that are not UTF-8.
+        ValueError: If the file name has another suffix.
+
+    Example:
+
+    ```python
+    from pathlib import Path
+
+    Path("reviews.tsv").write_text("label\ttext\npos\ta fine film\nneg\ta dull one\n")
+    examples = read_labelled_text("reviews.tsv")
+    print(examples[0].text, examples[0].label)
+    ```
+    """
+    path = Path(path)
+    problems = _Problems(path, on_error)
+    kind = file_kind(path)
+    lines = _lines(path, problems)
+    if kind == ".jsonl":
+        records = _json_records(lines, text_column, label_column, problems)
+    else:
+        rows = _csv_rows(lines, problems) if kind == ".csv" else _tsv_rows(lines)
+        records = _table_records(path, rows, text_column, label_column, problems)
+
+    examples = []
+    for line, text, label in records:
+        if not text.strip():
+            problems.report(line, f'the text (column "{text_column}") is empty')
+        elif not label.strip():
+            problems.report(line, f'the label (column "{label_column}") is empty')
+        else:
+            examples.append(Example(text, label.strip(), line))
+    problems.warn()
+    if not examples:
+        raise DataError(path, 1, "the file holds no example")
+    return examples
+
+
+def read_lines(path: PathLike, on_error: OnError = "raise") -> list[str]:
+    """Read a file with one text a line, e.g. texts to classify.
+
+    Args:
+        path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
+        on_error: `"raise"` stops at the first empty or undecodable line; `"skip"` leaves such lines out and
+            warns how many.
+
+    Returns:
+        The texts, in the order of the file.
+
+    Raises:
+        DataError: If the file is empty, or a line is empty or not UTF-8.
+    """
+    problems = _Problems(Path(path), on_error)
+    texts = []
+    for number, line in _lines(Path(path), problems):
+        if line.strip():
+            texts.append(line)
+        else:
+            problems.report(number, "the line is empty")
+    problems.warn()
+    if not texts:
+        raise DataError(path, 1, "the file holds no text")
+    return texts
+
+
+def file_kind(path: PathLike) -> str:
+    """Return `".tsv"`, `".csv"` or `".jsonl"`; a `.gz` behind it is looked through."""
+    kind = Path(Path(path).name.lower().removesuffix(".gz")).suffix
+    if kind not in (".tsv", ".csv", ".jsonl"):
+        raise ValueError(
+            "Labelled text is read from files named .tsv, .csv or .jsonl (also with .gz behind). "
+            f"Received: {path}"
+        )
+    return kind
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """Return the content of a file, decompressed if its name ends in `.gz`.
+
+    Raises:
+        DataError: If the file is empty, or its compression is damaged.
+    """
+    content = Path(path).read_bytes()
+    if Path(path).suffix.lower() == ".gz":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(path, 1, f"not a valid gzip file ({error})") from error
+    if not content:
+        raise DataError(path, 1, "the file is empty")
+    return content
+
+
+class _Problems:
+    """Raises at the first malformed line, or counts them."""
+
+    def __init__(self, path: Path, on_error: str):
+        if on_error not in ("raise", "skip"):
+            raise ValueError(f'`on_error` must be "raise" or "skip". Received: on_error={on_error!r}')
+        self._path = path
+        self._skip = on_error == "skip"
+        self._errors: list[DataError] = []
+
+    def report(self, line: int, problem: str) -> None:
+        error = DataError(self._path, line, problem)
+        if not self._skip:
+            raise error
+        self._errors.append(error)
+
+    def warn(self) -> None:
+        if self._errors:
+            warnings.warn(
+                f"{self._path}: malformed lines left out: {len(self._errors)}. The first: {self._errors[0]}",
+                stacklevel=3,
+            )
+
+
+def _lines(path: Path, problems: _Problems) -> Iterator[tuple[int, str]]:
+    lines = (
+        read_bytes(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    )  # spreadsheets write a byte-order mark
+    if not lines[-1]:
+        lines.pop()  # what follows the last line end is no line
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield number, line.removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            problems.report(
+                number, f"not UTF-8: byte {error.object[error.start]:#04x} at column {error.start + 1}"
+            )
+
+
+def _tsv_rows(lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
+    for number, line in lines:
+        yield number, line.split("\t")
+
+
+def _csv_rows(lines: Iterator[tuple[int, str]], problems: _Problems) -> Iterator[Row]:
+    """Parse CSV, in which a quoted field may span lines: a row has the number of its first line."""
+    last = 0
+
+    def feed() -> Iterator[str]:
+        nonlocal last
+        for number, line in lines:
+            last = number
+            yield line + "\n"
+
+    reader = csv.reader(feed(), strict=True)
+    while True:
+        first = last + 1
+        try:
+            yield first, next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problems.report(first, f"malformed CSV: {error}")
+
+
+def _table_records(
+    path: Path, rows: Iterator[Row], text_column: str, label_column: str, problems: _Problems
+) -> Iterator[tuple[int, str, str]]:
+    line, fields = next(rows, (1, [""]))
+    header = [field.strip() for field in fields]
+    for column in (text_column, label_column):
+        if column not in header:
+            raise DataError(path, line, f'the header has no column "{column}"; its columns: {_names(header)}')
+    text_index, label_index = header.index(text_column), header.index(label_column)
+    for line, fields in rows:
+        if len(fields) == len(header):
+            yield line, fields[text_index], fields[label_index]
+        else:
+            problems.report(line, f"{len(header)} columns expected as in the header, found {len(fields)}")
+
+
+def _json_records(
+    lines: Iterator[tuple[int, str]], text_key: str, label_key: str, problems: _Problems
+) -> Iterator[tuple[int, str, str]]:
+    for number, line in lines:
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            problems.report(number, f"invalid JSON at column {error.colno}: {error.msg}")
+            continue
+        if not isinstance(record, dict):
+            problems.report(number, f"a JSON object expected, found {type(record).__name__}")
+            continue
+        missing = [key for key in (text_key, label_key) if key not in record]
+        if missing:
+            problems.report(number, f'the object has no key "{missing[0]}"; its keys: {_names(record)}')
+            continue
+        text, label = record[text_key], record[label_key]
+        if not isinstance(text, str):
+            problems.report(number, f'the text (key "{text_key}") must be a string, found {text!r}')
+        elif isinstance(label, bool) or not isinstance(label, str | int):
+            problems.report(
+                number, f'the label (key "{label_key}") must be a string or an integer, found {label!r}'
+            )
+        else:
+            yield number, text, str(label)
+
+
+def _names(names) -> str:
+    return ", ".join(f'"{name}"' for name in names) or "none"

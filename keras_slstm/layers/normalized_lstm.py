@@ -1,0 +1,308 @@
+"""LSTM with normalised input and forget gates (Zhang, Liu, Song: Sentence-State LSTM, ACL 2018, eq. 1)."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops.masks import check_mask, zero_padding
+
+Tensor = Any
+
+
+def normalized_lstm_step(pre_activation: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """One step of eq. 1, from x W + h U + b, `(batch, 4 d)`, and the last cell c, `(batch, d)`, to (h, c)."""
+    i_hat, f_hat, u, o = ops.split(pre_activation, 4, axis=-1)
+    i_hat, f_hat, u, o = ops.sigmoid(i_hat), ops.sigmoid(f_hat), ops.tanh(u), ops.sigmoid(o)
+    i = ops.sigmoid(i_hat - f_hat)  # a softmax over two
+    c = (1 - i) * c + i * u
+    return o * ops.tanh(c), c
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
+    """One step of an LSTM whose input and forget gates are normalised against each other.
+
+        i^, f^, o = sigmoid(x_t W + h_{t-1} U + b),   u = tanh(.)
+        i, f = softmax over (i^, f^), for each unit
+        c_t = f * c_{t-1} + i * u,   h_t = o * tanh(c_t)
+
+    The first h is a trained vector, the first c is zero. It runs in `keras.layers.RNN` and, by that, in
+    `keras.layers.Bidirectional`; `NormalizedLSTM` is faster and has dropout.
+
+    Args:
+        units: Number d of units.
+        kernel_initializer, recurrent_initializer, bias_initializer, initial_state_initializer: Initialisers
+            of W, U, b and the first h.
+        kernel_regularizer, recurrent_regularizer, bias_regularizer: Regularisers of W, U and b.
+        kernel_constraint, recurrent_constraint, bias_constraint: Constraints of W, U and b.
+
+    Call arguments:
+        inputs: x_t, `(batch, features)`.
+        states: h_{t-1} and c_{t-1}, each `(batch, units)`.
+
+    Returns:
+        h_t, and the list of the new states h_t and c_t.
+
+    Raises:
+        ValueError: If `units` is not a positive integer.
+
+    Weights:
+        kernel: W, `(features, 4 units)`, gate order i, f, u, o (that of `keras.layers.LSTM`).
+        recurrent_kernel: U, `(units, 4 units)`, same order.
+        bias: b, `(4 units,)`, same order.
+        initial_state: the first h, `(units,)`.
+
+    Example:
+
+    ```python
+    words = keras.Input((None, 300))
+    states = keras.layers.RNN(keras_slstm.layers.NormalizedLSTMCell(300), return_sequences=True)(words)
+    ```
+    """
+
+    def __init__(
+        self,
+        units: int,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        initial_state_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(units, int) or units <= 0:
+            raise ValueError(f"`units` must be a positive integer, but got {units!r}.")
+        self.units = units
+        self.state_size = [units, units]
+        self.output_size = units
+        self.set_weight_arguments(
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            initial_state_initializer=initial_state_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+        )
+
+    def build(self, input_shape: tuple) -> None:
+        d = self.units
+        self.kernel = self.add_weight_like("kernel", "kernel", (input_shape[-1], 4 * d))
+        self.recurrent_kernel = self.add_weight_like("recurrent", "recurrent_kernel", (d, 4 * d))
+        self.bias = self.add_weight_like("bias", "bias", (4 * d,))
+        self.initial_state = self.add_weight_like("initial_state", "initial_state", (d,))
+        self.built = True
+
+    def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
+        return self.step(self.project(inputs), states)
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """What does not depend on the states, x W + b, of one word or of all: `(..., 4 units)`."""
+        return ops.matmul(inputs, self.kernel) + self.bias
+
+    def step(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
+        """The rest of the step, from `project(inputs)` and the states."""
+        h, c = states
+        h, c = normalized_lstm_step(projected + ops.matmul(h, self.recurrent_kernel), c)
+        return h, [h, c]
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
+        """The trained h and the zero c of every row, each `(batch, units)`."""
+        zeros = ops.zeros((batch_size, self.units), dtype=self.compute_dtype)
+        return [zeros + ops.cast(self.initial_state, self.compute_dtype), zeros]
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "units": self.units, **self.weight_config()}
+
+
+# What `NormalizedLSTM` hands on to its cell.
+_CELL_ARGUMENTS = tuple(inspect.signature(NormalizedLSTMCell).parameters)[1:-1]
+
+
+class _Recurrence:
+    """The cell as the loop over time runs it: inputs projected already, one dropout mask for all steps."""
+
+    def __init__(self, cell: NormalizedLSTMCell, noise: Tensor | None) -> None:
+        self.cell = cell
+        self.noise = noise
+        self.state_size = cell.state_size
+
+    def call(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
+        h, c = states
+        return self.cell.step(projected, [h if self.noise is None else h * self.noise, c])
+
+    __call__ = call
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class NormalizedLSTM(keras.layers.RNN):
+    """LSTM whose input and forget gates are normalised against each other: the baseline of the S-LSTM paper.
+
+    The equations and the weights are those of `NormalizedLSTMCell` (`layer.cell`). x W + b is computed once
+    for all words. Unlike in `keras.layers.LSTM`, outputs at masked positions are always 0, the last output is
+    the state after the last *real* word wherever the padding stands, and a row of nothing but padding gives
+    zeros.
+
+    Args:
+        units: Number of units.
+        dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
+        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words.
+        seed: Seed of the dropout.
+        return_sequences, return_state, go_backwards, stateful, unroll: As in `keras.layers.LSTM`.
+        **kwargs: The other arguments of `NormalizedLSTMCell` and `keras.layers.Layer`.
+
+    Call arguments:
+        sequences: `(batch, time, features)`.
+        initial_state: States h and c to start from, each `(batch, units)`. Default: the trained h, and zero.
+        mask: `(batch, time)` bool, True at real words, on either side or in between; None if all are real.
+        training: Whether to apply dropout.
+
+    Returns:
+        `(batch, units)`, or `(batch, time, units)` with `return_sequences` (in reading order with
+        `go_backwards`); with `return_state`, followed by the final h and c, each `(batch, units)`.
+
+    Raises:
+        ValueError: If `units` is not a positive integer or a dropout rate is not in [0, 1).
+
+    Weights:
+        cell/kernel, cell/recurrent_kernel, cell/bias, cell/initial_state: see `NormalizedLSTMCell`.
+
+    Example:
+
+    ```python
+    words = keras.Input((None, 300))
+    layer = keras_slstm.layers.NormalizedLSTM(150, return_sequences=True)
+    states = keras.layers.Bidirectional(layer)(words)  # (batch, time, 300)
+    ```
+    """
+
+    def __init__(
+        self,
+        units: int,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
+            if not 0 <= rate < 1:
+                raise ValueError(f"`{name}` must be in [0, 1), but got {rate!r}.")
+        of_cell = {name: kwargs.pop(name) for name in _CELL_ARGUMENTS if name in kwargs}
+        of_both = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
+        super().__init__(
+            NormalizedLSTMCell(units, name="cell", **of_cell, **of_both),
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=unroll,
+            **kwargs,
+        )
+        self.units = units
+        self.dropout = dropout
+        self.recurrent_dropout = recurrent_dropout
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+    ) -> Any:
+        mask = check_mask(sequences, mask, self.name)
+        sequences = zero_padding(sequences, mask)
+        result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
+        if mask is None:
+            return result
+        output, *states = result if self.return_state else (result,)
+        if self.return_sequences:
+            output = zero_padding(output, self._in_reading_order(mask))
+        else:
+            output = _zero_empty_rows(output, mask)
+        if initial_state is None and not self.stateful:  # else nothing read means nothing changed
+            states = [_zero_empty_rows(state, mask) for state in states]
+        return (output, *states) if self.return_state else output
+
+    def inner_loop(
+        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        noise = None
+        # The rate first: rematerialised on JAX, `training` is a tracer, which has no truth value.
+        if self.dropout and training:
+            sequences = sequences * self._noise(sequences[:, :1], self.dropout)
+        if self.recurrent_dropout and training:
+            noise = self._noise(initial_state[0], self.recurrent_dropout)
+        if self.go_backwards:  # here, as an unrolled loop of Keras cannot on torch
+            sequences = ops.flip(sequences, axis=1)
+            mask = None if mask is None else ops.flip(mask, axis=1)
+        # A loop only: it is never called as a layer and owns no weights.
+        loop = keras.layers.RNN(
+            _Recurrence(self.cell, noise),
+            return_sequences=self.return_sequences,
+            stateful=self.stateful,
+            unroll=self.unroll,
+            name="loop",
+        )
+        _, outputs, states = loop.inner_loop(self.cell.project(sequences), initial_state, mask)
+        # What Keras calls the last output may be that of a masked position; the state never is.
+        return states[0], outputs, states
+
+    def _noise(self, like: Tensor, rate: float) -> Tensor:
+        return keras.random.dropout(ops.ones_like(like), rate, seed=self.seed_generator)
+
+    def _in_reading_order(self, mask: Tensor) -> Tensor:
+        return ops.flip(mask, axis=1) if self.go_backwards else mask
+
+    def reset_state(self) -> None:
+        """Return to the trained first h and the zero c (with `stateful`)."""
+        if self.states is not None:
+            for state, value in zip(self.states, self.get_initial_state(self.states[0].shape[0])):
+                state.assign(value)
+
+    def compute_mask(self, sequences: Tensor, mask: Tensor | None = None) -> Any:
+        if mask is not None:
+            mask = self._in_reading_order(mask) if self.return_sequences else None
+        return [mask, None, None] if self.return_state else mask
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        del config["cell"]
+        del config["zero_output_for_mask"]  # always
+        return {
+            **config,
+            "units": self.units,
+            "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+            "seed": self.seed,
+            **self.cell.weight_config(),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> NormalizedLSTM:
+        return cls(**config)
+
+
+def _zero_empty_rows(x: Tensor, mask: Tensor) -> Tensor:
+    return ops.where(ops.any(mask, axis=1)[:, None], x, ops.zeros_like(x))

@@ -1,0 +1,314 @@
+"""Sentence-state LSTM (Zhang, Liu, Song: Sentence-State LSTM for Text Representation, ACL 2018)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_integer, check_rate
+from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops.boundary_words import add_boundary_words
+from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
+from keras_slstm.ops.sentence_state import (
+    State,
+    TransitionWeights,
+    Words,
+    arrange_node_weights,
+    project,
+    transition,
+)
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class SLSTM(WeightArguments, keras.layers.Layer):
+    """Sentence-state LSTM: all words of a sentence, and the sentence itself, are updated in parallel.
+
+    Every word has a hidden vector h_i and a cell c_i, the sentence has g and c_g. A step updates all of them at once,
+    each word from its neighbours, its input and the sentence (eq. 2 of the paper):
+
+        xi_i = [h_{i-k}; ...; h_i; ...; h_{i+k}]
+        i^, l^, r^, f^, s^, o = sigmoid(xi_i W + x_i U + g V + b),   u = tanh(.)
+        i, l, r, f, s = softmax over (i^, l^, r^, f^, s^), for each unit
+        c_i' = l * c_{i-1} + f * c_i + r * c_{i+1} + s * c_g + i * u,   h_i' = o * tanh(c_i')
+
+    and the sentence from all words (eq. 3):
+
+        f_g^ = sigmoid(g W_g + mean(h) U_g + b_g),   f_i^ = sigmoid(g W_f + h_i U_f + b_f) for each word i
+        o = sigmoid(g W_o + mean(h) U_o + b_o)
+        f_g, f_1, f_2, ... = softmax over (f_g^, f_1^, f_2^, ...), for each unit
+        c_g' = f_g * c_g + sum_i f_i * c_i,   g' = o * tanh(c_g')
+
+    After t steps a word has seen t * `window` neighbours on each side, and all words through g. With a wider window
+    there is a gate l_q, r_q for each offset. Of several sentence nodes, each has its own weights of eq. 3, the word gate
+    s^j reads node j only, the other word gates read all nodes, and for a node every other node is one more word of
+    its sums (not of the mean). Without a sentence node, s and V vanish.
+
+    The time of a call grows linearly with the length and with `steps`.
+
+    Args:
+        units: Number d of units of every h, c, g and c_g.
+        steps: Number of steps T. The paper takes 9 for classification and NER and 7 for part-of-speech tagging.
+        window: Number k of neighbours on each side that a word reads in a step.
+        sentence_nodes: Number m of sentence nodes.
+        boundary_words: Whether trained input vectors `<s>` and `</s>` stand before the first and after the last real
+            word. They take part in every update, in mean(h) and in the softmax of eq. 3, and are dropped from the
+            returned sequence.
+        initial: The first h of all words and g of all nodes: `"learned"` (one trained vector for all), `"zeros"`, or
+            `"projection"` (a linear projection of the input for h, and its mean over the words for g). Cells start
+            at zero.
+        dropout: Fraction of the inputs to drop, between 0 and 1.
+        recurrent_dropout: Fraction of h and g to drop where they enter matrix products (never of the cells), the same
+            ones in all steps of a call.
+        return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
+        return_state: Whether to return g and c_g of the first sentence node as well.
+        kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.
+        recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
+            `sentence_gate_kernel`, `node_kernel` and `node_recurrent_kernel`.
+        bias_initializer, bias_regularizer, bias_constraint: Of `bias`, `node_bias` and `initial_bias`.
+        initial_state_initializer: Of `initial_state`.
+        boundary_initializer: Of `boundary_embeddings`.
+        activity_regularizer: Of the output.
+        seed: Seed of the dropout.
+
+    Call arguments:
+        inputs: `(batch, time, features)`.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may stand on either side and
+            changes nothing. A masked word inside a sentence cuts it: its neighbours see an absent word (h = c = 0).
+        training: Whether to apply dropout.
+
+    Returns:
+        In the compute dtype: the sentence vector g of the first node, `(batch, units)` (without sentence nodes: the
+        mean of h over the real words); with `return_sequences` the word vectors h, `(batch, time, units)`, 0 at
+        masked positions. With `return_state` a list of that, g and c_g, each of the latter `(batch, units)` (without
+        sentence nodes: the mean, and zeros). A row without a real word gives zeros.
+
+    Raises:
+        ValueError: If an argument is out of its range, or the input or the mask has another rank.
+
+    Weights:
+        With e input features and G = 4 + 2k + m gates a word, in the order i, l_1..l_k, r_1..r_k, f, o, u, s^1..s^m
+        (l_q is the gate of the word at offset -q, r_q that of the word at offset q):
+
+        - kernel: U of eq. 2, `(e, G d)`.
+        - recurrent_kernel: W of eq. 2, `((2k+1) d, G d)`, its rows in the order of xi, from left to right.
+        - bias: b of eq. 2, `(G d,)`.
+        - sentence_kernel: V of all gates but s, `(m d, (G - m) d)`, its rows node after node.
+        - sentence_gate_kernel: V of the gates s^1..s^m side by side, each of node j, `(d, m d)`.
+        - node_kernel: U of eq. 3, `(d, 3 m d)`: node after node, in each the gates g, f, o.
+        - node_recurrent_kernel: W of eq. 3, `(d, 3 m d)`, in the same order.
+        - node_bias: b of eq. 3, `(3 m d,)`, in the same order.
+        - boundary_embeddings: `<s>` and `</s>`, `(2, e)`, with `boundary_words`.
+        - initial_state: `(d,)`, with `initial="learned"`.
+        - initial_kernel, initial_bias: `(e, d)` and `(d,)`, with `initial="projection"`.
+
+        `sentence_*` and `node_*` are absent where m = 0.
+
+    Example:
+
+    ```python
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(20_000, 300, mask_zero=True),
+            keras_slstm.SLSTM(300, steps=9),
+            keras.layers.Dense(2, activation="softmax"),
+        ]
+    )
+    ```
+
+    Reference:
+        [Zhang, Liu and Song, 2018](https://aclanthology.org/P18-1030/)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        steps: int = 9,
+        window: int = 1,
+        sentence_nodes: int = 1,
+        boundary_words: bool = True,
+        initial: str = "learned",
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        initial_state_initializer: Any = "zeros",
+        boundary_initializer: Any = "uniform",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        if initial not in ("learned", "zeros", "projection"):
+            raise ValueError(f'`initial` must be "learned", "zeros" or "projection", but got {initial!r}.')
+        self.units = check_integer("units", units, least=1)
+        self.steps = check_integer("steps", steps, least=1)
+        self.window = check_integer("window", window, least=0)
+        self.sentence_nodes = check_integer("sentence_nodes", sentence_nodes, least=0)
+        self.boundary_words = boundary_words
+        self.initial = initial
+        self.dropout = check_rate("dropout", dropout)
+        self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
+        self.return_sequences = return_sequences
+        self.return_state = return_state
+        self.set_weight_arguments(
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            initial_state_initializer=initial_state_initializer,
+            boundary_initializer=boundary_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+        )
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple) -> None:
+        e, d, k, m = input_shape[-1], self.units, self.window, self.sentence_nodes
+        gates = 4 + 2 * k + m
+        self.kernel = self.add_weight_like("kernel", "kernel", (e, gates * d))
+        self.recurrent_kernel = self.add_weight_like(
+            "recurrent", "recurrent_kernel", ((2 * k + 1) * d, gates * d)
+        )
+        self.bias = self.add_weight_like("bias", "bias", (gates * d,))
+        if m:
+            self.sentence_kernel = self.add_weight_like(
+                "recurrent", "sentence_kernel", (m * d, (gates - m) * d)
+            )
+            self.sentence_gate_kernel = self.add_weight_like("recurrent", "sentence_gate_kernel", (d, m * d))
+            self.node_kernel = self.add_weight_like("recurrent", "node_kernel", (d, 3 * m * d))
+            self.node_recurrent_kernel = self.add_weight_like(
+                "recurrent", "node_recurrent_kernel", (d, 3 * m * d)
+            )
+            self.node_bias = self.add_weight_like("bias", "node_bias", (3 * m * d,))
+        if self.boundary_words:
+            self.boundary_embeddings = self.add_weight_like("boundary", "boundary_embeddings", (2, e))
+        if self.initial == "learned":
+            self.initial_state = self.add_weight_like("initial_state", "initial_state", (d,))
+        elif self.initial == "projection":
+            self.initial_kernel = self.add_weight_like("kernel", "initial_kernel", (e, d))
+            self.initial_bias = self.add_weight_like("bias", "initial_bias", (d,))
+        self.built = True
+
+    def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool = False) -> Any:
+        mask = check_mask(inputs, mask, self.name)
+        x, present = zero_padding(inputs, mask), mask
+        if self.boundary_words:
+            x, present = add_boundary_words(x, mask, self.boundary_embeddings)
+        if training and self.dropout:
+            x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
+
+        words = self._words(x, present)
+        state = self._first_state(x, present)
+        h_noise = g_noise = None
+        if training and self.recurrent_dropout:
+            h_noise = self._noise(state.h)
+            g_noise = self._noise(state.g) if self.sentence_nodes else None
+        weights = self._transition_weights()
+        for _ in range(self.steps):  # a loop of the graph: every backend compiles and differentiates it
+            state = transition(weights, state, words, h_noise, g_noise)
+        return self._outputs(state, mask)
+
+    def _words(self, x: Tensor, present: Tensor | None) -> Words:
+        projected = project(x, self.kernel) + self.bias  # the same in every step
+        if present is None:
+            return Words(projected, None, ops.shape(x)[1])
+        count = ops.sum(ops.cast(present, "int32"), axis=1)[:, None]
+        return Words(projected, ops.cast(present, x.dtype)[..., None], ops.maximum(count, 1))
+
+    def _first_state(self, x: Tensor, present: Tensor | None) -> State:
+        d, m = self.units, self.sentence_nodes
+        batch, time = ops.shape(x)[:2]
+        c = ops.zeros((batch, time, d), dtype=x.dtype)
+        c_g = ops.zeros((batch, m, d), dtype=x.dtype) if m else None
+        g = c_g
+        if self.initial == "learned":
+            h = zero_padding(c + self.initial_state, present)
+            g = c_g + self.initial_state if m else None
+        elif self.initial == "projection":
+            h = zero_padding(project(x, self.initial_kernel) + self.initial_bias, present)
+            g = c_g + masked_mean(h, present)[:, None] if m else None
+        else:
+            h = c
+        return State(h, c, g, c_g)
+
+    def _noise(self, x: Tensor) -> Tensor:
+        return keras.random.dropout(ops.ones_like(x), self.recurrent_dropout, seed=self.seed_generator)
+
+    def _transition_weights(self) -> TransitionWeights:
+        words = ops.convert_to_tensor(self.recurrent_kernel)
+        if not self.sentence_nodes:
+            return TransitionWeights(words)
+        nodes = arrange_node_weights(
+            *map(
+                ops.convert_to_tensor,
+                (
+                    self.sentence_kernel,
+                    self.sentence_gate_kernel,
+                    self.node_kernel,
+                    self.node_recurrent_kernel,
+                    self.node_bias,
+                ),
+            )
+        )
+        return TransitionWeights(words, **nodes)
+
+    def _outputs(self, state: State, mask: Tensor | None) -> Any:
+        h, _, g, c_g = state
+        # A boundary word may stand where the input is padded.
+        h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
+        if self.sentence_nodes:
+            g, c_g = g[:, 0], c_g[:, 0]
+            if mask is not None:
+                some = ops.any(mask, axis=1)[:, None]
+                g, c_g = (ops.where(some, x, ops.zeros_like(x)) for x in (g, c_g))
+        else:
+            g = masked_mean(h, mask)
+            c_g = ops.zeros_like(g)
+        output = h if self.return_sequences else g
+        return [output, g, c_g] if self.return_state else output
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
+        mask = mask if self.return_sequences else None
+        return [mask, None, None] if self.return_state else mask
+
+    def compute_output_shape(self, input_shape: tuple) -> Any:
+        sentence = (input_shape[0], self.units)
+        output = (*input_shape[:2], self.units) if self.return_sequences else sentence
+        return [output, sentence, sentence] if self.return_state else output
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "steps": self.steps,
+            "window": self.window,
+            "sentence_nodes": self.sentence_nodes,
+            "boundary_words": self.boundary_words,
+            "initial": self.initial,
+            "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+            "return_sequences": self.return_sequences,
+            "return_state": self.return_state,
+            **self.weight_config(),
+            "activity_regularizer": keras.regularizers.serialize(self.activity_regularizer),
+            "seed": self.seed,
+        }

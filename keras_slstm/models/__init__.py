@@ -1,0 +1,6 @@
+"""Models: thin compositions of layers, with text on one side and labels on the other."""
+
+from keras_slstm.models.encoders import ENCODERS, build_encoder
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+
+__all__ = ["ENCODERS", "SentenceClassifier", "build_encoder"]

@@ -1,0 +1,126 @@
+"""Sentence encoders by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+
+from keras_slstm.layers.normalized_lstm import NormalizedLSTM
+from keras_slstm.layers.slstm import SLSTM
+
+
+def build_encoder(
+    name: str, units: int, return_sequences: bool = False, **options: Any
+) -> keras.layers.Layer:
+    """Build a sentence encoder.
+
+    Args:
+        name: One of `ENCODERS`:
+
+            - `"slstm"`: `SLSTM`. The sentence vector is the sentence node, `(batch, units)`.
+            - `"bilstm"`: one bidirectional `keras.layers.LSTM`. The sentence vector is the two final states,
+              `(batch, 2 * units)`.
+            - `"stacked_bilstm"`: `num_layers` (default 2) of them.
+            - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM`.
+        units: Size of the states, for each direction.
+        return_sequences: Whether to return word vectors `(batch, time, features)` instead.
+        **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
+            `sentence_nodes`, ...), for the others those of the recurrent layer (`recurrent_dropout`, ...).
+
+    Returns:
+        A layer to be called on `(batch, time, features)` with a `mask`.
+
+    Raises:
+        ValueError: If there is no such encoder, or it has no such option.
+
+    Example:
+
+    ```python
+    encoder = build_encoder("slstm", 300, steps=7)
+    sentence = encoder(embedded_words, mask=mask)  # (batch, 300)
+    ```
+    """
+    if name not in ENCODERS:
+        raise ValueError(f"There is no encoder {name!r}. Known encoders: {', '.join(ENCODERS)}.")
+    try:
+        return ENCODERS[name](units, return_sequences=return_sequences, **options)
+    except TypeError as error:
+        raise ValueError(f"The encoder {name!r} does not take these options: {error}") from error
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class LayerStack(keras.layers.Layer):
+    """Layers over a sequence, one after the other, every one with the mask of the input.
+
+    `keras.Sequential` relies on each layer to pass the mask on, which recurrent layers do not always.
+
+    Args:
+        layers: The layers, bottom first. Each takes `(batch, time, features)` and a `mask`.
+
+    Raises:
+        ValueError: If there is no layer.
+    """
+
+    def __init__(self, layers: Sequence[keras.layers.Layer], **kwargs: Any):
+        super().__init__(**kwargs)
+        if not layers:
+            raise ValueError("`layers` is empty.")
+        self.layers = list(layers)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        for layer in self.layers:
+            layer.build(input_shape)
+            input_shape = layer.compute_output_shape(input_shape)
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
+        x = inputs
+        for layer in self.layers:
+            x = layer(x, mask=mask, training=training)
+        return x
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        for layer in self.layers:
+            input_shape = layer.compute_output_shape(input_shape)
+        return input_shape
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return mask if len(self.compute_output_shape(inputs.shape)) == 3 else None
+
+    def get_config(self) -> dict[str, Any]:
+        layers = [keras.saving.serialize_keras_object(layer) for layer in self.layers]
+        return {**super().get_config(), "layers": layers}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LayerStack:
+        layers = [keras.saving.deserialize_keras_object(layer) for layer in config["layers"]]
+        return cls(**{**config, "layers": layers})
+
+
+def _bilstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return keras.layers.Bidirectional(keras.layers.LSTM(units, return_sequences=return_sequences, **options))
+
+
+def _stacked_bilstm(
+    units: int, return_sequences: bool, num_layers: int = 2, **options: Any
+) -> keras.layers.Layer:
+    if not isinstance(num_layers, int) or num_layers < 1:
+        raise ValueError(f"`num_layers` must be an integer of at least 1, but got {num_layers!r}.")
+    below = [_bilstm(units, return_sequences=True, **options) for _ in range(num_layers - 1)]
+    return LayerStack([*below, _bilstm(units, return_sequences, **options)])
+
+
+def _normalized_bilstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return keras.layers.Bidirectional(NormalizedLSTM(units, return_sequences=return_sequences, **options))
+
+
+# A function `(units, return_sequences, **options) -> layer` for each name.
+ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
+    "slstm": SLSTM,
+    "bilstm": _bilstm,
+    "stacked_bilstm": _stacked_bilstm,
+    "normalized_bilstm": _normalized_bilstm,
+}

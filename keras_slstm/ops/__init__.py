@@ -1,0 +1,1 @@
+"""Pure tensor functions below the layers: one idea a module, written against ``keras.ops``."""

@@ -1,0 +1,90 @@
+"""Masks over the words of a sentence: `(batch, time)` bool, True at real words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+def check_mask(x: Tensor, mask: Tensor | None, layer: str) -> Tensor | None:
+    """Return `mask` as a bool tensor, or None; raise where its rank cannot fit `x`.
+
+    Args:
+        x: `(batch, time, features)`.
+        mask: `(batch, time)` or None.
+        layer: Name of the caller, for the message.
+
+    Raises:
+        ValueError: If the mask is not of rank 2.
+    """
+    if mask is None:
+        return None
+    mask = ops.cast(mask, "bool")
+    if len(mask.shape) != 2:
+        raise ValueError(
+            f"{layer} expects a mask of shape (batch, time) for input of shape {tuple(x.shape)}, "
+            f"but got a mask of shape {tuple(mask.shape)}."
+        )
+    return mask
+
+
+def accumulation_dtype(dtype: str) -> str:
+    """The dtype in which sums over the words run: at least float32."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
+    """`x` with zeros at masked positions, whatever stands there: NaN and infinity do not survive.
+
+    Selecting, not multiplying by the mask, is what keeps NaN out of the result and of the gradient.
+
+    Args:
+        x: `(batch, time, features)`.
+        mask: `(batch, time)` bool or None.
+    """
+    if mask is None:
+        return x
+    return ops.where(mask[..., None], x, ops.zeros_like(x))
+
+
+def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Maximum over the real positions, `(batch, features)`; zeros where a row has none."""
+    if mask is None:
+        return ops.max(x, axis=1)
+    lowest = ops.full_like(x, -float("inf"))
+    largest = ops.max(ops.where(mask[..., None], x, lowest), axis=1)
+    return ops.where(ops.any(mask, axis=1)[:, None], largest, ops.zeros_like(largest))
+
+
+def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Mean over the real positions, `(batch, features)`, in at least float32; zeros where a row has none."""
+    dtype = keras.backend.standardize_dtype(x.dtype)
+    x = ops.cast(x, accumulation_dtype(dtype))
+    if mask is None:
+        mean = ops.sum(x, axis=1) / ops.cast(ops.shape(x)[1], x.dtype)  # `ops.mean` rounds float64 on PyTorch
+    else:
+        count = ops.sum(ops.cast(mask, x.dtype), axis=1)[:, None]
+        mean = ops.sum(zero_padding(x, mask), axis=1) / ops.maximum(count, 1)
+    return ops.cast(mean, dtype)
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over the real positions, in at least float32; 0 at masked ones and in rows that have no other.
+
+    Args:
+        scores: `(batch, time)`.
+        mask: `(batch, time)` bool or None.
+
+    Returns:
+        `(batch, time)`, float64 for float64 scores, float32 otherwise.
+    """
+    scores = ops.cast(scores, accumulation_dtype(keras.backend.standardize_dtype(scores.dtype)))
+    if mask is None:
+        return ops.softmax(scores, axis=1)
+    # Finite, so that a row of nothing but padding has a softmax, too; exp(-1e30 - max) is exactly 0.
+    weights = ops.softmax(ops.where(mask, scores, ops.full_like(scores, -1e30)), axis=1)
+    return ops.where(mask, weights, ops.zeros_like(weights))

@@ -1,0 +1,55 @@
+"""Pictures (extra: `plots`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_slstm.extras import require
+from keras_slstm.files import complete_file
+
+
+def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike[str]) -> None:
+    """Draw a confusion matrix: a row for each true label, coloured by its share of the row.
+
+    Args:
+        counts: `(labels, labels)` of non-negative integers: true label by predicted label.
+        labels: The label names.
+        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+
+    Raises:
+        ValueError: If `counts` does not fit `labels`.
+        ImportError: If matplotlib is missing.
+
+    Example:
+
+    ```python
+    confusion_matrix([[8, 2], [1, 9]], ["cancel", "book"], "confusion.png")
+    ```
+    """
+    counts = np.asarray(counts)
+    n = len(labels)
+    if counts.shape != (n, n):
+        raise ValueError(f"`counts` must have shape ({n}, {n}) for {n} labels, but has {counts.shape}.")
+    figure_module = require("matplotlib.figure", "plots")  # no pyplot: no state, no window
+
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    side = max(3.0, 1.6 + 0.45 * n)
+    figure = figure_module.Figure(figsize=(side + 0.8, side), layout="constrained")
+    axes = figure.add_subplot()
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    figure.colorbar(image, ax=axes, label="share of the true label", fraction=0.046, pad=0.03)
+    axes.set_xticks(range(n), labels, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(n), labels)
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("true")
+    axes.set_title(f"{np.trace(counts):,} of {counts.sum():,} right")
+    if n <= 30:  # beyond that the numbers would not be legible
+        for row, column in zip(*np.nonzero(counts)):
+            color = "white" if shares[row, column] > 0.55 else "black"
+            axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=color, size=8)
+    with complete_file(path) as unfinished:
+        figure.savefig(unfinished, dpi=150, bbox_inches="tight")

@@ -1,0 +1,30 @@
+"""Packaging of keras_slstm; everything that is not computed stands in pyproject.toml."""
+
+from setuptools import setup
+
+EXTRAS = {
+    # tensorflow-addons ended with Python 3.11.
+    "addons": [
+        'tensorflow-addons==0.23.0; python_version < "3.12"',
+        'tf-keras; python_version < "3.12"',
+    ],
+    # importlib_resources: tensorflow-datasets 4.9.10 imports it without asking for it.
+    "datasets": ["tensorflow-datasets>=4.9.8", "array-record", "importlib_resources"],
+    # keras-tuner imports tensorboard in every trial; its Bayesian oracle needs scikit-learn.
+    "tuner": ["keras-tuner>=1.4.8", "tensorboard", "scikit-learn"],
+    "plots": ["matplotlib>=3.8"],
+    "jax": ["jax>=0.5"],
+    "torch": ["torch>=2.6"],
+    "examples": ["scikit-learn"],
+    "docs": ["mkdocs", "mkdocs-material", "mkdocstrings[python]"],
+}
+EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"]
+EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in EXTRAS[name]})
+EXTRAS["test"] = sorted(
+    {r for name in ("examples", "jax") for r in EXTRAS[name]}
+    | {"pytest>=8", "pytest-xdist", "ruff>=0.15", "mypy", "dill"}
+    # One version for everybody: a plain `torch` brings several GB of CUDA packages on Linux.
+    | {"torch==2.13.0"}
+)
+
+setup(extras_require=EXTRAS)

@@ -1,0 +1,177 @@
+"""Gradients, compilation and dtypes, on whichever backend Keras runs."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+BACKEND: str = keras.backend.backend()
+BACKENDS = ("tensorflow", "jax", "torch")
+# How a function can be run: "graph" is tf.function for any batch size and length, "xla" is for one shape.
+MODES = {"tensorflow": ("eager", "graph", "xla"), "jax": ("eager", "xla"), "torch": ("eager",)}[BACKEND]
+# How close float64 layers come to the truth: on JAX and torch Keras' operations promote to float32 at most.
+EXACT = {"rtol": 0.0, "atol": 1e-12 if BACKEND == "tensorflow" else 1e-6}
+EXACT_GRADIENT = {"rtol": 0.0, "atol": 1e-8 if BACKEND == "tensorflow" else 1e-5}
+
+
+def other_backends() -> list[str]:
+    """The backends that are installed beside the one under test."""
+    return [name for name in BACKENDS if name != BACKEND and importlib.util.find_spec(name)]
+
+
+def to_numpy(tensor: Any) -> np.ndarray:
+    """A tensor as NumPy array; bfloat16, which NumPy lacks, as float32."""
+    if keras.backend.standardize_dtype(tensor.dtype) == "bfloat16":
+        tensor = ops.cast(tensor, "float32")
+    return ops.convert_to_numpy(tensor)
+
+
+@contextlib.contextmanager
+def dtype_policy(name: str) -> Iterator[None]:
+    """Layers made inside have this dtype policy; float64 is switched on where a backend needs that."""
+    with contextlib.ExitStack() as stack:
+        if name == "float64" and BACKEND == "jax":
+            import jax
+
+            stack.enter_context(jax.enable_x64(True))
+        before = keras.config.dtype_policy()
+        stack.callback(keras.config.set_dtype_policy, before)
+        keras.config.set_dtype_policy(name)
+        yield
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a layer did to one batch: its outputs, and the gradients of `sum(output * cotangent)`."""
+
+    outputs: list[np.ndarray]
+    dtypes: list[str]
+    input_gradient: np.ndarray
+    weight_gradients: dict[str, np.ndarray]
+
+
+def evaluate(
+    layer: keras.Layer,
+    x: np.ndarray,
+    mask: np.ndarray | None = None,
+    mode: str = "eager",
+    cotangents: list[np.ndarray] | None = None,
+    **call_kwargs: Any,
+) -> Evaluation:
+    """Run a layer and differentiate it with respect to its input and all its trainable weights.
+
+    Args:
+        layer: Built, if need be, for `x`.
+        x: `(batch, time, features)`.
+        mask: `(batch, time)` bool or None.
+        mode: One of `MODES`.
+        cotangents: One array per output, of its shape. Default: fixed numbers between -1 and 1.
+        **call_kwargs: Further arguments of the call.
+    """
+    if not layer.built:
+        layer.build(x.shape)
+    variables = layer.trainable_variables
+
+    def call(x: Any, *weights: Any) -> Any:
+        if BACKEND != "jax":
+            return layer(x, mask=mask, **call_kwargs)
+        # Not `stateless_call`: it passes by the layer's `__call__`, and so its casts and rematerialisation.
+        with keras.StatelessScope(state_mapping=list(zip(variables, weights))):
+            return layer(x, mask=mask, **call_kwargs)
+
+    outputs, dtypes, (dx, *dw) = _differentiate(call, [x], variables, mode, cotangents)
+    return Evaluation(outputs, dtypes, dx, {v.path: d for v, d in zip(variables, dw)})
+
+
+def gradients(
+    function: Callable[..., Any], *arrays: np.ndarray, mode: str = "eager"
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The outputs of a function of tensors, and the gradients as in `evaluate`."""
+    outputs, _, found = _differentiate(function, list(arrays), [], mode, None)
+    return outputs, found
+
+
+def default_cotangent(shape: tuple[int, ...]) -> np.ndarray:
+    return np.sin(1.0 + np.arange(np.prod(shape, dtype=int))).reshape(shape)
+
+
+def _loss(outputs: list[Any], cotangents: list[np.ndarray] | None) -> Any:
+    total = 0.0
+    for index, y in enumerate(outputs):
+        dtype = keras.backend.standardize_dtype(y.dtype)
+        if "float" not in dtype:
+            continue
+        wide = "float64" if dtype == "float64" else "float32"
+        if cotangents is not None:
+            weight = ops.convert_to_tensor(cotangents[index], dtype=wide)
+        else:  # of a shape that may be unknown while tracing
+            size = ops.prod(ops.shape(y)) if None in y.shape else int(np.prod(y.shape))
+            weight = ops.reshape(ops.sin(1.0 + ops.cast(ops.arange(size), wide)), ops.shape(y))
+        total = total + ops.sum(ops.cast(y, wide) * weight)
+    return total
+
+
+def _differentiate(function, arrays, variables, mode, cotangents):
+    """`function(*arrays, *variables on JAX)` -> outputs, their dtypes, gradients by arrays and variables."""
+    if mode not in MODES:
+        raise ValueError(f"The {BACKEND} backend runs in modes {MODES}, not {mode!r}.")
+    outputs, found = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[BACKEND](
+        function, arrays, variables, mode, cotangents
+    )
+    dtypes = [keras.backend.standardize_dtype(y.dtype) for y in outputs]
+    shapes = [a.shape for a in [*arrays, *variables]]
+    found = [np.zeros(shape) if d is None else to_numpy(d) for d, shape in zip(found, shapes)]
+    return [to_numpy(y) for y in outputs], dtypes, found
+
+
+def _tensorflow(function, arrays, variables, mode, cotangents):
+    import tensorflow as tf
+
+    tensors = [tf.convert_to_tensor(a) for a in arrays]
+    weights = [v.value for v in variables]
+
+    def run(*tensors):
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            outputs = keras.tree.flatten(function(*tensors))
+            loss = _loss(outputs, cotangents)
+        return outputs, tape.gradient(loss, [*tensors, *weights])
+
+    if mode == "graph":
+        unknown = [tf.TensorSpec([None, None, *t.shape[2:]], t.dtype) for t in tensors]
+        run = tf.function(run, input_signature=unknown)
+    elif mode == "xla":
+        run = tf.function(run, jit_compile=True)
+    return run(*tensors)
+
+
+def _jax(function, arrays, variables, mode, cotangents):
+    import jax
+    import jax.numpy as jnp
+
+    tensors = [jnp.asarray(a) for a in arrays] + [v.value for v in variables]
+
+    def loss(*tensors):
+        outputs = keras.tree.flatten(function(*tensors))
+        return _loss(outputs, cotangents), outputs
+
+    run = jax.grad(loss, argnums=tuple(range(len(tensors))), has_aux=True)
+    found, outputs = (jax.jit(run) if mode == "xla" else run)(*tensors)
+    return outputs, found
+
+
+def _torch(function, arrays, variables, mode, cotangents):
+    import torch
+
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    outputs = keras.tree.flatten(function(*tensors))
+    loss = _loss(outputs, cotangents)
+    found = torch.autograd.grad(loss, [*tensors, *[v.value for v in variables]], allow_unused=True)
+    return outputs, found

@@ -1,0 +1,81 @@
+"""The table of public layers to which the common checks apply."""
+
+from __future__ import annotations
+
+import keras
+
+from keras_slstm import layers
+from tests.layer_checks import LayerCase
+
+_KERAS_LOOP = "Keras' own loop does not keep that promise; NormalizedLSTM does"
+
+# As c = 0 at first, the sentence node's own kernel acts from the third step, on the words from the fourth.
+CASES = [
+    LayerCase("max_pooling", layers.MaskedGlobalMaxPooling1D),
+    LayerCase("average_pooling", layers.MaskedGlobalAveragePooling1D),
+    LayerCase("attention_pooling", lambda: layers.AttentionPooling(5, kernel_regularizer="l2")),
+    LayerCase(
+        "attention_pooling_scores",
+        layers.AttentionPooling,
+        outputs=("vector", "sequence"),
+        call_kwargs={"return_attention_scores": True},
+        variant=True,
+    ),
+    LayerCase("normalized_lstm", lambda: layers.NormalizedLSTM(5, kernel_constraint="max_norm")),
+    LayerCase(
+        "normalized_lstm_states",
+        lambda: layers.NormalizedLSTM(
+            5, dropout=0.2, recurrent_dropout=0.3, seed=7, return_sequences=True, return_state=True
+        ),
+        outputs=("sequence", "vector", "vector"),
+        stochastic=True,
+        variant=True,
+    ),
+    LayerCase(
+        "normalized_lstm_backwards",
+        lambda: layers.NormalizedLSTM(5, return_sequences=True, go_backwards=True),
+        outputs=("sequence",),
+        variant=True,
+    ),
+    LayerCase(
+        "normalized_lstm_bidirectional",
+        lambda: keras.layers.Bidirectional(layers.NormalizedLSTM(5, return_sequences=True)),
+        outputs=("sequence",),
+    ),
+    LayerCase(
+        "normalized_lstm_cell",
+        lambda: keras.layers.RNN(layers.NormalizedLSTMCell(5)),
+        exempt={"nan_padding": _KERAS_LOOP, "empty_row": _KERAS_LOOP},
+        variant=True,
+    ),
+    LayerCase("slstm", lambda: layers.SLSTM(5, steps=3), interior="cut"),
+    LayerCase(
+        "slstm_sequences",
+        lambda: layers.SLSTM(5, steps=4, return_sequences=True),
+        outputs=("sequence",),
+        interior="cut",
+        variant=True,
+    ),
+    LayerCase(
+        "slstm_states",
+        lambda: layers.SLSTM(
+            5, steps=3, dropout=0.2, recurrent_dropout=0.3, seed=7, return_sequences=True, return_state=True
+        ),
+        outputs=("sequence", "vector", "vector"),
+        interior="cut",
+        stochastic=True,
+        variant=True,
+    ),
+    LayerCase(
+        "slstm_wide",
+        lambda: layers.SLSTM(5, steps=3, window=2, sentence_nodes=2, initial="projection"),
+        interior="cut",
+        variant=True,
+    ),
+    LayerCase(
+        "slstm_words_only",
+        lambda: layers.SLSTM(5, steps=3, sentence_nodes=0, boundary_words=False, initial="zeros"),
+        interior="cut",
+        variant=True,
+    ),
+]

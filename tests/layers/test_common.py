@@ -1,0 +1,59 @@
+"""The common checks, applied to every public layer: a new one needs an entry in `tests/layers/cases.py`."""
+
+from __future__ import annotations
+
+import json
+
+import keras
+import pytest
+
+from keras_slstm import layers
+from tests import cross_backend, layer_checks
+from tests.backend import other_backends
+from tests.layers.cases import CASES
+
+_PAIRS = [
+    pytest.param(name, case, id=f"{case.name}-{name}")
+    for case in CASES
+    for name in layer_checks.CHECKS
+    if not (case.variant and name in layer_checks.SLOW_CHECKS)
+]
+
+
+@pytest.mark.parametrize(("name", "case"), _PAIRS)
+def test_layer(name, case):
+    layer_checks.apply(name, case)
+
+
+def test_every_public_layer_has_a_case():
+    public = {
+        f"keras_slstm>{name}"
+        for name in layers.__all__
+        if isinstance(getattr(layers, name), type) and issubclass(getattr(layers, name), keras.Layer)
+    }
+    used = json.dumps([keras.saving.serialize_keras_object(case.make()) for case in CASES])
+    assert [name for name in sorted(public) if f'"{name}"' not in used] == []
+
+
+def test_every_public_layer_has_a_thorough_case():
+    """One case, at least, that is no mere variant."""
+    thorough = {type(layer) for case in CASES if not case.variant for layer in [case.make()]}
+    cells = {layers.NormalizedLSTMCell}  # run by the layers around them
+    public = {getattr(layers, name) for name in layers.__all__}
+    assert public - thorough - cells == set()
+
+
+@pytest.fixture(scope="module")
+def problems_elsewhere(tmp_path_factory):
+    """What fails on the other backends with the weights of this one, by backend and case."""
+    folder = tmp_path_factory.mktemp("exchange")
+    cross_backend.write(folder, CASES)
+    return {backend: cross_backend.problems(folder, backend) for backend in other_backends()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_weights_load_on_other_backends(case, problems_elsewhere):
+    if not problems_elsewhere:
+        pytest.skip("no other backend is installed")
+    for backend, problems in problems_elsewhere.items():
+        assert case.name not in problems, f"on {backend}: {problems[case.name]}"

@@ -1,0 +1,208 @@
+"""The common checks can fail: each broken layer here is caught by the check meant for it."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_slstm.layers import MaskedGlobalAveragePooling1D
+from keras_slstm.ops.masks import masked_mean
+from tests.backend import MODES
+from tests.layer_checks import CHECKS, LayerCase
+
+
+@keras.saving.register_keras_serializable(package="broken")
+class Sound(keras.layers.Layer):
+    """Mean of the real words through a square kernel: the layer that the others break."""
+
+    def __init__(self, scale=2.0, **kwargs):
+        super().__init__(**kwargs)
+        self.scale = scale
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1],) * 2)
+        self.built = True
+
+    def call(self, inputs, mask=None):
+        mean = masked_mean(inputs, mask)
+        return ops.cast(self.scale * ops.matmul(mean, self.kernel), self.compute_dtype)
+
+    def compute_mask(self, inputs, mask=None):
+        return None
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], input_shape[-1])
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}
+
+
+class LosesArgument(Sound):
+    def get_config(self):
+        return super(Sound, self).get_config()
+
+
+@keras.saving.register_keras_serializable(package="broken")
+class RestoresAnotherValue(Sound):
+    def get_config(self):
+        return {**super().get_config(), "scale": 2.0}
+
+
+class WrongShape(Sound):
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], input_shape[-1] + 1)
+
+
+class PassesMaskOn(Sound):
+    def compute_mask(self, inputs, mask=None):
+        return mask
+
+
+class IgnoresMask(Sound):
+    def call(self, inputs, mask=None):
+        return super().call(inputs)
+
+
+class LeaksGradient(Sound):
+    """Forward it is right."""
+
+    def call(self, inputs, mask=None):
+        total = ops.sum(inputs, axis=(1, 2))[:, None]
+        return super().call(inputs, mask) + total - ops.stop_gradient(total)
+
+
+class MultipliesByMask(Sound):
+    """NaN times 0 is NaN, and a row without a word is 0 / 0."""
+
+    def call(self, inputs, mask=None):
+        if mask is None:
+            return super().call(inputs)
+        mask = ops.cast(mask, inputs.dtype)[..., None]
+        return self.scale * ops.matmul(ops.sum(inputs * mask, axis=1) / ops.sum(mask, axis=1), self.kernel)
+
+
+class AddsBias(Sound):
+    """What an empty sentence gives is not zero."""
+
+    def call(self, inputs, mask=None):
+        return super().call(inputs, mask) + 1
+
+
+class Float32Only(Sound):
+    def call(self, inputs, mask=None):
+        return ops.cast(super().call(inputs, mask), "float32")
+
+
+class Imprecise(Sound):
+    def call(self, inputs, mask=None):
+        return super().call(inputs, mask) * (1.5 if self.compute_dtype == "bfloat16" else 1)
+
+
+class StopsGradient(Sound):
+    def call(self, inputs, mask=None):
+        return super().call(inputs, mask) + 0 * ops.stop_gradient(ops.sum(self.kernel))
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.unused = self.add_weight(name="unused", shape=(2,))
+
+
+class CountsCalls(Sound):
+    """State in Python: what is compiled is not what runs eagerly."""
+
+    calls = 0
+
+    def call(self, inputs, mask=None):
+        CountsCalls.calls += 1
+        return super().call(inputs, mask) * CountsCalls.calls
+
+
+class AlwaysDrops(Sound):
+    def __init__(self, seed=0, **kwargs):
+        super().__init__(**kwargs)
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+
+    def call(self, inputs, mask=None, training=False):
+        return super().call(keras.random.dropout(inputs, 0.5, seed=self.seed_generator), mask)
+
+
+class NeverDrops(Sound):
+    def call(self, inputs, mask=None, training=False):
+        return super().call(inputs, mask)
+
+
+class LearnsNothing(Sound):
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.kernel.trainable = False
+
+    def call(self, inputs, mask=None):
+        return ops.stop_gradient(super().call(inputs, mask)) * float("nan")
+
+
+@keras.saving.register_keras_serializable(package="broken")
+class LosesState(Sound):
+    """A weight that is not in the file."""
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.hidden = np.random.default_rng().normal()
+
+    def call(self, inputs, mask=None):
+        return super().call(inputs, mask) * self.hidden
+
+
+class KnowsOneShape(Sound):
+    def call(self, inputs, mask=None):
+        return super().call(inputs, mask) * (1 if inputs.shape[1] is not None else 2)
+
+
+def _case(layer_class, **options):
+    return LayerCase(layer_class.__name__, layer_class, **options)
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name != "two_replicas"])
+def test_a_sound_layer_passes(name):
+    CHECKS[name](LayerCase("sound", lambda: Sound(3.0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        ("config", _case(LosesArgument)),
+        ("config", LayerCase("another value", lambda: RestoresAnotherValue(3.0))),
+        ("shapes", _case(WrongShape)),
+        ("shapes", _case(PassesMaskOn)),
+        ("padding", _case(IgnoresMask)),
+        ("padding", _case(LeaksGradient)),
+        ("nan_padding", _case(MultipliesByMask)),
+        ("interior_mask", _case(IgnoresMask)),
+        ("interior_mask", _case(MaskedGlobalAveragePooling1D, interior="cut")),
+        ("empty_row", _case(MultipliesByMask)),
+        ("empty_row", _case(AddsBias)),
+        ("precision", _case(Float32Only)),
+        ("precision", _case(Imprecise)),
+        ("gradients", _case(StopsGradient)),
+        ("rematerialisation", _case(CountsCalls)),
+        ("dropout", _case(AlwaysDrops)),
+        ("dropout", _case(AlwaysDrops, stochastic=True)),
+        ("dropout", _case(NeverDrops, stochastic=True)),
+        ("training", _case(LearnsNothing)),
+        ("saving", _case(LosesState)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_a_broken_layer_is_caught(name, case):
+    with pytest.raises(AssertionError):
+        CHECKS[name](case)
+
+
+@pytest.mark.skipif("graph" not in MODES, reason="only TensorFlow runs with unknown shapes")
+@pytest.mark.parametrize("layer_class", [CountsCalls, KnowsOneShape])
+def test_a_layer_that_changes_when_compiled_is_caught(layer_class):
+    with pytest.raises(AssertionError):
+        CHECKS["gradients"](_case(layer_class))

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from keras_slstm import plots
+
+pytest.importorskip("matplotlib", reason="pictures need the `plots` extra")
+
+
+def test_confusion_matrix_is_written_as_a_whole(tmp_path):
+    path = tmp_path / "pictures" / "confusion.png"
+    plots.confusion_matrix([[3, 1], [0, 5]], ["no", "yes"], path)
+    first = path.read_bytes()
+    assert first.startswith(b"\x89PNG")
+    plots.confusion_matrix([[0, 4], [5, 0]], ["no", "yes"], path)
+    assert path.read_bytes() != first
+    assert [p.name for p in path.parent.iterdir()] == ["confusion.png"]
+
+
+def test_a_failure_leaves_the_old_picture(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    path = tmp_path / "confusion.png"
+    plots.confusion_matrix(np.eye(2, dtype=int), ["a", "b"], path)
+    before = path.read_bytes()
+
+    def fail(self, name, **kwargs):
+        name.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(OSError, match="disk full"):
+        plots.confusion_matrix(np.ones((2, 2), int), ["a", "b"], path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_empty_rows_and_many_labels(tmp_path):
+    plots.confusion_matrix(np.zeros((40, 40), int), [f"label {i}" for i in range(40)], tmp_path / "many.svg")
+    assert b"<svg" in (tmp_path / "many.svg").read_bytes()
+
+
+def test_wrong_shape(tmp_path):
+    with pytest.raises(ValueError, match=r"\(2, 2\) for 2 labels"):
+        plots.confusion_matrix(np.ones((3, 3)), ["a", "b"], tmp_path / "x.png")
+    assert not list(tmp_path.iterdir())
