@@ -92,18 +92,14 @@ def products(batch: int, length: int, units: int, steps: int) -> list[tuple[int,
 
 def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str, Any]]:
     """Time all encoders, in all modes, for one size of the batch."""
-    x = timing.tensor(
-        np.random.default_rng(0).normal(size=(batch, length, args.units)).astype("float32"), "float32"
-    )
+    x = timing.tensor(np.random.default_rng(0).normal(size=(batch, length, args.units)).astype("float32"), "float32")
     needed = products(batch, length, args.units, args.steps)
     floor_dtype = "float32" if args.dtype == "float32" else args.dtype.removeprefix("mixed_")
     rows = []
     for kind in ("inference", "training"):
         run: dict[tuple[str, str], timing.Step] = {}
         for mode in timing.MODES:
-            run["floor", mode] = timing.matrix_products(
-                needed, floor_dtype, mode, backward=kind == "training"
-            )
+            run["floor", mode] = timing.matrix_products(needed, floor_dtype, mode, backward=kind == "training")
             for name, make in encoders(args.units, args.steps, args.dtype).items():
                 if args.encoders and name not in args.encoders:
                     continue
@@ -111,21 +107,29 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
                 layer.build(x.shape)
                 step = timing.training_step if kind == "training" else timing.inference
                 run[name, mode] = step(layer, x, mode)
-        seconds = timing.in_turn(run, args.rounds)  # type: ignore[arg-type]
-        best = min((seconds["floor", mode] for mode in timing.MODES), key=statistics.median)  # type: ignore[index]
-        for (name, mode), taken in seconds.items():  # type: ignore[misc]
+        seconds = timing.in_turn(run, args.rounds)
+        best = min((seconds["floor", mode] for mode in timing.MODES), key=statistics.median)
+        for (name, mode), taken in seconds.items():
+            median, ratio = statistics.median(taken), timing.median_ratio(taken, seconds["floor", mode])
+            to_best = timing.median_ratio(taken, best)
+            print(
+                f"{kind:9} batch {batch:3} length {length:4} {mode:5} {name:23} {median * 1e3:9.1f} ms"
+                f"   {ratio:6.2f} x floor   {to_best:6.2f} x best floor",
+                flush=True,
+            )
             rows.append(
                 {
-                    "kind": kind, "encoder": name, "mode": mode, "batch": batch, "length": length,
-                    "seconds": statistics.median(taken), "fastest": min(taken), "slowest": max(taken),
-                    "to_floor": timing.median_ratio(taken, seconds["floor", mode]),  # type: ignore[index]
-                    "to_best_floor": timing.median_ratio(taken, best),
+                    "kind": kind,
+                    "encoder": name,
+                    "mode": mode,
+                    "batch": batch,
+                    "length": length,
+                    "seconds": median,
+                    "fastest": min(taken),
+                    "slowest": max(taken),
+                    "to_floor": ratio,
+                    "to_best_floor": to_best,
                 }
-            )  # fmt: skip
-            print(
-                f"{kind:9} batch {batch:3} length {length:4} {mode:5} {name:23} {rows[-1]['seconds'] * 1e3:9.1f} ms"
-                f"   {rows[-1]['to_floor']:6.2f} x floor   {rows[-1]['to_best_floor']:6.2f} x best floor",
-                flush=True,
             )
     return rows
 
@@ -189,16 +193,10 @@ def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
     figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
     for axis, (kind, mode) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels):
         for name in dict.fromkeys(row["encoder"] for row in rows):
-            chosen = [
-                r
-                for r in rows
-                if (r["kind"], r["mode"], r["encoder"], r["batch"]) == (kind, mode, name, batch)
-            ]
+            chosen = [r for r in rows if (r["kind"], r["mode"], r["encoder"], r["batch"]) == (kind, mode, name, batch)]
             style = {"color": "0.5", "linestyle": "--"} if name == "floor" else {"marker": "o"}
             label = "floor of the S-LSTM" if name == "floor" else name
-            axis.plot(
-                [r["length"] for r in chosen], [r["seconds"] * 1e3 for r in chosen], label=label, **style
-            )
+            axis.plot([r["length"] for r in chosen], [r["seconds"] * 1e3 for r in chosen], label=label, **style)
         axis.set(
             title=f"{kind}, {mode}, batch {batch}",
             xlabel="words in a sentence",
@@ -211,9 +209,8 @@ def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Measure, print, and write the tables and pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="+", default=[16, 32, 64, 128, 256])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--units", type=int, default=300)

@@ -88,9 +88,7 @@ def training_step(layer: keras.Layer, x: Any, mode: str) -> Step:
     if BACKEND == "jax":
         import jax
 
-        trained, fixed = (
-            [v.value for v in vs] for vs in (layer.trainable_variables, layer.non_trainable_variables)
-        )
+        trained, fixed = ([v.value for v in vs] for vs in (layer.trainable_variables, layer.non_trainable_variables))
         gradient = jax.grad(lambda t, x, n: loss(layer.stateless_call(t, n, x)[0]), argnums=(0, 1))
         return compiled(gradient, mode, trained, x, fixed)
 
@@ -132,7 +130,7 @@ def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode:
     return run
 
 
-def in_turn(steps: Mapping[str, Step], rounds: int) -> dict[str, list[float]]:
+def in_turn(steps: Mapping[tuple[str, str], Step], rounds: int) -> dict[tuple[str, str], list[float]]:
     """Seconds of each step in each of `rounds` rounds, in which all steps take their turn, after a warm-up.
 
     What is compared is compared round by round, so that a machine that gets slower changes no ratio.
@@ -140,7 +138,7 @@ def in_turn(steps: Mapping[str, Step], rounds: int) -> dict[str, list[float]]:
     for step in steps.values():
         step()
         step()
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    seconds: dict[tuple[str, str], list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():
             start = time.perf_counter()
@@ -159,9 +157,7 @@ def conditions() -> dict[str, Any]:
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            model = next(
-                (line.split(":")[1].strip() for line in file if line.startswith("model name")), model
-            )
+            model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), model)
     names = {"tensorflow": ["tensorflow"], "jax": ["jax", "jaxlib"], "torch": ["torch"]}[BACKEND]
     versions = {name: importlib.metadata.version(name) for name in ["keras", "numpy", *names]}
     return {

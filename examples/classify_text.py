@@ -142,7 +142,19 @@ def train(args: argparse.Namespace) -> int:
 
     confusion_matrix(counts, corpus.label_names, run.folder / "confusion.png")
     write_json(
-        run.folder / "results.json", {"test_accuracy": accuracy, "best_epoch": best, "history": history}
+        run.folder / "results.json",
+        {
+            "data": corpus.name,
+            "encoder": args.encoder + (" + attention" if args.attention else ""),
+            "development_accuracy": history["val_accuracy"][best - 1],
+            "test_accuracy": accuracy,
+            "best_epoch": best,
+            "epochs": run.epochs_done,
+            "parameters": model.count_params(),
+            "command": command(),
+            "settings": settings,
+            "history": history,
+        },
     )
     print(f"Saved {run.save(model)} (confusion matrix beside it)\n")
     own = TRAVEL_SENTENCES if corpus.name == "travel_desk" else corpus.test.texts[:3]
@@ -193,6 +205,22 @@ def choose_settings(args: argparse.Namespace) -> dict[str, Any]:
     return settings
 
 
+def command() -> str:
+    """The command that was given, to be repeated elsewhere: without the places of one machine."""
+    words, skip = ["python", "examples/classify_text.py"], False
+    for word in sys.argv[1:]:
+        name, _, value = word.partition("=")
+        if name in ("--output", "--data-dir", "--overwrite"):
+            skip = name != "--overwrite" and not value
+        elif name == "--manual-dir":
+            words, skip = [*words, name, "PATH"], not value
+        elif skip:
+            skip = False
+        else:
+            words.append(word)
+    return " ".join(words)
+
+
 def fail(error: Exception) -> int:
     """Say what is wrong in one line; the exit status of bad input."""
     print(error, file=sys.stderr)
@@ -205,9 +233,7 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     data = parser.add_argument_group("data")
-    data.add_argument(
-        "--dataset", default="travel_desk", help="travel_desk, movie_review, or any name of TFDS"
-    )
+    data.add_argument("--dataset", default="travel_desk", help="travel_desk, movie_review, or any name of TFDS")
     data.add_argument("--data", help="your own .tsv, .csv or .jsonl file, instead of --dataset")
     data.add_argument("--dev-data", help="development set of --data (default: a tenth of it)")
     data.add_argument("--test-data", help="test set of --data (default: a tenth of it)")

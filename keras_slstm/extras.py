@@ -25,6 +25,5 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name is None or module.split(".")[0] != error.name.split(".")[0]:
             raise  # the dependency is there, but something that it needs is not
         raise ImportError(
-            f"`{module}` is not installed. It comes with the `{extra}` extra: "
-            f'pip install "keras-slstm[{extra}]"'
+            f'`{module}` is not installed. It comes with the `{extra}` extra: pip install "keras-slstm[{extra}]"'
         ) from error

@@ -256,9 +256,7 @@ def _set_random_state(model: keras.Model, state: dict[str, Any]) -> None:
     if keras.backend.backend() == "torch" and "torch" in state:
         import torch
 
-        cpu, *cuda = [
-            torch.frombuffer(bytearray(base64.b64decode(g)), dtype=torch.uint8) for g in state["torch"]
-        ]
+        cpu, *cuda = [torch.frombuffer(bytearray(base64.b64decode(g)), dtype=torch.uint8) for g in state["torch"]]
         torch.set_rng_state(cpu)
         if len(cuda) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(cuda)

@@ -61,9 +61,7 @@ class LayerCase:
             randomize(layer)
         return layer
 
-    def run(
-        self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray | None = None, **options: Any
-    ) -> Evaluation:
+    def run(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray | None = None, **options: Any) -> Evaluation:
         return evaluate(layer, x, mask, **self.call_kwargs, **options)
 
     def output_mask(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -72,9 +70,7 @@ class LayerCase:
         found = found[0] if isinstance(found, list | tuple) else found
         return mask if found is None else to_numpy(found)
 
-    def real(
-        self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray, found: list[np.ndarray]
-    ) -> list[np.ndarray]:
+    def real(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray, found: list[np.ndarray]) -> list[np.ndarray]:
         """The outputs without masked positions: `(number of real words, ...)` for a sequence."""
         return [
             y[self.output_mask(layer, x, mask)] if kind == "sequence" else y

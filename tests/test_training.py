@@ -30,9 +30,7 @@ def new_model():
 
 def train(run, model, epochs, callbacks=(), **options):
     batches = model.batches(TEXTS, LABELS, batch_size=10, seed=5)
-    return run.fit(
-        model, batches, epochs=epochs, monitor="loss", mode="min", callbacks=callbacks, verbose=0, **options
-    )
+    return run.fit(model, batches, epochs=epochs, monitor="loss", mode="min", callbacks=callbacks, verbose=0, **options)
 
 
 class InterruptAfter(keras.callbacks.Callback):
@@ -92,9 +90,7 @@ def fake_logs(values):
 def test_best_epoch_and_patience_survive(tmp_path):
     scores = [0.5, 0.7, 0.6, float("nan"), 0.9]
     weights = []
-    keep = keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: weights.append(model.get_weights())
-    )
+    keep = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: weights.append(model.get_weights()))
     options = {"monitor": "score", "mode": "max", "verbose": 0}
     model = new_model()
     batches = model.batches(TEXTS, LABELS)
@@ -156,9 +152,7 @@ def test_an_unknown_monitor_names_the_known_ones(tmp_path):
 
 def test_fingerprint():
     assert fingerprint(["a", "b"], ["c"]) == fingerprint(["a", "b"], ["c"])
-    assert (
-        len({fingerprint(["a", "b"], ["c"]), fingerprint(["a"], ["b", "c"]), fingerprint(["ab"], ["c"])}) == 3
-    )
+    assert len({fingerprint(["a", "b"], ["c"]), fingerprint(["a"], ["b", "c"]), fingerprint(["ab"], ["c"])}) == 3
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough for the signal")

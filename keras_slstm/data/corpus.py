@@ -28,9 +28,7 @@ class Texts:
 
     def __post_init__(self):
         if len(self.texts) != len(self.labels):
-            raise ValueError(
-                f"As many labels as texts expected: {len(self.texts)} texts, {len(self.labels)} labels"
-            )
+            raise ValueError(f"As many labels as texts expected: {len(self.texts)} texts, {len(self.labels)} labels")
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -109,9 +107,7 @@ def load_corpus(
         paths = {"train": Path(name), "validation": validation_path, "test": test_path}
         parts, labels = _read_files(paths, text_column or "text", label_column or "label", on_error)
     elif validation_path or test_path:
-        raise ValueError(
-            f"`validation_path` and `test_path` go with a file. Received: name={os.fspath(name)!r}"
-        )
+        raise ValueError(f"`validation_path` and `test_path` go with a file. Received: name={os.fspath(name)!r}")
     elif name == "travel_desk":
         parts = {
             split: Texts([request.text for request in requests], [request.intent for request in requests])
@@ -238,9 +234,7 @@ def _records(tfds: Any, builder: Any, split: str) -> Iterable[dict[str, Any]]:
         return tfds.as_numpy(builder.as_dataset(split=split))
 
 
-def _feature(
-    name: str, features: Any, role: str, kind: type, wanted: str | None, usual_names: Sequence[str]
-) -> str:
+def _feature(name: str, features: Any, role: str, kind: type, wanted: str | None, usual_names: Sequence[str]) -> str:
     """Tell which feature holds the text or the label."""
     fitting = [key for key in features if isinstance(features[key], kind)]
     if wanted is not None:

@@ -123,8 +123,7 @@ def file_kind(path: PathLike) -> str:
     kind = Path(Path(path).name.lower().removesuffix(".gz")).suffix
     if kind not in (".tsv", ".csv", ".jsonl"):
         raise ValueError(
-            "Labelled text is read from files named .tsv, .csv or .jsonl (also with .gz behind). "
-            f"Received: {path}"
+            f"Labelled text is read from files named .tsv, .csv or .jsonl (also with .gz behind). Received: {path}"
         )
     return kind
 
@@ -171,18 +170,14 @@ class _Problems:
 
 
 def _lines(path: Path, problems: _Problems) -> Iterator[tuple[int, str]]:
-    lines = (
-        read_bytes(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    )  # spreadsheets write a byte-order mark
+    lines = read_bytes(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")  # spreadsheets write a byte-order mark
     if not lines[-1]:
         lines.pop()  # what follows the last line end is no line
     for number, line in enumerate(lines, start=1):
         try:
             yield number, line.removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
-            problems.report(
-                number, f"not UTF-8: byte {error.object[error.start]:#04x} at column {error.start + 1}"
-            )
+            problems.report(number, f"not UTF-8: byte {error.object[error.start]:#04x} at column {error.start + 1}")
 
 
 def _tsv_rows(lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
@@ -247,9 +242,7 @@ def _json_records(
         if not isinstance(text, str):
             problems.report(number, f'the text (key "{text_key}") must be a string, found {text!r}')
         elif isinstance(label, bool) or not isinstance(label, str | int):
-            problems.report(
-                number, f'the label (key "{label_key}") must be a string or an integer, found {label!r}'
-            )
+            problems.report(number, f'the label (key "{label_key}") must be a string or an integer, found {label!r}')
         else:
             yield number, text, str(label)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 
@@ -15,6 +15,6 @@ def check_integer(name: str, value: Any, least: int) -> int:
 
 def check_rate(name: str, value: Any) -> float:
     """Return `value` as it is, or raise ValueError if it is no dropout rate."""
-    if not isinstance(value, Real) or not 0 <= value < 1:
+    if not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise ValueError(f"`{name}` must be in [0, 1), but got {value!r}.")
     return value

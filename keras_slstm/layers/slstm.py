@@ -43,9 +43,9 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         c_g' = f_g * c_g + sum_i f_i * c_i,   g' = o * tanh(c_g')
 
     After t steps a word has seen t * `window` neighbours on each side, and all words through g. With a wider window
-    there is a gate l_q, r_q for each offset. Of several sentence nodes, each has its own weights of eq. 3, the word gate
-    s^j reads node j only, the other word gates read all nodes, and for a node every other node is one more word of
-    its sums (not of the mean). Without a sentence node, s and V vanish.
+    there is a gate l_q, r_q for each offset. Of several sentence nodes, each has its own weights of eq. 3, the word
+    gate s^j reads node j only, the other word gates read all nodes, and for a node every other node is one more word
+    of its sums (not of the mean). Without a sentence node, s and V vanish.
 
     The time of a call grows linearly with the length and with `steps`.
 
@@ -185,19 +185,13 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         e, d, k, m = input_shape[-1], self.units, self.window, self.sentence_nodes
         gates = 4 + 2 * k + m
         self.kernel = self.add_weight_like("kernel", "kernel", (e, gates * d))
-        self.recurrent_kernel = self.add_weight_like(
-            "recurrent", "recurrent_kernel", ((2 * k + 1) * d, gates * d)
-        )
+        self.recurrent_kernel = self.add_weight_like("recurrent", "recurrent_kernel", ((2 * k + 1) * d, gates * d))
         self.bias = self.add_weight_like("bias", "bias", (gates * d,))
         if m:
-            self.sentence_kernel = self.add_weight_like(
-                "recurrent", "sentence_kernel", (m * d, (gates - m) * d)
-            )
+            self.sentence_kernel = self.add_weight_like("recurrent", "sentence_kernel", (m * d, (gates - m) * d))
             self.sentence_gate_kernel = self.add_weight_like("recurrent", "sentence_gate_kernel", (d, m * d))
             self.node_kernel = self.add_weight_like("recurrent", "node_kernel", (d, 3 * m * d))
-            self.node_recurrent_kernel = self.add_weight_like(
-                "recurrent", "node_recurrent_kernel", (d, 3 * m * d)
-            )
+            self.node_recurrent_kernel = self.add_weight_like("recurrent", "node_recurrent_kernel", (d, 3 * m * d))
             self.node_bias = self.add_weight_like("bias", "node_bias", (3 * m * d,))
         if self.boundary_words:
             self.boundary_embeddings = self.add_weight_like("boundary", "boundary_embeddings", (2, e))
@@ -221,7 +215,7 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         h_noise = g_noise = None
         if training and self.recurrent_dropout:
             h_noise = self._noise(state.h)
-            g_noise = self._noise(state.g) if self.sentence_nodes else None
+            g_noise = None if state.g is None else self._noise(state.g)
         weights = self._transition_weights()
         for _ in range(self.steps):  # a loop of the graph: every backend compiles and differentiates it
             state = transition(weights, state, words, h_noise, g_noise)
@@ -275,7 +269,7 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         h, _, g, c_g = state
         # A boundary word may stand where the input is padded.
         h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
-        if self.sentence_nodes:
+        if g is not None and c_g is not None:
             g, c_g = g[:, 0], c_g[:, 0]
             if mask is not None:
                 some = ops.any(mask, axis=1)[:, None]

@@ -11,9 +11,7 @@ from keras_slstm.layers.normalized_lstm import NormalizedLSTM
 from keras_slstm.layers.slstm import SLSTM
 
 
-def build_encoder(
-    name: str, units: int, return_sequences: bool = False, **options: Any
-) -> keras.layers.Layer:
+def build_encoder(name: str, units: int, return_sequences: bool = False, **options: Any) -> keras.layers.Layer:
     """Build a sentence encoder.
 
     Args:
@@ -104,9 +102,7 @@ def _bilstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.
     return keras.layers.Bidirectional(keras.layers.LSTM(units, return_sequences=return_sequences, **options))
 
 
-def _stacked_bilstm(
-    units: int, return_sequences: bool, num_layers: int = 2, **options: Any
-) -> keras.layers.Layer:
+def _stacked_bilstm(units: int, return_sequences: bool, num_layers: int = 2, **options: Any) -> keras.layers.Layer:
     if not isinstance(num_layers, int) or num_layers < 1:
         raise ValueError(f"`num_layers` must be an integer of at least 1, but got {num_layers!r}.")
     below = [_bilstm(units, return_sequences=True, **options) for _ in range(num_layers - 1)]

@@ -98,9 +98,7 @@ class SentenceClassifier(keras.Model):
         elif encoder_options:
             raise ValueError(f"`encoder_options` are for an encoder given by name, but got {encoder!r}.")
         elif "mask" not in inspect.signature(encoder.call).parameters:
-            raise ValueError(
-                f"`encoder` has to take a `mask`, but {encoder.name!r} does not: padding would count."
-            )
+            raise ValueError(f"`encoder` has to take a `mask`, but {encoder.name!r} does not: padding would count.")
         else:
             self.encoder = encoder
         if vectorizer is None or isinstance(vectorizer, dict):
@@ -147,9 +145,7 @@ class SentenceClassifier(keras.Model):
     def build(self, input_shape: Any = (None, None)) -> None:
         """Create the weights. `adapt` does so; the vocabulary has to be there."""
         if not self.vectorizer.is_adapted:
-            raise ValueError(
-                "The model has no vocabulary yet: call `adapt(texts)` with the training texts first."
-            )
+            raise ValueError("The model has no vocabulary yet: call `adapt(texts)` with the training texts first.")
         self._build(self.vectorizer.vocabulary_size)
 
     def _build(self, vocabulary_size: int) -> None:

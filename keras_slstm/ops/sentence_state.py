@@ -131,7 +131,7 @@ def transition(
     xi = ops.concatenate(neighbours(h_read, window), axis=-1)
     a = project(xi, weights.words) + words.projected
     node_cells: list[Tensor] = []
-    if g is not None:
+    if g is not None and c_g is not None:
         m, d = g.shape[1:]
         g_read = g if g_noise is None else g * g_noise
         a = a + (ops.reshape(g_read, (-1, m * d)) @ weights.sentence)[:, None]

@@ -40,9 +40,7 @@ def test_lengths_of_a_batch_are_similar_and_shapes_are_few():
     assert len(shapes) <= 6  # five lengths, and the one smaller batch
     padding = np.mean([np.mean(x == 0) for (x,) in batches])
     arrival = [sentences(1000)[i : i + 10] for i in range(0, 1000, 10)]
-    unsorted_padding = np.mean(
-        [1 - np.mean([len(r) for r in rows]) / max(map(len, rows)) for rows in arrival]
-    )
+    unsorted_padding = np.mean([1 - np.mean([len(r) for r in rows]) / max(map(len, rows)) for rows in arrival])
     assert padding < unsorted_padding / 2
 
 
@@ -94,9 +92,7 @@ def train(epochs, initial_epoch, log):
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("sgd", loss=loss, jit_compile=False)
     callbacks = [batches.follow_epochs()]
-    model.fit(
-        batches, epochs=epochs, initial_epoch=initial_epoch, shuffle=False, callbacks=callbacks, verbose=0
-    )
+    model.fit(batches, epochs=epochs, initial_epoch=initial_epoch, shuffle=False, callbacks=callbacks, verbose=0)
     return int(model.optimizer.iterations)
 
 

@@ -43,9 +43,7 @@ def prepare(manual_dir, data_dir):
         download_config=tfds.download.DownloadConfig(manual_dir=manual_dir), file_format="array_record"
     )
     names = builder.info.features["label"].names
-    return sorted(
-        (names[row["label"]], row["text"].decode()) for row in builder.as_data_source(split="train")
-    )
+    return sorted((names[row["label"]], row["text"].decode()) for row in builder.as_data_source(split="train"))
 
 
 EXPECTED = sorted((label, text) for label, texts in SENTENCES.items() for text in texts)
@@ -103,9 +101,7 @@ def test_without_files_and_network_the_error_says_where_to_put_what(tmp_path, ma
     (tmp_path / "empty").mkdir()
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "rt-polarity.pos").write_text("one\ntwo\n")
-    with pytest.raises(
-        FileNotFoundError, match=r"(?s)no network.*rt-polarity\.pos and rt-polarity\.neg.*http"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"(?s)no network.*rt-polarity\.pos and rt-polarity\.neg.*http"):
         prepare(tmp_path / manual_dir, tmp_path / "data")
 
 

@@ -149,9 +149,7 @@ def test_former_and_latter_point_at_the_thing_named(requests):
             if match.group(1).count(" and ") == 1:  # "between paris and rome" would need a parser
                 first, second = match.group(1).split(" and ")
                 expected = next(
-                    nouns[word]
-                    for word in (first if match.group(2) == "former" else second).split()
-                    if word in nouns
+                    nouns[word] for word in (first if match.group(2) == "former" else second).split() if word in nouns
                 )
                 assert request.intent.endswith(expected), request.text
                 checked += 1

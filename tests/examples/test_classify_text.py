@@ -95,9 +95,7 @@ def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, ca
             raise KeyboardInterrupt
 
     def interrupted(self, *args, callbacks, **kwargs):
-        return fit(
-            self, *args, callbacks=[*callbacks, keras.callbacks.LambdaCallback(on_epoch_begin=stop)], **kwargs
-        )
+        return fit(self, *args, callbacks=[*callbacks, keras.callbacks.LambdaCallback(on_epoch_begin=stop)], **kwargs)
 
     with monkeypatch.context() as patched:
         patched.setattr(keras.Model, "fit", interrupted)

@@ -131,9 +131,7 @@ def test_recurrent_dropout_acts_on_products_only():
 
 
 def test_arguments_reach_the_cell():
-    layer = layers.NormalizedLSTM(
-        2, kernel_regularizer="l2", initial_state_initializer="ones", trainable=False
-    )
+    layer = layers.NormalizedLSTM(2, kernel_regularizer="l2", initial_state_initializer="ones", trainable=False)
     layer.build((None, None, 3))
     assert isinstance(layer.cell.kernel_regularizer, keras.regularizers.L2)
     np.testing.assert_array_equal(to_numpy(layer.cell.initial_state), [1, 1])

@@ -83,9 +83,7 @@ def test_half_precision_sums_do_not_overflow():
 
 
 def test_attention_to_scores_far_apart():
-    layer = layers.AttentionPooling(
-        1, kernel_initializer="ones", query_initializer=keras.initializers.Constant(1e4)
-    )
+    layer = layers.AttentionPooling(1, kernel_initializer="ones", query_initializer=keras.initializers.Constant(1e4))
     x = np.array([[[-1.0], [1.0]]], "float32")
     assert to_numpy(layer(x)) == 1.0
 

@@ -58,9 +58,7 @@ def test_layer_is_the_explicit_loop(variant, mask):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "variant", [{}, {"sentence_nodes": 2, "window": 2, "initial": "projection"}], ids=_id
-)
+@pytest.mark.parametrize("variant", [{}, {"sentence_nodes": 2, "window": 2, "initial": "projection"}], ids=_id)
 def test_gradients_are_finite_differences(variant):
     layer = _layer(steps=2, **variant)
     with dtype_policy("float64"):
@@ -76,9 +74,7 @@ def test_gradients_are_finite_differences(variant):
     np.testing.assert_allclose(found.input_gradient, expected, atol=1e-8)
     for path, gradient in found.weight_gradients.items():
         name = path.rpartition("/")[2]
-        expected = central_differences(
-            lambda value, name=name: loss(X, {**weights, name: value}), weights[name]
-        )
+        expected = central_differences(lambda value, name=name: loss(X, {**weights, name: value}), weights[name])
         np.testing.assert_allclose(gradient, expected, atol=1e-8, err_msg=name)
 
 
@@ -133,10 +129,8 @@ def test_steps_widen_what_a_word_sees():
 
 
 def test_gates_are_normalised():
-    """With saturated output gates and inputs, c is a weighted mean: with all values 1 it is 1 - the share of empty cells."""
-    layer = layers.SLSTM(
-        1, steps=1, sentence_nodes=0, boundary_words=False, initial="zeros", return_sequences=True
-    )
+    """With o = u = 1 and empty cells beside it, c is the share of the input gate among i, l, r and f."""
+    layer = layers.SLSTM(1, steps=1, sentence_nodes=0, boundary_words=False, initial="zeros", return_sequences=True)
     layer.build((None, None, 1))
     for weight in layer.trainable_weights:
         weight.assign(np.zeros(weight.shape))
@@ -146,9 +140,7 @@ def test_gates_are_normalised():
     np.testing.assert_allclose(found, np.tanh(0.25), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("dropped", "kept"), [({"dropout": 0.5}, "recurrent"), ({"recurrent_dropout": 0.5}, "input")]
-)
+@pytest.mark.parametrize(("dropped", "kept"), [({"dropout": 0.5}, "recurrent"), ({"recurrent_dropout": 0.5}, "input")])
 def test_dropout_keeps_the_mean(dropped, kept):
     """Inverted dropout: what is kept is scaled up, so that sums stay what they are on average."""
     layer = layers.SLSTM(64, steps=3, seed=1, initial_state_initializer="ones", **dropped)
@@ -160,9 +152,7 @@ def test_dropout_keeps_the_mean(dropped, kept):
 
 
 def test_regularisers_and_constraints_reach_the_weights():
-    layer = layers.SLSTM(
-        3, kernel_regularizer="l2", recurrent_constraint="non_neg", bias_constraint="unit_norm"
-    )
+    layer = layers.SLSTM(3, kernel_regularizer="l2", recurrent_constraint="non_neg", bias_constraint="unit_norm")
     layer.build((None, None, 2))
     assert len(layer.losses) == 1
     assert layer.node_kernel.constraint is not None

@@ -22,9 +22,7 @@ def corpus(count=200, seed=0):
     generator = np.random.default_rng(seed)
     texts, labels = [], []
     for _ in range(count):
-        words = list(
-            generator.choice(["a", "flight", "to", "Rome", "please", ",", "my"], generator.integers(2, 9))
-        )
+        words = list(generator.choice(["a", "flight", "to", "Rome", "please", ",", "my"], generator.integers(2, 9)))
         label = str(generator.choice(LABELS))
         words.insert(generator.integers(len(words) + 1), label)
         texts.append(" ".join(words))
@@ -189,9 +187,7 @@ def test_stacked_layers_all_get_the_mask():
     stack = build_encoder("stacked_bilstm", 4)
     by_mask = stack(x, mask=mask)
     cut = stack(x[:, :2], mask=mask[:, :2])
-    np.testing.assert_allclose(
-        keras.ops.convert_to_numpy(by_mask), keras.ops.convert_to_numpy(cut), atol=1e-6
-    )
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(by_mask), keras.ops.convert_to_numpy(cut), atol=1e-6)
 
 
 def test_word_dropout_acts_in_training_only():

@@ -7,9 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 
-def central_differences(
-    function: Callable[[np.ndarray], float], x: np.ndarray, step: float = 1e-5
-) -> np.ndarray:
+def central_differences(function: Callable[[np.ndarray], float], x: np.ndarray, step: float = 1e-5) -> np.ndarray:
     """The gradient of a scalar function at `x` (float64), two evaluations an element."""
     gradient = np.zeros_like(x)
     for index in np.ndindex(*x.shape):

@@ -12,9 +12,7 @@ def sigmoid(a):
     return 1.0 / (1.0 + np.exp(-a))
 
 
-def slstm(
-    weights, x, mask=None, *, units, steps, window=1, sentence_nodes=1, boundary_words=True, initial="learned"
-):
+def slstm(weights, x, mask=None, *, units, steps, window=1, sentence_nodes=1, boundary_words=True, initial="learned"):
     """Returns `(h, g, c_g)`: `(b, n, d)`, and `(b, d)` each for node 1.
 
     `weights` maps the names of the layer's weights to arrays. Without sentence nodes `g` is the mean of h

@@ -76,11 +76,7 @@ class MovieReview(tfds.core.GeneratorBasedBuilder):
         """
         manual_dir = download_config.manual_dir if download_config else None
         files = _find(Path(manual_dir).expanduser()) if manual_dir else None
-        if (
-            files
-            and self.data_path.exists()
-            and _fingerprint(self._read(files)) != self.info.metadata["sha256"]
-        ):
+        if files and self.data_path.exists() and _fingerprint(self._read(files)) != self.info.metadata["sha256"]:
             raise ValueError(
                 f"{self.data_path} was prepared from other files than those in {manual_dir}. "
                 "Delete that folder, or prepare into another `data_dir`."
@@ -125,8 +121,7 @@ def _downloaded_files(dl_manager: tfds.download.DownloadManager) -> dict[str, Pa
         files = _find(Path(dl_manager.download_and_extract(URL)))
     except Exception as error:  # no network, a proxy, a server that is down: the way out is the same
         raise FileNotFoundError(
-            "The files of movie_review are not in `manual_dir`, and could not be downloaded "
-            f"({error}).\n{HOW_TO_GET}"
+            f"The files of movie_review are not in `manual_dir`, and could not be downloaded ({error}).\n{HOW_TO_GET}"
         ) from error
     if files is None:
         raise FileNotFoundError(f"The archive from {URL} does not hold {' and '.join(FILES.values())}.")
@@ -153,9 +148,7 @@ def _decode(path: Path) -> str:
         return content.decode("cp1252")  # as published
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            path, line, f"neither UTF-8 nor Windows-1252: byte {content[error.start]:#04x}"
-        ) from error
+        raise DataError(path, line, f"neither UTF-8 nor Windows-1252: byte {content[error.start]:#04x}") from error
 
 
 def _fingerprint(sentences: dict[str, list[str]]) -> str:

@@ -1,0 +1,37 @@
+"""What the words alone tell of the embedded corpus: TF-IDF and logistic regression, for the table of the README.
+
+python -m benchmarks.bag_of_words
+"""
+
+from __future__ import annotations
+
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from benchmarks.tables import RESULTS
+from keras_slstm.data import load_corpus
+from keras_slstm.files import write_json
+
+
+def main() -> None:
+    """Fit on the training part, score the others, and write one file for each kind of features."""
+    corpus = load_corpus("travel_desk")
+    for name, longest in (("unigrams", 1), ("unigrams-and-bigrams", 2)):
+        model = make_pipeline(
+            TfidfVectorizer(ngram_range=(1, longest), token_pattern=r"\S+"), LogisticRegression(C=10, max_iter=2000)
+        )
+        model.fit(corpus.train.texts, corpus.train.labels)
+        result = {
+            "data": corpus.name,
+            "encoder": f"bag of words ({name.replace('-', ' ')})",
+            "development_accuracy": model.score(corpus.validation.texts, corpus.validation.labels),
+            "test_accuracy": model.score(corpus.test.texts, corpus.test.labels),
+            "command": "python -m benchmarks.bag_of_words",
+        }
+        print(result)
+        write_json(RESULTS / "classification" / f"travel_desk-bag-of-{name}.json", result)
+
+
+if __name__ == "__main__":
+    main()

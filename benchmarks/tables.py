@@ -1,0 +1,97 @@
+"""Write the tables of the README from the files that runs have written: no number is typed by hand.
+
+python -m benchmarks.tables          # rewrite the README
+python -m benchmarks.tables --check  # fail if it is not what the files say
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from keras_slstm.files import complete_file
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+README = ROOT / "README.md"
+
+
+def classification() -> str:
+    """Accuracies of the runs of `examples/classify_text.py` and of the bag of words."""
+    lines = [
+        "| data | encoder | development | test | epochs | command or method |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
+    ]
+    for path in sorted((RESULTS / "classification").glob("*.json")):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        cells = [
+            run["data"],
+            run["encoder"],
+            f"{100 * run['development_accuracy']:.1f}",
+            f"{100 * run['test_accuracy']:.1f}",
+            str(run.get("epochs", "")),
+            f"`{run['command']}`",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def speed() -> str:
+    """Training and inference at batch 32 and 64 words, on each backend that was measured."""
+    lines: list[str] = []
+    for path in sorted(RESULTS.glob("encoders-*/encoders.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        conditions, settings = result["conditions"], result["settings"]
+        batch, length = max(settings["batches"]), 64
+        rows = [r for r in result["rows"] if (r["batch"], r["length"]) == (batch, length)]
+        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+        lines += [
+            "",
+            f"{settings['dtype']}, batch {batch}, {length} words, {settings['units']} units, {settings['steps']} "
+            f"steps; {conditions['processor']}, {conditions['cores']} cores; {versions}; medians of "
+            f"{settings['rounds']} rounds:",
+            "",
+        ]
+        columns = list(dict.fromkeys((r["kind"], r["mode"]) for r in rows))
+        lines.append("| | " + " | ".join(f"{kind}, {mode}" for kind, mode in columns) + " |")
+        lines.append("| --- |" + " ---: |" * len(columns))
+        for name in dict.fromkeys(r["encoder"] for r in rows):
+            found: dict[Any, Any] = {(r["kind"], r["mode"]): r for r in rows if r["encoder"] == name}
+            cells = [f"{found[c]['seconds'] * 1e3:.0f} ({found[c]['to_floor']:.2f})" for c in columns]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines[1:])
+
+
+TABLES = {"classification": classification, "speed": speed}
+
+
+def filled(text: str) -> str:
+    """`text` with every table between its marks replaced."""
+    for name, make in TABLES.items():
+        start, end = f"<!-- table: {name} -->", "<!-- end -->"
+        block = f"{start}\n{make()}\n{end}"
+        text, count = re.subn(f"{start}.*?{end}", block.replace("\\", r"\\"), text, flags=re.DOTALL)
+        if count != 1:
+            raise ValueError(f"{README}: expected the mark {start!r} once, found it {count} times.")
+    return text
+
+
+def main() -> int:
+    """Rewrite or check; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    text = README.read_text(encoding="utf-8")
+    new = filled(text)
+    if parser.parse_args().check:
+        return int(new != text)
+    with complete_file(README) as unfinished:
+        unfinished.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""Run the whole suite on every installed backend: `python -m tests [pytest options]`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from tests.backend import BACKENDS
+
+
+def main() -> int:
+    """Run pytest once for each backend and return the worst exit status."""
+    worst = 0
+    for backend in BACKENDS:
+        print(f"\n=== {backend} ===", flush=True)
+        start = time.monotonic()
+        # Each process of xdist takes one core: more threads than cores only wait for each other.
+        environment = {**os.environ, "KERAS_BACKEND": backend, "OMP_NUM_THREADS": "1"}
+        options = sys.argv[1:] or ["-q", "-n", str(os.cpu_count() or 1), "--durations", "10"]
+        status = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, check=False).returncode
+        print(f"=== {backend}: exit status {status} after {time.monotonic() - start:.0f} s ===", flush=True)
+        worst = max(worst, abs(status))
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())
