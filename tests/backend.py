@@ -16,9 +16,9 @@ BACKEND: str = keras.backend.backend()
 BACKENDS = ("tensorflow", "jax", "torch")
 # How a function can be run: "graph" is tf.function for any batch size and length, "xla" is for one shape.
 MODES = {"tensorflow": ("eager", "graph", "xla"), "jax": ("eager", "xla"), "torch": ("eager",)}[BACKEND]
-# How close float64 layers come to the truth: on JAX and torch Keras' operations promote to float32 at most.
-EXACT = {"rtol": 0.0, "atol": 1e-12 if BACKEND == "tensorflow" else 1e-6}
-EXACT_GRADIENT = {"rtol": 0.0, "atol": 1e-8 if BACKEND == "tensorflow" else 1e-5}
+# How close float64 layers come to the truth, and their gradients to finite differences of it.
+EXACT = {"rtol": 0.0, "atol": 1e-12}
+EXACT_GRADIENT = {"rtol": 0.0, "atol": 1e-8}
 
 
 def other_backends() -> list[str]:

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_softmax, zero_padding
 
 Tensor = Any
@@ -100,9 +101,9 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
     def call(self, inputs: Tensor, mask: Tensor | None = None, return_attention_scores: bool = False) -> Any:
         mask = check_mask(inputs, mask, self.name)
         h = zero_padding(inputs, mask)
-        eps = ops.tanh(ops.matmul(h, self.kernel) + self.bias)
+        eps = tanh(h @ ops.convert_to_tensor(self.kernel) + self.bias)
         wide = accumulation_dtype(self.compute_dtype)
-        scores = ops.matmul(ops.cast(eps, wide), ops.cast(self.query, wide)[:, None])[..., 0]
+        scores = (ops.cast(eps, wide) @ ops.cast(self.query, wide)[:, None])[..., 0]
         alpha = masked_softmax(scores, mask)
         output = ops.cast(ops.sum(alpha[..., None] * ops.cast(h, wide), axis=1), self.compute_dtype)
         if return_attention_scores:

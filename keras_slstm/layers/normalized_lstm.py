@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import check_mask, zero_padding
 
 Tensor = Any
@@ -17,10 +18,10 @@ Tensor = Any
 def normalized_lstm_step(pre_activation: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """One step of eq. 1, from x W + h U + b, `(batch, 4 d)`, and the last cell c, `(batch, d)`, to (h, c)."""
     i_hat, f_hat, u, o = ops.split(pre_activation, 4, axis=-1)
-    i_hat, f_hat, u, o = ops.sigmoid(i_hat), ops.sigmoid(f_hat), ops.tanh(u), ops.sigmoid(o)
+    i_hat, f_hat, u, o = ops.sigmoid(i_hat), ops.sigmoid(f_hat), tanh(u), ops.sigmoid(o)
     i = ops.sigmoid(i_hat - f_hat)  # a softmax over two
     c = (1 - i) * c + i * u
-    return o * ops.tanh(c), c
+    return o * tanh(c), c
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -112,12 +113,12 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
 
     def project(self, inputs: Tensor) -> Tensor:
         """What does not depend on the states, x W + b, of one word or of all: `(..., 4 units)`."""
-        return ops.matmul(inputs, self.kernel) + self.bias
+        return inputs @ ops.convert_to_tensor(self.kernel) + self.bias
 
     def step(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
         """The rest of the step, from `project(inputs)` and the states."""
         h, c = states
-        h, c = normalized_lstm_step(projected + ops.matmul(h, self.recurrent_kernel), c)
+        h, c = normalized_lstm_step(projected + h @ ops.convert_to_tensor(self.recurrent_kernel), c)
         return h, [h, c]
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:

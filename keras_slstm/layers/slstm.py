@@ -207,13 +207,13 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         x, present = zero_padding(inputs, mask), mask
         if self.boundary_words:
             x, present = add_boundary_words(x, mask, self.boundary_embeddings)
-        if training and self.dropout:
+        if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
         words = self._words(x, present)
         state = self._first_state(x, present)
         h_noise = g_noise = None
-        if training and self.recurrent_dropout:
+        if self.recurrent_dropout and training:
             h_noise = self._noise(state.h)
             g_noise = None if state.g is None else self._noise(state.g)
         weights = self._transition_weights()
