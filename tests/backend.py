@@ -12,8 +12,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from tests.__main__ import BACKENDS
+
 BACKEND: str = keras.backend.backend()
-BACKENDS = ("tensorflow", "jax", "torch")
 # How a function can be run: "graph" is tf.function for any batch size and length, "xla" is for one shape.
 MODES = {"tensorflow": ("eager", "graph", "xla"), "jax": ("eager", "xla"), "torch": ("eager",)}[BACKEND]
 # How close float64 layers come to the truth, and their gradients to finite differences of it.
