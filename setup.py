@@ -23,7 +23,7 @@ EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in E
 EXTRAS["test"] = sorted(
     {r for name in ("examples", "jax") for r in EXTRAS[name]}
     | {"pytest>=8", "pytest-xdist", "ruff>=0.15", "mypy", "dill"}
-    # One version for everybody: a plain `torch` brings several GB of CUDA packages on Linux.
+    # Pinned, so that an index with CPU builds decides which one is installed: the newest brings CUDA on Linux.
     | {"torch==2.13.0"}
 )
 

@@ -1,6 +1,6 @@
 """Time and memory of the encoders of this package beside those that Keras users would otherwise take.
 
-    KERAS_BACKEND=tensorflow python benchmarks/encoders.py --output runs/encoders-tensorflow
+    KERAS_BACKEND=tensorflow python -m benchmarks.encoders --output runs/encoders-tensorflow
 
 Every encoder is measured in training (forward and backward, without an optimizer), in inference and in memory, against
 the length of the sentences. The *floor* is the time that the matrix products in the S-LSTM's equations need on the
@@ -63,17 +63,17 @@ class Transformer(keras.layers.Layer):
         return keras.ops.mean(x, axis=1)
 
 
-def encoders(units: int, steps: int, dtype: str) -> dict[str, Callable[[], keras.Layer]]:
+def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
     """What is compared, by name. Every one takes `(batch, time, units)` and gives a sentence vector."""
 
     def bilstm(**kwargs: Any) -> keras.Layer:
-        return keras.layers.Bidirectional(keras.layers.LSTM(units, dtype=dtype, **kwargs), dtype=dtype)
+        return keras.layers.Bidirectional(keras.layers.LSTM(units, **kwargs))
 
     return {
-        "S-LSTM": lambda: keras_slstm.SLSTM(units, steps=steps, dtype=dtype),
+        "S-LSTM": lambda: keras_slstm.SLSTM(units, steps=steps),
         "BiLSTM": bilstm,
         "2 stacked BiLSTM": lambda: keras.Sequential([bilstm(return_sequences=True), bilstm()]),
-        "Transformer (8 blocks)": lambda: Transformer(units, blocks=8, heads=6, dtype=dtype),
+        "Transformer (8 blocks)": lambda: Transformer(units, blocks=8, heads=6),
     }
 
 
@@ -100,7 +100,7 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
         run: dict[tuple[str, str], timing.Step] = {}
         for mode in timing.MODES:
             run["floor", mode] = timing.matrix_products(needed, floor_dtype, mode, backward=kind == "training")
-            for name, make in encoders(args.units, args.steps, args.dtype).items():
+            for name, make in encoders(args.units, args.steps).items():
                 if args.encoders and name not in args.encoders:
                     continue
                 layer = make()
@@ -135,7 +135,7 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
 
 
 def peak_memory(args: argparse.Namespace, name: str, batch: int, length: int) -> float:
-    """Megabytes by which training steps raise the peak of a fresh process (its largest resident set)."""
+    """Megabytes by which training steps, in the first of the modes, raise the largest resident set of a new process."""
     command = [sys.executable, "-m", "benchmarks.encoders", "--peak-of", name, "--lengths", str(length)]
     command += [
         "--batches",
@@ -153,7 +153,7 @@ def peak_memory(args: argparse.Namespace, name: str, batch: int, length: int) ->
 
 def print_peak_memory(args: argparse.Namespace) -> None:
     """What `peak_memory` runs in a process of its own."""
-    layer = encoders(args.units, args.steps, args.dtype)[args.peak_of]()
+    layer = encoders(args.units, args.steps)[args.peak_of]()
     shape = (args.batches[0], args.lengths[0], args.units)
     x = timing.tensor(np.zeros(shape, "float32"), "float32")
     layer.build(shape)
@@ -222,22 +222,29 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("runs", f"encoders-{timing.BACKEND}"))
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    keras.config.set_dtype_policy(args.dtype)
     if args.peak_of:
         print_peak_memory(args)
         return
 
     args.output.mkdir(parents=True, exist_ok=True)
-    rows = [row for batch in args.batches for length in args.lengths for row in measure(args, batch, length)]
+    settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of")}
+    rows: list[dict[str, Any]] = []
     memory: dict[str, dict[str, float]] = {}
+
+    def keep() -> None:  # after each size: what was measured is not lost when the rest is interrupted
+        results = {"conditions": timing.conditions(), "settings": settings, "rows": rows, "peak_memory_mb": memory}
+        write_json(args.output / "encoders.json", results)
+
+    for batch in args.batches:
+        for length in args.lengths:
+            rows += measure(args, batch, length)
+            keep()
     if not args.no_memory:
-        for name in args.encoders or encoders(args.units, args.steps, args.dtype):
+        for name in args.encoders or encoders(args.units, args.steps):
             memory[name] = {str(n): peak_memory(args, name, max(args.batches), n) for n in args.lengths}
             print(f"peak memory of training, batch {max(args.batches)}: {name} {memory[name]} MB", flush=True)
-    settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of")}
-    write_json(
-        args.output / "encoders.json",
-        {"conditions": timing.conditions(), "settings": settings, "rows": rows, "peak_memory_mb": memory},
-    )
+            keep()
     for batch in args.batches:
         text = table(rows, memory if batch == max(args.batches) else {}, batch)
         (args.output / f"encoders-batch{batch}.md").write_text(text + "\n", encoding="utf-8")

@@ -46,7 +46,8 @@ def speed() -> str:
     for path in sorted(RESULTS.glob("encoders-*/encoders.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         conditions, settings = result["conditions"], result["settings"]
-        batch, length = max(settings["batches"]), 64
+        batch = max(settings["batches"])
+        length = min(settings["lengths"], key=lambda n: abs(n - 64))
         rows = [r for r in result["rows"] if (r["batch"], r["length"]) == (batch, length)]
         versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
         lines += [

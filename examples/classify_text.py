@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
 import keras
 
+from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.corpus import Corpus, load_corpus
-from keras_slstm.data.readers import read_lines
+from keras_slstm.data.readers import file_kind, read_lines
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import ENCODERS
@@ -55,6 +57,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "batch_size": 10, "epochs": 20, "patience": 5,
     },
 }  # fmt: skip
+# What stands for a place on one machine: `command` shows PATH, or leaves it out.
+FILE_OPTIONS = ("data", "dev_data", "test_data", "manual_dir")
+LEFT_OUT = ("output", "data_dir", "overwrite")
 SLSTM_OPTIONS = ("steps", "window", "sentence_nodes")
 
 # For the embedded corpus: worded otherwise than its grammar would.
@@ -71,7 +76,9 @@ def main() -> int:
     try:
         return predict(args) if args.model else train(args)
     except KeyboardInterrupt:
-        print("\nInterrupted. The same command goes on after the last finished epoch.", file=sys.stderr)
+        if not args.model:
+            same = "same command without --overwrite" if args.overwrite else "same command"
+            print(f"\nInterrupted. The {same} goes on after the last finished epoch.", file=sys.stderr)
         return 130
 
 
@@ -81,19 +88,78 @@ def train(args: argparse.Namespace) -> int:
     try:
         metrics = require("sklearn.metrics", "examples")
         require("matplotlib", "plots")
-        corpus = load_corpus(
-            args.data or args.dataset,
-            data_dir=args.data_dir,
-            manual_dir=args.manual_dir,
-            seed=args.seed,
-            validation_path=args.dev_data,
-            test_path=args.test_data,
-        )
-        settings["data"] = fingerprint(corpus.train.texts, corpus.train.labels)
+        corpus = load_data(args)
+        model, batches = build_model(args, settings, corpus)
+        parts = (corpus.train, corpus.validation)
+        settings["data"] = fingerprint(*(column for part in parts for column in (part.texts, part.labels)))
         run = TrainingRun(args.output, settings, overwrite=args.overwrite)
     except (ValueError, OSError, ImportError) as error:
         return fail(error)
 
+    describe(corpus, model, run)
+    history = run.fit(
+        model,
+        batches,
+        validation_data=(corpus.validation.texts, corpus.validation.labels),
+        validation_batch_size=settings["batch_size"],
+        epochs=args.epochs or PRESETS[args.preset]["epochs"],
+        patience=settings["patience"],
+        verbose=1 if sys.stdout.isatty() else 2,
+    )
+
+    predicted = model.classify(corpus.test.texts)
+    counts = metrics.confusion_matrix(corpus.test.labels, predicted, labels=corpus.label_names)
+    accuracy = metrics.accuracy_score(corpus.test.labels, predicted)
+    report = metrics.classification_report(
+        corpus.test.labels, predicted, labels=corpus.label_names, digits=3, zero_division=0
+    )
+    best = run.best_epoch
+    print(f"\nBest epoch {best}: development accuracy {history['val_accuracy'][best - 1]:.4f}")
+    print(f"Test accuracy {accuracy:.4f}\n\n{report}")
+
+    confusion_matrix(counts, corpus.label_names, run.folder / "confusion.png")
+    write_json(
+        run.folder / "results.json",
+        {
+            "data": Path(args.data).name if args.data else corpus.name,
+            "encoder": args.encoder + (" + attention" if args.attention else ""),
+            "development_accuracy": history["val_accuracy"][best - 1],
+            "test_accuracy": accuracy,
+            "best_epoch": best,
+            "epochs": run.epochs_done,
+            "parameters": model.count_params(),
+            "command": command(args),
+            "settings": settings,
+            "history": history,
+        },
+    )
+    print(f"Saved {run.save(model)} (confusion matrix beside it)\n")
+    own = TRAVEL_SENTENCES if corpus.name == "travel_desk" else corpus.test.texts[:3]
+    show(model, args.predict or own)
+    return 0
+
+
+def load_data(args: argparse.Namespace) -> Corpus:
+    """The corpus that the command line asks for."""
+    if args.data:
+        file_kind(args.data)  # else the name of a missing file could be taken for that of a data set
+    return load_corpus(
+        args.data or args.dataset,
+        data_dir=args.data_dir,
+        manual_dir=args.manual_dir,
+        seed=args.seed,
+        validation_path=args.dev_data,
+        test_path=args.test_data,
+        text_column=args.text_column,
+        label_column=args.label_column,
+        on_error=args.on_error,
+    )
+
+
+def build_model(
+    args: argparse.Namespace, settings: dict[str, Any], corpus: Corpus
+) -> tuple[SentenceClassifier, TextBatches]:
+    """The compiled model with its vocabulary, and the batches to train it on."""
     keras.utils.set_random_seed(args.seed)
     model = SentenceClassifier(
         corpus.label_names,
@@ -119,55 +185,17 @@ def train(args: argparse.Namespace) -> int:
         metrics=["accuracy"],
         jit_compile=settings["jit_compile"],
     )
-    describe(corpus, model, run)
-    history = run.fit(
-        model,
-        batches,
-        validation_data=(corpus.validation.texts, corpus.validation.labels),
-        validation_batch_size=batch_size,
-        epochs=args.epochs or PRESETS[args.preset]["epochs"],
-        patience=settings["patience"],
-        verbose=1 if sys.stdout.isatty() else 2,
-    )
-
-    predicted = model.classify(corpus.test.texts)
-    counts = metrics.confusion_matrix(corpus.test.labels, predicted, labels=corpus.label_names)
-    accuracy = metrics.accuracy_score(corpus.test.labels, predicted)
-    report = metrics.classification_report(
-        corpus.test.labels, predicted, labels=corpus.label_names, digits=3, zero_division=0
-    )
-    best = run.best_epoch
-    print(f"\nBest epoch {best}: development accuracy {history['val_accuracy'][best - 1]:.4f}")
-    print(f"Test accuracy {accuracy:.4f}\n\n{report}")
-
-    confusion_matrix(counts, corpus.label_names, run.folder / "confusion.png")
-    write_json(
-        run.folder / "results.json",
-        {
-            "data": corpus.name,
-            "encoder": args.encoder + (" + attention" if args.attention else ""),
-            "development_accuracy": history["val_accuracy"][best - 1],
-            "test_accuracy": accuracy,
-            "best_epoch": best,
-            "epochs": run.epochs_done,
-            "parameters": model.count_params(),
-            "command": command(),
-            "settings": settings,
-            "history": history,
-        },
-    )
-    print(f"Saved {run.save(model)} (confusion matrix beside it)\n")
-    own = TRAVEL_SENTENCES if corpus.name == "travel_desk" else corpus.test.texts[:3]
-    show(model, args.predict or own)
-    return 0
+    return model, batches
 
 
 def predict(args: argparse.Namespace) -> int:
     """Classify texts with a saved model."""
     try:
         model = keras.saving.load_model(args.model)
+        if not isinstance(model, SentenceClassifier):
+            raise ValueError(f"{args.model} holds a {type(model).__name__}, not a SentenceClassifier")
         texts = args.predict + (list(read_lines(args.predict_file)) if args.predict_file else [])
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, TypeError) as error:  # TypeError: Keras, of a class that it does not know
         return fail(error)
     show(model, texts)
     return 0
@@ -205,30 +233,31 @@ def choose_settings(args: argparse.Namespace) -> dict[str, Any]:
     return settings
 
 
-def command() -> str:
+def command(args: argparse.Namespace) -> str:
     """The command that was given, to be repeated elsewhere: without the places of one machine."""
-    words, skip = ["python", "examples/classify_text.py"], False
-    for word in sys.argv[1:]:
-        name, _, value = word.partition("=")
-        if name in ("--output", "--data-dir", "--overwrite"):
-            skip = name != "--overwrite" and not value
-        elif name == "--manual-dir":
-            words, skip = [*words, name, "PATH"], not value
-        elif skip:
-            skip = False
+    words = ["python", "examples/classify_text.py"]
+    parser = make_parser()
+    for name, value in vars(args).items():
+        option = name.replace("_", "-")
+        if name in LEFT_OUT or value == parser.get_default(name):
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
         else:
-            words.append(word)
-    return " ".join(words)
+            values = ["PATH"] if name in FILE_OPTIONS else value if isinstance(value, list) else [value]
+            for each in values:
+                words += [f"--{option}", str(each)]
+    return shlex.join(words)
 
 
 def fail(error: Exception) -> int:
     """Say what is wrong in one line; the exit status of bad input."""
-    print(error, file=sys.stderr)
+    print(" ".join(str(error).replace("overwrite=True", "--overwrite").split()), file=sys.stderr)
     return 2
 
 
-def parse_arguments() -> argparse.Namespace:
-    """The command line, with a default for `--output`."""
+def make_parser() -> argparse.ArgumentParser:
+    """All options."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -237,6 +266,9 @@ def parse_arguments() -> argparse.Namespace:
     data.add_argument("--data", help="your own .tsv, .csv or .jsonl file, instead of --dataset")
     data.add_argument("--dev-data", help="development set of --data (default: a tenth of it)")
     data.add_argument("--test-data", help="test set of --data (default: a tenth of it)")
+    data.add_argument("--text-column", help="column of the text (default: text)")
+    data.add_argument("--label-column", help="column of the label (default: label)")
+    data.add_argument("--on-error", default="raise", choices=("raise", "skip"), help="what a malformed line does")
     data.add_argument("--data-dir", help="where TFDS keeps its data")
     data.add_argument("--manual-dir", help="folder with original files that were downloaded by hand")
     data.add_argument("--tokenizer", default="words", choices=("words", "whitespace"))
@@ -261,7 +293,15 @@ def parse_arguments() -> argparse.Namespace:
     use.add_argument("--predict", action="append", default=[], metavar="TEXT", help="may be repeated")
     use.add_argument("--predict-file", metavar="FILE", help="one text a line")
 
+    return parser
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line, with a default for `--output`."""
+    parser = make_parser()
     args = parser.parse_args()
+    if args.epochs is not None and args.epochs < 1:
+        parser.error(f"--epochs must be at least 1, but got {args.epochs}")
     if args.model and not (args.predict or args.predict_file):
         parser.error("--model needs --predict or --predict-file")
     if args.predict_file and not args.model:

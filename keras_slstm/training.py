@@ -37,7 +37,7 @@ class TrainingRun:
 
     Raises:
         FileExistsError: If the folder holds a finished run.
-        ValueError: If it holds an interrupted run with other settings.
+        ValueError: If it holds an interrupted run with other settings, or with a missing or damaged file.
 
     Example:
 
@@ -61,11 +61,11 @@ class TrainingRun:
             self._clear()
         if self.model_path.exists():
             raise FileExistsError(
-                f"{self.folder} holds a finished run: choose another folder, or ask for overwriting it."
+                f"{self.folder} holds a finished run: choose another folder, or overwrite it (overwrite=True)."
             )
         if (self.folder / _PROGRESS).exists():
             self._check_settings(settings)
-            self.progress = _Progress(**json.loads((self.folder / _PROGRESS).read_text(encoding="utf-8")))
+            self.progress = _Progress(**self._read(_PROGRESS, set(vars(self.progress))))
         else:
             self._clear()
             write_json(self.folder / _SETTINGS, settings)
@@ -164,14 +164,27 @@ class TrainingRun:
             path.unlink(missing_ok=True)
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
-        before = json.loads((self.folder / _SETTINGS).read_text(encoding="utf-8"))
+        before = self._read(_SETTINGS)
         for name in sorted({*before, *settings}):
             if before.get(name) != settings.get(name):
                 raise ValueError(
                     f"{self.folder} holds an interrupted run with {name}={before.get(name)!r}, not "
-                    f"{settings.get(name)!r}: go on with its settings, choose another folder, or ask for "
-                    "overwriting it."
+                    f"{settings.get(name)!r}: go on with its settings, choose another folder, or "
+                    "overwrite it (overwrite=True)."
                 )
+
+    def _read(self, name: str, keys: set[str] | None = None) -> dict[str, Any]:
+        path = self.folder / name
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(value, dict) or (keys is not None and set(value) != keys):
+                raise ValueError("not what was written there")
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"{path} is missing or damaged, so the interrupted run cannot go on: choose another folder, or "
+                f"overwrite it (overwrite=True). {error}"
+            ) from error
+        return value
 
 
 class _Progress:

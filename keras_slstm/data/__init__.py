@@ -3,9 +3,11 @@
 `keras_slstm.data.builders` holds the TFDS builders; it alone needs the `datasets` extra.
 """
 
+from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.corpus import Corpus, Texts, load_corpus
 from keras_slstm.data.errors import DataError
 from keras_slstm.data.readers import Example, read_labelled_text, read_lines
+from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.travel_desk import INTENTS, SLOTS, TAGS, Request, generate_requests, generate_splits
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "DataError",
     "Example",
     "Request",
+    "TextBatches",
+    "TextVectorizer",
     "Texts",
     "generate_requests",
     "generate_splits",

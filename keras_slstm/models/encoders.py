@@ -9,6 +9,8 @@ import keras
 
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
 from keras_slstm.layers.slstm import SLSTM
+from keras_slstm.ops.boundary_words import add_boundary_words
+from keras_slstm.ops.masks import check_mask, zero_padding
 
 
 def build_encoder(name: str, units: int, return_sequences: bool = False, **options: Any) -> keras.layers.Layer:
@@ -21,7 +23,8 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"bilstm"`: one bidirectional `keras.layers.LSTM`. The sentence vector is the two final states,
               `(batch, 2 * units)`.
             - `"stacked_bilstm"`: `num_layers` (default 2) of them.
-            - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM`.
+            - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM` that reads trained
+              words `<s>` and `</s>` around the sentence.
         units: Size of the states, for each direction.
         return_sequences: Whether to return word vectors `(batch, time, features)` instead.
         **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
@@ -98,19 +101,66 @@ class LayerStack(keras.layers.Layer):
         return cls(**{**config, "layers": layers})
 
 
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class BoundaryWords(keras.layers.Layer):
+    """A recurrent layer that reads a trained `<s>` before the first and `</s>` after the last real word.
+
+    Args:
+        layer: The layer. It takes `(batch, time, features)` and a `mask`; of a returned sequence, the boundary words
+            are dropped again.
+    """
+
+    def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.layer = layer
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        batch, time, features = input_shape
+        self.boundary_embeddings = self.add_weight(
+            name="boundary_embeddings", shape=(2, features), initializer="uniform"
+        )
+        self.layer.build((batch, None if time is None else time + 2, features))
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
+        mask = check_mask(inputs, mask, self.name)
+        x, present = add_boundary_words(inputs, mask, self.boundary_embeddings)
+        x = self.layer(x, mask=present, training=training)
+        return zero_padding(x[:, 1:-1], mask) if len(x.shape) == 3 else x
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return self.layer.compute_output_shape(input_shape)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return mask if len(self.compute_output_shape(inputs.shape)) == 3 else None
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> BoundaryWords:
+        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
+
+
+def _bidirectional(recurrent: type[keras.layers.RNN], *args: Any, dtype: Any = None, **options: Any) -> Any:
+    return keras.layers.Bidirectional(recurrent(*args, dtype=dtype, **options), dtype=dtype)
+
+
 def _bilstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
-    return keras.layers.Bidirectional(keras.layers.LSTM(units, return_sequences=return_sequences, **options))
+    return _bidirectional(keras.layers.LSTM, units, return_sequences=return_sequences, **options)
 
 
 def _stacked_bilstm(units: int, return_sequences: bool, num_layers: int = 2, **options: Any) -> keras.layers.Layer:
     if not isinstance(num_layers, int) or num_layers < 1:
         raise ValueError(f"`num_layers` must be an integer of at least 1, but got {num_layers!r}.")
     below = [_bilstm(units, return_sequences=True, **options) for _ in range(num_layers - 1)]
-    return LayerStack([*below, _bilstm(units, return_sequences, **options)])
+    return LayerStack([*below, _bilstm(units, return_sequences, **options)], dtype=options.get("dtype"))
 
 
 def _normalized_bilstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
-    return keras.layers.Bidirectional(NormalizedLSTM(units, return_sequences=return_sequences, **options))
+    layer = _bidirectional(NormalizedLSTM, units, return_sequences=return_sequences, **options)
+    return BoundaryWords(layer, dtype=options.get("dtype"))
 
 
 # A function `(units, return_sequences, **options) -> layer` for each name.

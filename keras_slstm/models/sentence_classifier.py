@@ -48,6 +48,7 @@ class SentenceClassifier(keras.Model):
         trainable_embeddings: Whether the word vectors are trained.
         kernel_regularizer: Regulariser of W.
         vectorizer: A `TextVectorizer`, or a dict of its arguments.
+        **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
 
     Raises:
         ValueError: If an argument does not fit. What concerns the encoder's output shows in `adapt`.
@@ -92,7 +93,8 @@ class SentenceClassifier(keras.Model):
             if not 0 <= rate < 1:
                 raise ValueError(f"`{name}` must be in [0, 1), but got {rate!r}.")
         if isinstance(encoder, str):
-            self.encoder = build_encoder(encoder, units, pooling is not None, **(encoder_options or {}))
+            encoder_options = {"dtype": self.dtype_policy, **(encoder_options or {})}
+            self.encoder = build_encoder(encoder, units, pooling is not None, **encoder_options)
         elif not isinstance(encoder, keras.layers.Layer):
             raise ValueError(f"`encoder` must be a name or a Keras layer, but got {encoder!r}.")
         elif encoder_options:
@@ -112,8 +114,8 @@ class SentenceClassifier(keras.Model):
         self.word_dropout = word_dropout
         self.seed_generator = keras.random.SeedGenerator()
         self.embedding: Any = None  # its size is the vocabulary's
-        self.embedding_dropout = keras.layers.Dropout(dropout)
-        self.pooling_layer = None if pooling is None else _POOLINGS[pooling]()
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.pooling_layer = None if pooling is None else _POOLINGS[pooling](dtype=self.dtype_policy)
         self.head = keras.layers.Dense(
             len(self.labels),
             activation="softmax",
@@ -140,7 +142,11 @@ class SentenceClassifier(keras.Model):
                 "A new vocabulary needs a new model."
             )
         self.vectorizer.adapt(texts)
-        self.build((None, None))
+        try:
+            self.build((None, None))
+        except Exception:
+            self.vectorizer.set_vocabulary([])
+            raise
 
     def build(self, input_shape: Any = (None, None)) -> None:
         """Create the weights. `adapt` does so; the vocabulary has to be there."""
@@ -149,13 +155,14 @@ class SentenceClassifier(keras.Model):
         self._build(self.vectorizer.vocabulary_size)
 
     def _build(self, vocabulary_size: int) -> None:
-        self.embedding = keras.layers.Embedding(
+        embedding = keras.layers.Embedding(
             vocabulary_size,
             self.embedding_dim,
             embeddings_initializer=self.embeddings_initializer,
             trainable=self.trainable_embeddings,
+            dtype=self.dtype_policy,
         )
-        self.embedding.build((None, None))
+        embedding.build((None, None))
         words = keras.KerasTensor((None, None, self.embedding_dim), dtype=self.compute_dtype)
         mask = keras.KerasTensor((None, None), dtype="bool")
         encoded = self.encoder(words, mask=mask)
@@ -174,6 +181,7 @@ class SentenceClassifier(keras.Model):
                 )
             encoded = self.pooling_layer(encoded, mask=mask)
         self.head(encoded)
+        self.embedding = embedding  # at last: nothing is left of a failed attempt
         self.built = True
 
     # The model proper.
@@ -222,32 +230,40 @@ class SentenceClassifier(keras.Model):
         y: Any = None,
         batch_size: int | None = None,
         validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: dict[str | int, float] | None = None,
         sample_weight: Any = None,
         callbacks: Any = None,
         validation_batch_size: int | None = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
         """As `keras.Model.fit`. `x` and `y` may be lists of texts and of label names, and so may be those of
-        `validation_data`; or `x` a `TextBatches` (see `batches`), or whatever else Keras takes.
+        `validation_data`; or `x` a `TextBatches` (see `batches`), or whatever else Keras takes. The keys of
+        `class_weight` may be label names.
         """
-        if _is_texts(x):
+        if isinstance(validation_data, (tuple, list)) and len(validation_data):
+            texts = _as_texts(validation_data[0])
+            if texts is not None:
+                labels, weights = (*validation_data[1:], None, None)[:2]
+                size = validation_batch_size or batch_size or 32
+                validation_data = self.batches(texts, _needed(labels), weights, shuffle=False, batch_size=size)
+                validation_batch_size = None
+        texts = _as_texts(x)
+        if texts is not None:
             if kwargs.get("validation_split"):
                 raise ValueError("`validation_split` does not cut lists of texts: use `validation_data`.")
-            x = self.batches(x, _needed(y), sample_weight, batch_size=batch_size or 32)
+            x = self.batches(texts, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=shuffle)
             y = sample_weight = batch_size = None
         if isinstance(x, TextBatches):
-            kwargs["shuffle"] = False  # `x` shuffles by itself
+            shuffle = False  # `x` shuffles by itself
             callbacks = _with_callback(callbacks, x.follow_epochs())
-        if isinstance(validation_data, tuple) and _is_texts(validation_data[0]):
-            validation_data = self.batches(
-                *validation_data, shuffle=False, batch_size=validation_batch_size or batch_size or 32
-            )
-            validation_batch_size = None
         return super().fit(
             x,
             y,
             batch_size=batch_size,
             validation_data=validation_data,
+            shuffle=shuffle,
+            class_weight=self._class_weight(class_weight),
             sample_weight=sample_weight,
             callbacks=callbacks,
             validation_batch_size=validation_batch_size,
@@ -263,8 +279,9 @@ class SentenceClassifier(keras.Model):
         **kwargs: Any,
     ) -> Any:
         """As `keras.Model.evaluate`; `x` and `y` may be lists of texts and of label names."""
-        if _is_texts(x):
-            x = self.batches(x, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=False)
+        texts = _as_texts(x)
+        if texts is not None:
+            x = self.batches(texts, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=False)
             y = sample_weight = batch_size = None
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
@@ -274,9 +291,12 @@ class SentenceClassifier(keras.Model):
         Returns:
             Probabilities, `(len(x), labels)`, in the order of `x`.
         """
-        if not _is_texts(x):
+        texts = _as_texts(x)
+        if texts is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
-        batches = self.batches(x, batch_size=batch_size or 32, shuffle=False)
+        if not texts:
+            return np.zeros((0, len(self.labels)), self.head.compute_dtype)
+        batches = self.batches(texts, batch_size=batch_size or 32, shuffle=False)
         return batches.restore_order(super().predict(batches, **kwargs))
 
     def classify(
@@ -293,11 +313,7 @@ class SentenceClassifier(keras.Model):
             A list of label names; with `return_probabilities` a pair of it and the probabilities
             `(len(texts), labels)`, in the order of `self.labels`.
         """
-        texts = list(check_texts(texts))
-        if texts:
-            probabilities = self.predict(texts, batch_size=batch_size, verbose=0)
-        else:
-            probabilities = np.zeros((0, len(self.labels)), np.float32)
+        probabilities = self.predict(list(check_texts(texts)), batch_size=batch_size, verbose=0)
         names = [self.labels[i] for i in probabilities.argmax(axis=-1)]
         return (names, probabilities) if return_probabilities else names
 
@@ -311,6 +327,15 @@ class SentenceClassifier(keras.Model):
                 )
             ids.append(known[label])
         return np.array(ids, np.int32)
+
+    def _class_weight(self, class_weight: dict[str | int, float] | None) -> dict[int, float] | None:
+        if class_weight is None:
+            return None
+        known = {key: i for i, label in enumerate(self.labels) for key in (label, i)}
+        for key in class_weight:
+            if key not in known:
+                raise ValueError(f"Unknown label {key!r} in `class_weight`. Known labels: {', '.join(self.labels)}.")
+        return {known[key]: weight for key, weight in class_weight.items()}
 
     # Saving and export.
 
@@ -392,10 +417,14 @@ def _check_labels(labels: Sequence[str]) -> None:
         raise ValueError(f"`labels` must be at least two different names, but got {list(labels)!r}.")
 
 
-def _is_texts(x: Any) -> bool:
-    if isinstance(x, np.ndarray):
-        return x.dtype.kind in "UO"
-    return isinstance(x, (list, tuple)) and len(x) > 0 and isinstance(x[0], str)
+def _as_texts(x: Any) -> list[str] | None:
+    """The texts that `x` holds, or None where it holds what Keras takes."""
+    if hasattr(x, "tolist"):  # NumPy, pandas
+        kind = getattr(getattr(x, "dtype", None), "kind", None)
+        return list(check_texts(x.tolist())) if kind in ("U", "T", "O", "S") else None
+    if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or any(isinstance(text, str) for text in x))):
+        return list(check_texts(x))
+    return None
 
 
 def _needed(labels: Any) -> Any:
