@@ -179,3 +179,14 @@ train(TrainingRun({str(tmp_path)!r}), new_model(), 4, [Kill()])
     train(TrainingRun(tmp_path / "whole"), whole, 3)
     for a, b in zip(resumed.get_weights(), whole.get_weights()):
         np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["settings.json", "progress.json"])
+def test_damaged_state_is_named(tmp_path, name):
+    (tmp_path / "progress.json").write_text('{"epochs": 1, "best_epoch": 1, "history": {}, "random_state": {}}')
+    (tmp_path / "settings.json").write_text("{}")
+    TrainingRun(tmp_path)
+    (tmp_path / name).write_text('{"epochs": ')
+    with pytest.raises(ValueError, match=rf"{name} is missing or damaged.*overwrite"):
+        TrainingRun(tmp_path)
+    TrainingRun(tmp_path, overwrite=True)

@@ -273,3 +273,51 @@ def test_a_ready_vectorizer():
     model = SentenceClassifier(LABELS, "bilstm", units=4, vectorizer=vectorizer)
     assert model.built
     assert model.embedding.input_dim == 4
+
+
+def _tiny(**options):
+    model = keras_slstm.SentenceClassifier(["no", "yes"], encoder="bilstm", units=2, embedding_dim=2, **options)
+    model.adapt(["good day", "bad day"])
+    model.compile("sgd", loss="sparse_categorical_crossentropy")
+    return model
+
+
+def test_dtype_reaches_every_part_and_is_saved(tmp_path):
+    model = _tiny(dtype="mixed_bfloat16")
+    model.save(tmp_path / "model.keras")
+    for one in (model, keras.saving.load_model(tmp_path / "model.keras")):
+        assert {part.compute_dtype for part in (one.embedding, one.encoder, one.embedding_dropout)} == {"bfloat16"}
+        assert one.head.compute_dtype == "float32"
+
+
+def test_class_weight_by_name_is_class_weight_by_id():
+    losses = []
+    for weight in ({"no": 3.0, "yes": 1.0}, {0: 3.0, 1: 1.0}, None):
+        keras.utils.set_random_seed(0)
+        model = _tiny(dropout=0.0)
+        history = model.fit(["good day", "bad day"], ["yes", "no"], class_weight=weight, shuffle=False, verbose=0)
+        losses.append(history.history["loss"][0])
+    assert losses[0] == losses[1] != losses[2]
+    with pytest.raises(ValueError, match="maybe"):
+        model.fit(["good day"], ["yes"], class_weight={"maybe": 1.0}, verbose=0)
+
+
+def test_failed_adapt_can_be_repeated():
+    model = keras_slstm.SentenceClassifier(["no", "yes"], encoder="bilstm", units=2, embedding_dim=2)
+    with pytest.raises(ValueError, match="text"):
+        model.adapt([])
+    model.adapt(["good day"])
+
+
+def test_no_texts_and_one_string():
+    model = _tiny()
+    assert model.predict([]).shape == (0, 2)
+    for call in (model.predict, model.classify):
+        with pytest.raises(ValueError, match="list"):
+            call("good day")
+
+
+def test_validation_data_may_be_a_list():
+    model = _tiny()
+    history = model.fit(["good day"], ["yes"], validation_data=[["bad day"], ["no"]], verbose=0).history
+    assert "val_loss" in history

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from keras_slstm.models.encoders import BoundaryWords, build_encoder
+from keras_slstm.ops.boundary_words import add_boundary_words
+from tests.backend import to_numpy
+from tests.layer_checks import randomize
+
+X = np.random.default_rng(0).normal(size=(3, 4, 2)).astype("float32")
+MASK = np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0]], bool)
+
+
+@pytest.mark.parametrize("return_sequences", [False, True])
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+def test_baseline_reads_the_boundary_words(mask, return_sequences):
+    """`normalized_bilstm` is the recurrence over `<s>`, the words and `</s>`, without these two in what it returns."""
+    layer = build_encoder("normalized_bilstm", 3, return_sequences=return_sequences)
+    assert isinstance(layer, BoundaryWords)
+    layer.build(X.shape)
+    randomize(layer)
+    x, present = add_boundary_words(
+        keras.ops.convert_to_tensor(X), None if mask is None else keras.ops.convert_to_tensor(mask),
+        keras.ops.convert_to_tensor(layer.boundary_embeddings),
+    )  # fmt: skip
+    expected = to_numpy(layer.layer(x, mask=present))
+    if return_sequences:
+        expected = expected[:, 1:-1] * (1 if mask is None else mask[..., None])
+    np.testing.assert_allclose(to_numpy(layer(X, mask=mask)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", ["slstm", "bilstm", "stacked_bilstm", "normalized_bilstm"])
+def test_dtype_reaches_every_weight(name, dtype):
+    layer = build_encoder(name, 2, dtype=dtype)
+    layer.build(X.shape)
+    wanted = keras.DTypePolicy(dtype).variable_dtype
+    assert {weight.dtype for weight in layer.trainable_weights} == {wanted}
