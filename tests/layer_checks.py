@@ -37,6 +37,7 @@ class LayerCase:
         make: Returns a new layer; its input is `(batch, time, FEATURES)` and a mask.
         outputs: For each output "sequence" (`(batch, time, ...)`) or "vector" (`(batch, ...)`).
         interior: What a masked word inside a sentence does: "join" (as if it were not there) or "cut".
+        empty_row: What a row of nothing but padding gives: "zero", or anything "finite".
         stochastic: Whether the layer has dropout.
         call_kwargs: Further arguments of the call.
         variant: A further variant of a layer whose main case stands in the table already: it passes over the
@@ -48,6 +49,7 @@ class LayerCase:
     make: Callable[[], keras.Layer]
     outputs: tuple[str, ...] = ("vector",)
     interior: str = "join"
+    empty_row: str = "zero"
     stochastic: bool = False
     call_kwargs: Mapping[str, Any] = field(default_factory=dict)
     variant: bool = False
@@ -239,9 +241,14 @@ def check_empty_row(case: LayerCase) -> None:
     for cotangent in cotangents:  # the row that is full here adds nothing to the gradients
         cotangent[1] = 0
     expected = case.run(layer, x, full, cotangents=cotangents)
+    assert_close([y[others] for y in found.outputs], [y[others] for y in expected.outputs])
+    for array in (*found.outputs, found.input_gradient, *found.weight_gradients.values()):
+        assert np.all(np.isfinite(array))
+    if case.empty_row == "finite":
+        return
+    assert case.empty_row == "zero"
     for y in found.outputs:
         assert not np.any(y[1]), f"an empty row gives {y[1]}"
-    assert_close([y[others] for y in found.outputs], [y[others] for y in expected.outputs])
     assert not np.any(found.input_gradient[1])
     assert_close(found.input_gradient[others], expected.input_gradient[others])
     assert_close(found.weight_gradients, expected.weight_gradients, atol=1e-4)
@@ -267,6 +274,22 @@ def check_precision(case: LayerCase) -> None:
         assert_close(found.outputs, expected.outputs, rtol=tolerance, atol=tolerance)
         assert all(np.all(np.isfinite(d)) for d in found.weight_gradients.values())
         assert np.all(np.isfinite(found.input_gradient))
+
+
+def check_double(case: LayerCase) -> None:
+    """Under float64 nothing on the way is rounded to float32, which cannot resolve a change of 1e-10."""
+    x, mask = sentences(), np.ones((BATCH, TIME), bool)
+    mask[0, 4:] = False
+    layer = case.built("float64")
+    with dtype_policy("float64"):
+        inputs = [x.astype("float64") * (1 + change) for change in (0.0, 1e-10)]
+        before, after = (case.run(layer, x, mask, mode=MODES[-1] if BACKEND == "jax" else "eager") for x in inputs)
+    for y, z in zip(before.outputs, after.outputs, strict=True):
+        some = (z != 0) & (y != 0)
+        change = np.abs(z - y)[some]
+        assert np.mean(np.float32(z[some]) != z[some]) > 0.9, "the outputs are float32 numbers"
+        assert np.mean(change > 0) > 0.9, "a change of 1e-10 is lost"
+        assert np.all(change < 1e-8), f"a change of 1e-10 becomes one of {change.max()}"
 
 
 def check_gradients(case: LayerCase) -> None:
@@ -421,6 +444,7 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
         check_interior_mask,
         check_empty_row,
         check_precision,
+        check_double,
         check_gradients,
         check_rematerialisation,
         check_dropout,

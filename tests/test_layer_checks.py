@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_slstm.layers import MaskedGlobalAveragePooling1D
 from keras_slstm.ops.masks import masked_mean
+from tests import cross_backend
 from tests.backend import MODES
 from tests.layer_checks import CHECKS, LayerCase
 
@@ -28,7 +29,7 @@ class Sound(keras.layers.Layer):
 
     def call(self, inputs, mask=None):
         mean = masked_mean(inputs, mask)
-        return ops.cast(self.scale * ops.matmul(mean, self.kernel), self.compute_dtype)
+        return ops.cast(self.scale * (mean @ ops.convert_to_tensor(self.kernel)), self.compute_dtype)
 
     def compute_mask(self, inputs, mask=None):
         return None
@@ -135,13 +136,35 @@ class NeverDrops(Sound):
         return super().call(inputs, mask)
 
 
-class LearnsNothing(Sound):
-    def build(self, input_shape):
-        super().build(input_shape)
-        self.kernel.trainable = False
+class RoundsOnTheWay(Sound):
+    """The dtype is right, the digits are float32's."""
 
     def call(self, inputs, mask=None):
-        return ops.stop_gradient(super().call(inputs, mask)) * float("nan")
+        return super().call(ops.cast(ops.cast(inputs, "float32"), self.compute_dtype), mask)
+
+
+class RoundsOutputs(Sound):
+    def call(self, inputs, mask=None):
+        return ops.cast(ops.cast(super().call(inputs, mask), "float32"), self.compute_dtype)
+
+
+class LearnsNothing(Sound):
+    def call(self, inputs, mask=None):
+        return masked_mean(inputs, mask) + ops.stop_gradient(super().call(inputs, mask))
+
+
+class Diverges(Sound):
+    def call(self, inputs, mask=None):
+        return super().call(inputs, mask) * float("nan")
+
+
+class DependsOnReplica(Sound):
+    def call(self, inputs, mask=None):
+        import tensorflow as tf
+
+        context = tf.distribute.get_replica_context()  # None where the model is built
+        replica = 0 if context is None else ops.cast(context.replica_id_in_sync_group, inputs.dtype)
+        return super().call(inputs, mask) * (1 + replica)
 
 
 @keras.saving.register_keras_serializable(package="broken")
@@ -158,14 +181,14 @@ class LosesState(Sound):
 
 class KnowsOneShape(Sound):
     def call(self, inputs, mask=None):
-        return super().call(inputs, mask) * (1 if inputs.shape[1] is not None else 2)
+        return super().call(inputs, mask) * (1 if isinstance(inputs.shape[1], int) else 2)
 
 
 def _case(layer_class, **options):
     return LayerCase(layer_class.__name__, layer_class, **options)
 
 
-@pytest.mark.parametrize("name", [name for name in CHECKS if name != "two_replicas"])
+@pytest.mark.parametrize("name", CHECKS)
 def test_a_sound_layer_passes(name):
     CHECKS[name](LayerCase("sound", lambda: Sound(3.0)))
 
@@ -186,12 +209,17 @@ def test_a_sound_layer_passes(name):
         ("empty_row", _case(AddsBias)),
         ("precision", _case(Float32Only)),
         ("precision", _case(Imprecise)),
+        ("double", _case(RoundsOnTheWay)),
+        ("double", _case(RoundsOutputs)),
         ("gradients", _case(StopsGradient)),
         ("rematerialisation", _case(CountsCalls)),
         ("dropout", _case(AlwaysDrops)),
         ("dropout", _case(AlwaysDrops, stochastic=True)),
         ("dropout", _case(NeverDrops, stochastic=True)),
-        ("training", _case(LearnsNothing)),
+        ("gradients", _case(LearnsNothing)),
+        ("training", _case(Diverges)),
+        ("two_replicas", _case(DependsOnReplica)),
+        ("export", _case(KnowsOneShape)),
         ("saving", _case(LosesState)),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
@@ -199,6 +227,13 @@ def test_a_sound_layer_passes(name):
 def test_a_broken_layer_is_caught(name, case):
     with pytest.raises(AssertionError):
         CHECKS[name](case)
+
+
+@pytest.mark.parametrize(("layer_class", "sound"), [(Sound, True), (LosesState, False)])
+def test_a_layer_that_loads_differently_is_caught(layer_class, sound, tmp_path):
+    """What the other backends run, run on this one."""
+    cross_backend.write(tmp_path, [LayerCase("case", layer_class)])
+    assert (cross_backend._problem(tmp_path / "case.keras") is None) is sound
 
 
 @pytest.mark.skipif("graph" not in MODES, reason="only TensorFlow runs with unknown shapes")

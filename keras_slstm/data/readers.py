@@ -53,8 +53,8 @@ def read_labelled_text(
         The examples, in the order of the file.
 
     Raises:
-        DataError: If the file is empty, lacks a column, or has a malformed line: a wrong number of columns,
-            an empty text or label, invalid JSON, a text that is no string, or bytes that are not UTF-8.
+        DataError: If the file is empty, lacks a column or has it twice, or has a malformed line: a wrong number
+            of columns, an empty text or label, invalid JSON, a text that is no string, or bytes that are not UTF-8.
         ValueError: If the file name has another suffix.
 
     Example:
@@ -70,11 +70,10 @@ def read_labelled_text(
     path = Path(path)
     problems = _Problems(path, on_error)
     kind = file_kind(path)
-    lines = _lines(path, problems)
     if kind == ".jsonl":
-        records = _json_records(lines, text_column, label_column, problems)
+        records = _json_records(_lines(path, problems), text_column, label_column, problems)
     else:
-        rows = _csv_rows(lines, problems) if kind == ".csv" else _tsv_rows(lines)
+        rows = _csv_rows(path, problems) if kind == ".csv" else _tsv_rows(_lines(path, problems))
         records = _table_records(path, rows, text_column, label_column, problems)
 
     examples = []
@@ -169,15 +168,24 @@ class _Problems:
             )
 
 
-def _lines(path: Path, problems: _Problems) -> Iterator[tuple[int, str]]:
+def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     lines = read_bytes(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")  # spreadsheets write a byte-order mark
     if not lines[-1]:
         lines.pop()  # what follows the last line end is no line
     for number, line in enumerate(lines, start=1):
+        yield number, line.removesuffix(b"\r")
+
+
+def _lines(path: Path, problems: _Problems) -> Iterator[tuple[int, str]]:
+    for number, line in _raw_lines(path):
         try:
-            yield number, line.removesuffix(b"\r").decode("utf-8")
+            yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
-            problems.report(number, f"not UTF-8: byte {error.object[error.start]:#04x} at column {error.start + 1}")
+            problems.report(number, _undecodable(error))
+
+
+def _undecodable(error: UnicodeDecodeError) -> str:
+    return f"not UTF-8: byte {error.object[error.start]:#04x} at column {error.start + 1}"
 
 
 def _tsv_rows(lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
@@ -185,25 +193,40 @@ def _tsv_rows(lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
         yield number, line.split("\t")
 
 
-def _csv_rows(lines: Iterator[tuple[int, str]], problems: _Problems) -> Iterator[Row]:
-    """Parse CSV, in which a quoted field may span lines: a row has the number of its first line."""
+def _csv_rows(path: Path, problems: _Problems) -> Iterator[Row]:
+    """Parse CSV, in which a quoted field may span lines: a row has the number of its first line.
+
+    A line that is not UTF-8 is parsed nevertheless, to see where its row ends; the whole row is then left out.
+    """
     last = 0
+    bad: list[tuple[int, str]] = []  # lines of the current row that are not UTF-8, and why
 
     def feed() -> Iterator[str]:
         nonlocal last
-        for number, line in lines:
+        for number, line in _raw_lines(path):
             last = number
-            yield line + "\n"
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                bad.append((number, _undecodable(error)))
+                text = line.decode("utf-8", errors="replace")
+            yield text + "\n"
 
     reader = csv.reader(feed(), strict=True)
     while True:
         first = last + 1
+        bad.clear()
         try:
-            yield first, next(reader)
+            fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             problems.report(first, f"malformed CSV: {error}")
+            continue
+        if bad:
+            problems.report(*bad[0])
+        else:
+            yield first, fields
 
 
 def _table_records(
@@ -214,6 +237,8 @@ def _table_records(
     for column in (text_column, label_column):
         if column not in header:
             raise DataError(path, line, f'the header has no column "{column}"; its columns: {_names(header)}')
+        if header.count(column) > 1:
+            raise DataError(path, line, f'the header has the column "{column}" more than once: {_names(header)}')
     text_index, label_index = header.index(text_column), header.index(label_column)
     for line, fields in rows:
         if len(fields) == len(header):
@@ -230,6 +255,9 @@ def _json_records(
             record = json.loads(line)
         except json.JSONDecodeError as error:
             problems.report(number, f"invalid JSON at column {error.colno}: {error.msg}")
+            continue
+        except (RecursionError, ValueError) as error:  # nested too deeply; a number of too many digits
+            problems.report(number, f"JSON that Python cannot read: {error}")
             continue
         if not isinstance(record, dict):
             problems.report(number, f"a JSON object expected, found {type(record).__name__}")

@@ -1,9 +1,11 @@
-"""Checks of constructor arguments: wrong ones fail at construction, with the value and what was expected."""
+"""Checks of a layer's arguments and input shape: wrong ones fail early, with the value and what was expected."""
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
@@ -14,7 +16,24 @@ def check_integer(name: str, value: Any, least: int) -> int:
 
 
 def check_rate(name: str, value: Any) -> float:
-    """Return `value` as it is, or raise ValueError if it is no dropout rate."""
-    if not isinstance(value, (int, float)) or not 0 <= value < 1:
+    """Return `value` as a float, or raise ValueError if it is no dropout rate."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < 1:
         raise ValueError(f"`{name}` must be in [0, 1), but got {value!r}.")
-    return value
+    return float(value)
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """Return `value` as a bool, or raise ValueError if it is none: the string "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"`{name}` must be True or False, but got {value!r}.")
+    return bool(value)
+
+
+def check_features(input_shape: tuple, layer: str) -> int:
+    """Return the number of features of the input, or raise ValueError if it is unknown."""
+    if input_shape[-1] is None:
+        raise ValueError(
+            f"{layer} expects input whose last dimension, the number of features, is known, "
+            f"but got input of shape {tuple(input_shape)}."
+        )
+    return int(input_shape[-1])

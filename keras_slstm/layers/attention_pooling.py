@@ -7,6 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_softmax, zero_padding
@@ -41,7 +42,8 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
         `return_attention_scores`, the pair of it and alpha, `(batch, time)`.
 
     Raises:
-        ValueError: If `units` is not a positive integer or None, or the input is not of rank 3.
+        ValueError: If `units` is not a positive integer or None, the input is not of rank 3 or its number of
+            features is unknown, or the mask does not fit it.
 
     Weights:
         kernel: W, `(features, a)`.
@@ -72,9 +74,7 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if units is not None and (not isinstance(units, int) or units <= 0):
-            raise ValueError(f"`units` must be a positive integer or None, but got {units!r}.")
-        self.units = units
+        self.units = None if units is None else check_integer("units", units, least=1)
         self.set_weight_arguments(
             kernel_initializer=kernel_initializer,
             bias_initializer=bias_initializer,
@@ -90,7 +90,7 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple) -> None:
-        features = input_shape[-1]
+        features = check_features(input_shape, self.name)
         units = self.units or features
         self.kernel = self.add_weight_like("kernel", "kernel", (features, units))
         self.bias = self.add_weight_like("bias", "bias", (units,))

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.layers._arguments import check_features, check_integer, check_rate
 from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import check_mask, zero_padding
@@ -50,7 +51,7 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         h_t, and the list of the new states h_t and c_t.
 
     Raises:
-        ValueError: If `units` is not a positive integer.
+        ValueError: If `units` is not a positive integer, or the number of features is unknown.
 
     Weights:
         kernel: W, `(features, 4 units)`, gate order i, f, u, o (that of `keras.layers.LSTM`).
@@ -82,11 +83,9 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(units, int) or units <= 0:
-            raise ValueError(f"`units` must be a positive integer, but got {units!r}.")
-        self.units = units
-        self.state_size = [units, units]
-        self.output_size = units
+        self.units = check_integer("units", units, least=1)
+        self.state_size = [self.units, self.units]
+        self.output_size = self.units
         self.set_weight_arguments(
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
@@ -101,11 +100,12 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         )
 
     def build(self, input_shape: tuple) -> None:
-        d = self.units
-        self.kernel = self.add_weight_like("kernel", "kernel", (input_shape[-1], 4 * d))
+        e, d = check_features(input_shape, self.name), self.units
+        self.kernel = self.add_weight_like("kernel", "kernel", (e, 4 * d))
         self.recurrent_kernel = self.add_weight_like("recurrent", "recurrent_kernel", (d, 4 * d))
         self.bias = self.add_weight_like("bias", "bias", (4 * d,))
         self.initial_state = self.add_weight_like("initial_state", "initial_state", (d,))
+        self.input_spec = keras.layers.InputSpec(axes={-1: e})
         self.built = True
 
     def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
@@ -161,7 +161,9 @@ class NormalizedLSTM(keras.layers.RNN):
     Args:
         units: Number of units.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
-        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words.
+        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words. No
+            dropout works inside `keras.RematScope` on the JAX backend (that of Keras' own layers neither), where
+            `training` becomes a tracer.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful, unroll: As in `keras.layers.LSTM`.
         **kwargs: The other arguments of `NormalizedLSTMCell` and `keras.layers.Layer`.
@@ -177,7 +179,8 @@ class NormalizedLSTM(keras.layers.RNN):
         `go_backwards`); with `return_state`, followed by the final h and c, each `(batch, units)`.
 
     Raises:
-        ValueError: If `units` is not a positive integer or a dropout rate is not in [0, 1).
+        ValueError: If `units` is not a positive integer, a dropout rate is not in [0, 1), the number of features is
+            unknown, or the input or the mask has another shape than the above.
 
     Weights:
         cell/kernel, cell/recurrent_kernel, cell/bias, cell/initial_state: see `NormalizedLSTMCell`.
@@ -204,9 +207,6 @@ class NormalizedLSTM(keras.layers.RNN):
         unroll: bool = False,
         **kwargs: Any,
     ) -> None:
-        for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
-            if not 0 <= rate < 1:
-                raise ValueError(f"`{name}` must be in [0, 1), but got {rate!r}.")
         of_cell = {name: kwargs.pop(name) for name in _CELL_ARGUMENTS if name in kwargs}
         of_both = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
         super().__init__(
@@ -218,12 +218,16 @@ class NormalizedLSTM(keras.layers.RNN):
             unroll=unroll,
             **kwargs,
         )
-        self.units = units
-        self.dropout = dropout
-        self.recurrent_dropout = recurrent_dropout
+        self.units = self.cell.units
+        self.dropout = check_rate("dropout", dropout)
+        self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.input_spec = keras.layers.InputSpec(ndim=3)
+
+    def build(self, sequences_shape: tuple, initial_state_shape: Any = None) -> None:
+        super().build(sequences_shape, initial_state_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
 
     def call(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_integer, check_rate
+from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
 from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
@@ -42,16 +42,18 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         f_g, f_1, f_2, ... = softmax over (f_g^, f_1^, f_2^, ...), for each unit
         c_g' = f_g * c_g + sum_i f_i * c_i,   g' = o * tanh(c_g')
 
-    After t steps a word has seen t * `window` neighbours on each side, and all words through g. With a wider window
-    there is a gate l_q, r_q for each offset. Of several sentence nodes, each has its own weights of eq. 3, the word
-    gate s^j reads node j only, the other word gates read all nodes, and for a node every other node is one more word
-    of its sums (not of the mean). Without a sentence node, s and V vanish.
+    After t steps a word has seen t * `window` neighbours on each side. As cells start at zero, c_g and g are 0 after
+    the first step; g holds the cells of all words from the second step on, and a word reads that from the third step
+    on. With a wider window there is a gate l_q, r_q for each offset. Of several sentence nodes, each has its own
+    weights of eq. 3, the word gate s^j reads node j only, the other word gates read all nodes, and for a node every
+    other node is one more word of its sums (not of the mean). Without a sentence node, s and V vanish.
 
     The time of a call grows linearly with the length and with `steps`.
 
     Args:
         units: Number d of units of every h, c, g and c_g.
-        steps: Number of steps T. The paper takes 9 for classification and NER and 7 for part-of-speech tagging.
+        steps: Number of steps T. The paper takes 9 for classification and NER and 7 for part-of-speech tagging. The
+            sentence vector needs at least 2: after one, g is 0 for every sentence (with sentence nodes).
         window: Number k of neighbours on each side that a word reads in a step.
         sentence_nodes: Number m of sentence nodes.
         boundary_words: Whether trained input vectors `<s>` and `</s>` stand before the first and after the last real
@@ -62,7 +64,8 @@ class SLSTM(WeightArguments, keras.layers.Layer):
             at zero.
         dropout: Fraction of the inputs to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop where they enter matrix products (never of the cells), the same
-            ones in all steps of a call.
+            ones in all steps of a call. No dropout works inside `keras.RematScope` on the JAX backend (that of Keras'
+            own layers neither), where `training` becomes a tracer.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g of the first sentence node as well.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.
@@ -87,7 +90,8 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         sentence nodes: the mean, and zeros). A row without a real word gives zeros.
 
     Raises:
-        ValueError: If an argument is out of its range, or the input or the mask has another rank.
+        ValueError: If an argument is out of its range, the input or the mask has another shape than the above, or the
+            number of features is unknown.
 
     Weights:
         With e input features and G = 4 + 2k + m gates a word, in the order i, l_1..l_k, r_1..r_k, f, o, u, s^1..s^m
@@ -157,12 +161,12 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         self.steps = check_integer("steps", steps, least=1)
         self.window = check_integer("window", window, least=0)
         self.sentence_nodes = check_integer("sentence_nodes", sentence_nodes, least=0)
-        self.boundary_words = boundary_words
+        self.boundary_words = check_bool("boundary_words", boundary_words)
         self.initial = initial
         self.dropout = check_rate("dropout", dropout)
         self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
-        self.return_sequences = return_sequences
-        self.return_state = return_state
+        self.return_sequences = check_bool("return_sequences", return_sequences)
+        self.return_state = check_bool("return_state", return_state)
         self.set_weight_arguments(
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
@@ -182,7 +186,8 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple) -> None:
-        e, d, k, m = input_shape[-1], self.units, self.window, self.sentence_nodes
+        e = check_features(input_shape, self.name)
+        d, k, m = self.units, self.window, self.sentence_nodes
         gates = 4 + 2 * k + m
         self.kernel = self.add_weight_like("kernel", "kernel", (e, gates * d))
         self.recurrent_kernel = self.add_weight_like("recurrent", "recurrent_kernel", ((2 * k + 1) * d, gates * d))
@@ -200,6 +205,7 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         elif self.initial == "projection":
             self.initial_kernel = self.add_weight_like("kernel", "initial_kernel", (e, d))
             self.initial_bias = self.add_weight_like("bias", "initial_bias", (d,))
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: e})
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool = False) -> Any:

@@ -11,7 +11,7 @@ Tensor = Any
 
 
 def check_mask(x: Tensor, mask: Tensor | None, layer: str) -> Tensor | None:
-    """Return `mask` as a bool tensor, or None; raise where its rank cannot fit `x`.
+    """Return `mask` as a bool tensor, or None; raise where its shape cannot fit `x`.
 
     Args:
         x: `(batch, time, features)`.
@@ -19,12 +19,14 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str) -> Tensor | None:
         layer: Name of the caller, for the message.
 
     Raises:
-        ValueError: If the mask is not of rank 2.
+        ValueError: If the mask is not of rank 2, or its batch or time is known to be another than that of `x`.
     """
     if mask is None:
         return None
     mask = ops.cast(mask, "bool")
-    if len(mask.shape) != 2:
+    # While tracing, a size may be unknown: None, or an expression on JAX.
+    known = (sizes for sizes in zip(x.shape, mask.shape) if all(isinstance(size, int) for size in sizes))
+    if len(mask.shape) != 2 or any(size != expected for size, expected in known):
         raise ValueError(
             f"{layer} expects a mask of shape (batch, time) for input of shape {tuple(x.shape)}, "
             f"but got a mask of shape {tuple(mask.shape)}."

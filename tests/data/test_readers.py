@@ -67,6 +67,11 @@ BAD = [  # file name, content, line at fault, words of the message
     ("a.csv", 'text,label\ngood,x\n"never closed,x\n', 3, "malformed CSV"),
     ("a.csv", 'text,label\n"two\nlines",x\ngood\n', 4, "2 columns expected as in the header, found 1"),
     ("a.csv", "text,label\ngood,x,\n", 2, "2 columns expected as in the header, found 3"),
+    ("a.csv", b'text,label\ngood,x\n"two\nlin\xe9s\n",x\n', 4, "not UTF-8: byte 0xe9 at column 4"),
+    ("a.csv", "text,label,text\ngood,x,bad\n", 1, 'the column "text" more than once'),
+    ("a.tsv", "label\ttext\tlabel\nx\tgood\ty\n", 1, 'the column "label" more than once'),
+    ("a.jsonl", '{"text": "t", "label": "x"}\n' + "[" * 100_000 + "\n", 2, "JSON that Python cannot read"),
+    ("a.jsonl", '{"text": "t", "label": ' + "1" * 5000 + "}\n", 1, "JSON that Python cannot read"),
     ("a.jsonl", '{"text": "t", "label": "x"}\n{"text": \n', 2, "invalid JSON at column"),
     ("a.jsonl", '{"text": "t", "label": "x"}\n\n', 2, "invalid JSON"),
     ("a.jsonl", '["t", "x"]\n', 1, "a JSON object expected, found list"),
@@ -93,6 +98,17 @@ def test_skip_leaves_malformed_lines_out_and_counts_them(write):
     with pytest.warns(UserWarning, match=rf"left out: 3. The first: {path}:3: 2 columns expected"):
         examples = read_labelled_text(path, on_error="skip")
     assert examples == [("one", "x", 2), ("two", "y", 6)]
+
+
+def test_skip_leaves_out_whole_csv_rows_and_counts_the_lines_on(write):
+    path = write("a.csv", b'text,label\ncaf\xe9,x\none,x\n"spans\nlin\xe9s\nof text",x\ntwo,y\n')
+    with pytest.warns(UserWarning, match=rf"left out: 2. The first: {path}:2: not UTF-8"):
+        examples = read_labelled_text(path, on_error="skip")
+    assert examples == [("one", "x", 3), ("two", "y", 7)]
+
+
+def test_a_repeated_column_that_is_not_wanted_does_no_harm(write):
+    assert read_labelled_text(write("a.csv", "text,label,,\ngood,x,,\n")) == [("good", "x", 2)]
 
 
 def test_skip_does_not_hide_a_missing_column_or_a_file_without_examples(write):

@@ -141,8 +141,10 @@ def test_arguments_reach_the_cell():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"units": 0}, "`units` must be a positive integer, but got 0"),
-        ({"units": 2.5}, "`units` must be a positive integer, but got 2.5"),
+        ({"units": 0}, "`units` must be an integer of at least 1, but got 0"),
+        ({"units": 2.5}, "`units` must be an integer of at least 1, but got 2.5"),
+        ({"units": True}, "`units` must be an integer of at least 1, but got True"),
+        ({"units": 2, "dropout": "x"}, r"`dropout` must be in \[0, 1\), but got 'x'"),
         ({"units": 2, "dropout": 1.0}, r"`dropout` must be in \[0, 1\), but got 1.0"),
         ({"units": 2, "recurrent_dropout": -0.1}, r"`recurrent_dropout` must be in \[0, 1\), but got -0.1"),
     ],

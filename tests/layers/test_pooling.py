@@ -88,9 +88,9 @@ def test_attention_to_scores_far_apart():
     assert to_numpy(layer(x)) == 1.0
 
 
-@pytest.mark.parametrize("units", [0, -1, 2.5, "3"])
+@pytest.mark.parametrize("units", [0, -1, 2.5, "3", True])
 def test_attention_rejects_units(units):
-    with pytest.raises(ValueError, match=r"`units` must be a positive integer or None, but got"):
+    with pytest.raises(ValueError, match=r"`units` must be an integer of at least 1, but got"):
         layers.AttentionPooling(units)
 
 
@@ -103,3 +103,6 @@ def test_input_and_mask_must_fit(layer_class):
         layer_class()(np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
         layer_class()(np.zeros((2, 3, 4), "float32"), mask=np.ones((2, 3, 1), bool))
+    for shape in ((2, 4), (1, 3)):
+        with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
+            layer_class()(np.zeros((2, 3, 4), "float32"), mask=np.ones(shape, bool))
