@@ -112,9 +112,10 @@ def _loss(outputs: list[Any], cotangents: list[np.ndarray] | None) -> Any:
         wide = "float64" if dtype == "float64" else "float32"
         if cotangents is not None:
             weight = ops.convert_to_tensor(cotangents[index], dtype=wide)
-        else:  # of a shape that may be unknown while tracing
-            size = ops.prod(ops.shape(y)) if None in y.shape else int(np.prod(y.shape))
-            weight = ops.reshape(ops.sin(1.0 + ops.cast(ops.arange(size), wide)), ops.shape(y))
+        elif None not in y.shape:
+            weight = ops.convert_to_tensor(default_cotangent(tuple(y.shape)), dtype=wide)
+        else:  # tf.function, for any batch size and length
+            weight = ops.reshape(ops.sin(1.0 + ops.cast(ops.arange(ops.prod(ops.shape(y))), wide)), ops.shape(y))
         total = total + ops.sum(ops.cast(y, wide) * weight)
     return total
 
