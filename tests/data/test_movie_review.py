@@ -9,7 +9,7 @@ import pytest
 
 tfds = pytest.importorskip("tensorflow_datasets")
 
-from keras_slstm.data.builders import MovieReview, movie_review  # noqa: E402
+from keras_slstm.data.builders import MovieReview  # noqa: E402
 from keras_slstm.data.errors import DataError  # noqa: E402
 
 SENTENCES = {"pos": ["a fine film .", "très bien … really"], "neg": ["dull .", "a café\u0085of boredom"]}
@@ -101,7 +101,7 @@ def test_without_files_and_network_the_error_says_where_to_put_what(tmp_path, ma
     (tmp_path / "empty").mkdir()
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "rt-polarity.pos").write_text("one\ntwo\n")
-    with pytest.raises(FileNotFoundError, match=r"(?s)no network.*rt-polarity\.pos and rt-polarity\.neg.*http"):
+    with pytest.raises(FileNotFoundError, match=r"(?s)no network.*rt-polarity\.neg and rt-polarity\.pos.*http"):
         prepare(tmp_path / manual_dir, tmp_path / "data")
 
 
@@ -121,7 +121,7 @@ def test_download(write, tmp_path, monkeypatch):
 
     monkeypatch.setattr(tfds.download.DownloadManager, "download_and_extract", download_and_extract)
     assert prepare(None, tmp_path / "data") == EXPECTED
-    assert asked == [movie_review.URL]
+    assert asked == [MovieReview.ORIGINALS[0].source]
 
 
 def test_real_files(monkeypatch, tmp_path):
