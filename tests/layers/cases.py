@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 
 from keras_slstm import layers
-from tests.layer_checks import LayerCase
+from tests.layer_checks import LayerCase, Spelled
 
 _KERAS_LOOP = "Keras' own loop does not keep that promise; NormalizedLSTM does"
 
@@ -77,5 +77,19 @@ CASES = [
         lambda: layers.SLSTM(5, steps=3, sentence_nodes=0, boundary_words=False, initial="zeros"),
         interior="cut",
         variant=True,
+    ),
+    LayerCase(
+        "char_cnn",
+        lambda: Spelled(layers.CharCNN(5, kernel_regularizer="l2")),
+        outputs=("sequence",),
+    ),
+    LayerCase(
+        "char_bilstm",
+        lambda: Spelled(layers.CharBiLSTM(3)),
+        outputs=("sequence",),
+        exempt={
+            "double": "Keras' own LSTM rounds to float32 on some backends",
+            "rematerialisation": "Keras' own LSTM takes no traced `training`, which it becomes on JAX",
+        },
     ),
 ]
