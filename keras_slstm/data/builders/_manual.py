@@ -37,18 +37,14 @@ class Originals:
     source: str | Mapping[str, str] | None = None
     remark: str = ""
 
-    def find(self, folder: PathLike) -> Files | None:
-        """Find the files in a folder, plain or with `.gz` behind; None unless all of them are in one place."""
-        for inside in (*self.folders, ""):
-            files = {}
-            for role, name in self.names.items():
-                plain = Path(folder).expanduser() / inside / name
-                found = [path for path in (plain, plain.with_name(plain.name + ".gz")) if path.is_file()]
-                if found:
-                    files[role] = found[0]
-            if len(files) == len(self.names):
-                return files
-        return None
+    def find(self, folder: PathLike) -> Files:
+        """Find the files in the place that holds most of them: plain, or with `.gz` behind."""
+        places = [Path(folder).expanduser() / inside for inside in (*self.folders, "")]
+        return max((self._files_in(place) for place in places), key=len)
+
+    def missing(self, files: Files) -> list[str]:
+        """The names of the files that were not found."""
+        return [name for role, name in self.names.items() if role not in files]
 
     def how_to_get(self) -> str:
         """Say what to put where."""
@@ -60,8 +56,17 @@ class Originals:
         if isinstance(self.source, str):
             lines.append(f"They come with the archive {self.source}")
         elif self.source:
-            lines.append(f"They come from {_enumerate(self.source.values())}")
+            lines.append(f"They come from {_enumerate(self.source[role] for role in self.names)}")
         return "\n".join(lines + [self.remark] * bool(self.remark))
+
+    def _files_in(self, place: Path) -> Files:
+        files = {}
+        for role, name in self.names.items():
+            plain = place / name
+            for path in (plain.with_name(plain.name + ".gz"), plain):
+                if path.is_file():
+                    files[role] = path
+        return files
 
 
 class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
@@ -132,7 +137,11 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
         super().download_and_prepare(download_config=config, **kwargs)
 
     def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict[str, Any]:
-        files = self._manual_files(dl_manager) or self._downloaded_files(dl_manager)
+        try:
+            manual_dir = dl_manager.manual_dir
+        except AssertionError:  # how TFDS says that there is no such folder, or nothing in it
+            manual_dir = None
+        files = (manual_dir and self._find(manual_dir)) or self._download(dl_manager, manual_dir)
         splits = self._read(files)
         self.info.metadata["sha256"] = _fingerprint(files)
         return {split: self._generate_examples(examples) for split, examples in splits.items()}
@@ -140,28 +149,27 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
     def _generate_examples(self, examples: Examples) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from examples.items()
 
-    def _find(self, folder: PathLike) -> Files | None:
-        found = (originals.find(folder) for originals in self._originals())
-        return next((files for files in found if files), None)
+    def _find(self, manual_dir: PathLike) -> Files | None:
+        for originals in self._originals():
+            files = originals.find(manual_dir)
+            if not originals.missing(files):
+                return files
+        return None
 
-    def _manual_files(self, dl_manager: tfds.download.DownloadManager) -> Files | None:
-        try:
-            return self._find(dl_manager.manual_dir)
-        except AssertionError:  # how TFDS says that there is no such folder, or nothing in it
-            return None
-
-    def _downloaded_files(self, dl_manager: tfds.download.DownloadManager) -> Files:
+    def _download(self, dl_manager: tfds.download.DownloadManager, manual_dir: PathLike | None) -> Files:
         originals = self._originals()[0]
         try:
             files = _download(originals, dl_manager)
         except Exception as error:  # no network, a proxy, a server that is down: the way out is the same
+            found = originals.find(manual_dir) if manual_dir else {}
+            missing = f" (missing: {_enumerate(originals.missing(found))})" if found else ""
             raise FileNotFoundError(
-                f"The files of {self.name} are not in `manual_dir`, and could not be downloaded ({error}).\n"
+                f"The files of {self.name} are not in `manual_dir`{missing}, and could not be downloaded ({error}).\n"
                 + _how_to_get(self._originals())
             ) from error
-        if files is None:
-            names = _enumerate(originals.names.values())
-            raise FileNotFoundError(f"The archive from {originals.source} does not hold {names}.")
+        if originals.missing(files):
+            missing = _enumerate(originals.missing(files))
+            raise FileNotFoundError(f"The archive from {originals.source} does not hold {missing}.")
         return files
 
 
@@ -196,7 +204,7 @@ def _decode(path: PathLike, number: int, line: bytes) -> str:
         raise DataError(path, number, f"neither UTF-8 nor Windows-1252: byte {line[error.start]:#04x}") from error
 
 
-def _download(originals: Originals, dl_manager: tfds.download.DownloadManager) -> Files | None:
+def _download(originals: Originals, dl_manager: tfds.download.DownloadManager) -> Files:
     source = originals.source
     if source is None:
         raise FileNotFoundError("they have no address for that")
@@ -219,7 +227,7 @@ def _how_to_get(originals: Iterable[Originals]) -> str:
 
 def _enumerate(names: Iterable[str]) -> str:
     *first, last = names
-    if len(first) > 5:
+    if len(first) > 8:
         return f"{first[0]}, {first[1]} ... {last} ({len(first) + 1} files)"
     return f"{', '.join(first)} and {last}" if first else last
 
