@@ -11,6 +11,7 @@ from keras_slstm.data.readers import Example, read_labelled_text, read_lines
 from keras_slstm.data.schemes import Span, convert_tags, spans_to_tags, tags_to_spans
 from keras_slstm.data.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
 from keras_slstm.data.text import TextVectorizer
+from keras_slstm.data.token_batches import TokenBatches
 from keras_slstm.data.tokens import TokenVectorizer
 from keras_slstm.data.travel_desk import INTENTS, SLOTS, TAGS, Request, generate_requests, generate_splits
 
@@ -29,6 +30,7 @@ __all__ = [
     "TextBatches",
     "TextVectorizer",
     "Texts",
+    "TokenBatches",
     "TokenVectorizer",
     "convert_tags",
     "generate_requests",

@@ -10,8 +10,8 @@ ENTITIES = ("LOC", "MISC", "ORG", "PER")
 CHUNKS = ("ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "VP")
 PARTS_OF_SPEECH = [
     "$", "''", "(", ")", ",", ".", ":", "CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNP",
-    "NNPS", "NNS", "NN|SYM", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG",
-    "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB", '"',
+    "NNPS", "NNS", "NN|SYM", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD",
+    "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB", '"',
 ]  # fmt: skip
 
 
