@@ -14,8 +14,8 @@ from keras_slstm.layers import (
     NormalizedLSTMCell,
 )
 from keras_slstm.losses import CRFLoss
-from keras_slstm.metrics import CRFAccuracy
-from keras_slstm.models import SentenceClassifier
+from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
+from keras_slstm.models import SentenceClassifier, SequenceTagger
 from keras_slstm.ops.crf import (
     crf_decode,
     crf_entropy,
@@ -41,6 +41,8 @@ __all__ = [
     "NormalizedLSTM",
     "NormalizedLSTMCell",
     "SentenceClassifier",
+    "SequenceTagger",
+    "TokenAccuracy",
     "__version__",
     "crf_decode",
     "crf_entropy",

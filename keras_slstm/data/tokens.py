@@ -117,6 +117,11 @@ class TokenVectorizer(keras.layers.Layer):
         self._words.set(self._words.words + sorted(more.difference(self._words.words)))
         self._characters.learn(characters)
 
+    def copy_vocabularies(self, other: TokenVectorizer) -> None:
+        """Know the words and characters that another vectorizer knows."""
+        self._words.set(other._words.words)
+        self._characters.set(other._characters.words)
+
     def normalize(self, token: str) -> str:
         """The form in which a word is looked up.
 
