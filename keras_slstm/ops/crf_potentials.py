@@ -35,6 +35,11 @@ class Potentials(NamedTuple):
     transitions: Tensor
     mask: Tensor
 
+    @property
+    def pairwise(self) -> bool:
+        """Whether every word has transitions of its own."""
+        return len(self.transitions.shape) == 4
+
 
 def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
     """Potentials as one tensor, which passes through models, losses and files.
@@ -47,17 +52,13 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
         column, and below them the K rows of the transitions. In the pairwise form `(batch, time, K + 1, K + 1)`: for
         each word its transitions, below them its unary scores, and the mask in the last corner.
     """
-    mask = ops.cast(mask, unary.dtype)
-    if len(transitions.shape) == 2:
-        batch = ops.shape(unary)[0]
-        below = ops.broadcast_to(ops.pad(transitions, ((0, 0), (0, 1)))[None], (batch, *_padded(transitions.shape)))
-        return ops.concatenate([ops.concatenate([unary, mask[..., None]], axis=2), below], axis=1)
-    below = ops.concatenate([unary, mask[..., None]], axis=2)[:, :, None]
-    return ops.concatenate([ops.pad(transitions, ((0, 0), (0, 0), (0, 0), (0, 1))), below], axis=2)
-
-
-def _padded(shape: tuple[int, int]) -> tuple[int, int]:
-    return shape[0], shape[1] + 1
+    words = ops.concatenate([unary, ops.cast(mask, unary.dtype)[..., None]], axis=2)
+    if len(transitions.shape) == 4:
+        transitions = ops.pad(transitions, ((0, 0), (0, 0), (0, 0), (0, 1)))
+        return ops.concatenate([transitions, words[:, :, None]], axis=2)
+    transitions = ops.pad(transitions, ((0, 0), (0, 1)))
+    below = ops.broadcast_to(transitions, (ops.shape(unary)[0], *transitions.shape))
+    return ops.concatenate([words, below], axis=1)
 
 
 def unpack(potentials: Tensor) -> Potentials:
@@ -68,14 +69,15 @@ def unpack(potentials: Tensor) -> Potentials:
     """
     potentials = ops.convert_to_tensor(potentials)
     check_potentials(potentials)
+    if made_for_addons(potentials):
+        potentials = ops.squeeze(potentials, axis=-1)
     dtype = accumulation_dtype(keras.backend.standardize_dtype(potentials.dtype))
     potentials = ops.cast(potentials, dtype)
     labels = potentials.shape[-1] - 1
     if len(potentials.shape) == 3:
-        time = ops.shape(potentials)[1] - labels
-        words = potentials[:, :time]
+        words = potentials[:, :-labels]
         # Those of the first sentence, as all have the same; a sum, since a batch may have none.
-        transitions = ops.sum(potentials[:1, time:, :labels], axis=0)
+        transitions = ops.sum(potentials[:1, -labels:, :labels], axis=0)
     else:
         words = potentials[:, :, labels]
         transitions = potentials[:, :, :labels, :labels]
@@ -83,17 +85,22 @@ def unpack(potentials: Tensor) -> Potentials:
     return Potentials(zero_padding(words[..., :labels], mask), transitions, mask)
 
 
+def made_for_addons(potentials: Tensor) -> bool:
+    """Whether a layer with `engine="addons"` has made them: these have one more axis, of size 1."""
+    return len(potentials.shape) == 4 and potentials.shape[-1] == 1
+
+
 def check_potentials(potentials: Tensor) -> None:
     """Raise ValueError where a tensor cannot be the output of a CRF layer."""
-    shape = tuple(potentials.shape)
-    rank, last = len(shape), shape[-1] if shape else None
-    fits = rank in (3, 4) and isinstance(last, int) and last > 1
-    if fits and rank == 3:
-        fits = not isinstance(shape[1], int) or shape[1] >= last - 1
+    given = tuple(potentials.shape)
+    shape = given[:-1] if len(given) == 4 and given[-1] == 1 else given
+    fits = len(shape) in (3, 4) and isinstance(shape[-1], int) and shape[-1] > 1
+    if fits and len(shape) == 3:
+        fits = not isinstance(shape[1], int) or shape[1] >= shape[2] - 1
     elif fits:
-        fits = shape[2] == last
+        fits = shape[2] == shape[3]
     if not fits:
         raise ValueError(
             "Expected the output of a `CRF` layer, (batch, time + labels, labels + 1), or in the pairwise form "
-            f"(batch, time, labels + 1, labels + 1), but got a tensor of shape {shape}."
+            f"(batch, time, labels + 1, labels + 1), but got a tensor of shape {given}."
         )
