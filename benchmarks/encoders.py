@@ -29,6 +29,7 @@ import numpy as np
 import keras_slstm
 from benchmarks import timing
 from keras_slstm.files import write_json
+from keras_slstm.results import conditions
 
 MEGABYTE = 1e6
 
@@ -233,7 +234,7 @@ def main() -> None:
     memory: dict[str, dict[str, float]] = {}
 
     def keep() -> None:  # after each size: what was measured is not lost when the rest is interrupted
-        results = {"conditions": timing.conditions(), "settings": settings, "rows": rows, "peak_memory_mb": memory}
+        results = {"conditions": conditions(), "settings": settings, "rows": rows, "peak_memory_mb": memory}
         write_json(args.output / "encoders.json", results)
 
     for batch in args.batches:

@@ -9,21 +9,25 @@ from keras_slstm.data.errors import DataError
 from keras_slstm.data.readers import Example, read_labelled_text, read_lines
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.travel_desk import INTENTS, SLOTS, TAGS, Request, generate_requests, generate_splits
+from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
 
 __all__ = [
     "INTENTS",
     "SLOTS",
     "TAGS",
     "Corpus",
+    "Coverage",
     "DataError",
     "Example",
     "Request",
     "TextBatches",
     "TextVectorizer",
     "Texts",
+    "WordVectors",
     "generate_requests",
     "generate_splits",
     "load_corpus",
+    "load_word_vectors",
     "read_labelled_text",
     "read_lines",
 ]

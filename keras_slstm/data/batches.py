@@ -89,6 +89,11 @@ class TextBatches(keras.utils.PyDataset):
                 batch += (self.sample_weight[chosen],)
         return batch
 
+    def shape_of(self, index: int) -> tuple[int, int]:
+        """Number of sentences, and padded length, of a batch of this epoch."""
+        chosen = self._order[index]
+        return len(chosen), int(self._lengths[chosen].max())
+
     def on_epoch_begin(self) -> None:
         """Go on to the order of the next epoch."""
         # Keras calls this, on some backends, once more while it builds the model. Hence `follow_epochs`.

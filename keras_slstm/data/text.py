@@ -103,25 +103,27 @@ class TextVectorizer(keras.layers.Layer):
         """Whether there is a vocabulary."""
         return bool(self._words)
 
-    def adapt(self, texts: Iterable[str]) -> None:
+    def adapt(self, texts: Iterable[str], known: Iterable[str] = ()) -> None:
         """Learn the vocabulary: the most frequent words first, words of equal frequency in code-point order.
 
         Args:
             texts: The training texts.
+            known: Further words, put behind those of the texts: words that have a vector already. What this
+                tokeniser would never produce of a text is left out.
 
         Raises:
             ValueError: If no word remains.
         """
         counts = Counter(token for text in check_texts(texts) for token in self.tokenize(text))
-        kept = sorted((-count, word) for word, count in counts.items() if count >= self.min_count)
-        if self.max_tokens is not None:
-            kept = kept[: self.max_tokens - len(_SPECIAL_TOKENS)]
+        kept = [word for _, word in sorted((-n, word) for word, n in counts.items() if n >= self.min_count)]
         if not kept:
             raise ValueError(
                 f"No word of the texts given to `adapt` occurs at least {self.min_count} times "
                 f"(`min_count`): the vocabulary would be empty."
             )
-        self.set_vocabulary([word for _, word in kept])
+        words = dict.fromkeys([*kept, *(word for word in known if self.tokenize(word) == [word])])
+        limit = None if self.max_tokens is None else self.max_tokens - len(_SPECIAL_TOKENS)
+        self.set_vocabulary(list(words)[:limit])
 
     def set_vocabulary(self, words: Sequence[str]) -> None:
         """Use these words, in this order, from id 2 on.
