@@ -36,7 +36,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 
 from keras_slstm.data.batches import TextBatches
-from keras_slstm.data.corpus import Corpus, load_corpus
+from keras_slstm.data.corpus import Corpus, load_corpus, load_folds
 from keras_slstm.data.readers import file_kind, read_lines
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.vectors import WordVectors, load_word_vectors
@@ -142,8 +142,6 @@ def plan(args: argparse.Namespace) -> list[Job]:
             "on_error": args.on_error,
         }
         if args.folds:
-            from keras_slstm.data.corpus import load_folds
-
             corpora += [(corpus, i) for i, corpus in enumerate(load_folds(name, args.folds, **options), start=1)]
         else:
             files = {"validation_path": args.dev_data, "test_path": args.test_data} if args.data else {}

@@ -4,7 +4,7 @@
 """
 
 from keras_slstm.data.batches import TextBatches
-from keras_slstm.data.corpus import Corpus, Texts, load_corpus
+from keras_slstm.data.corpus import Corpus, Texts, load_corpus, load_folds
 from keras_slstm.data.errors import DataError
 from keras_slstm.data.readers import Example, read_labelled_text, read_lines
 from keras_slstm.data.text import TextVectorizer
@@ -27,6 +27,7 @@ __all__ = [
     "generate_requests",
     "generate_splits",
     "load_corpus",
+    "load_folds",
     "load_word_vectors",
     "read_labelled_text",
     "read_lines",

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from keras_slstm.data import travel_desk
+from keras_slstm.data import prepared, travel_desk
 from keras_slstm.data.errors import DataError
 from keras_slstm.data.readers import OnError, PathLike, file_kind, read_labelled_text
-from keras_slstm.extras import require
-
-# Names that published data sets give to their text, the first that fits is taken.
-TEXT_FEATURES = ("text", "sentence", "description", "content", "review", "review_body")
 
 
 @dataclass(frozen=True)
@@ -62,21 +56,35 @@ def load_corpus(
 
     A part that the corpus does not come with is drawn at random from its training part; the same seed draws
     the same part. The sizes are `round(validation * n)` and `round(test * n)` of the `n` texts: 8,530 / 1,066
-    / 1,066 for the 10,662 sentences of `"movie_review"`.
+    / 1,066 for the 10,662 sentences of `"movie_review"`, 4,907 / 545 / 500 for the questions of `"trec"`.
+
+    | name | texts | labels | parts |
+    | --- | --- | --- | --- |
+    | `travel_desk` | generated requests | 12 | all three |
+    | `movie_review`, `subj`, `cr`, `mpqa` | sentences | 2 | none: see `load_folds`, too |
+    | `trec/coarse`, `trec/fine` | questions | 6, 50 | test |
+    | `sst/sentences_5`, `sst/sentences_2` | sentences | 5, 2 | all three |
+    | `sst/phrases_5`, `sst/phrases_2` | phrases to train on | 5, 2 | all three |
+    | `fdu_mtl/books` and 15 more, `fdu_mtl/all` | reviews | 2 | all three |
+    | `dbpedia` | titles and abstracts | 14 | test |
+    | `imdb_reviews`, `ag_news_subset`, `glue/sst2` ... | sets of TFDS with a text and a label | | |
 
     Args:
-        name: `"travel_desk"` (generated: needs neither network nor TFDS), `"movie_review"`, the name of any
-            TFDS data set with a text and a label (`"imdb_reviews"`, `"ag_news_subset"`, `"glue/sst2"`), or
-            the path of a `.tsv`, `.csv` or `.jsonl` file (see `read_labelled_text`).
+        name: A name of the table (`"travel_desk"` needs neither network nor TFDS), or the path of a `.tsv`, `.csv`
+            or `.jsonl` file (see `read_labelled_text`). Without a configuration behind the slash, it is the first of
+            the set: `trec/coarse`, `sst/sentences_5`, `fdu_mtl/all`.
         data_dir: Where TFDS keeps prepared data: by default `$TFDS_DATA_DIR` or `~/tensorflow_datasets`. Data
             is prepared once, and an interrupted preparation is never taken for a finished one.
-        manual_dir: Folder of files that you got yourself, for data sets that can be read from such.
+        manual_dir: Folder of files that you got yourself, for data sets that can be read from such: the
+            files themselves, or folders of them named after the sets.
         seed: Seed of the random parts.
         validation: Share of the texts that become the validation part, where there is none.
         test: Share of the texts that become the test part, where there is none.
         validation_path: File of the validation part, if `name` is a file.
         test_path: File of the test part, if `name` is a file.
         text_column: Column, JSON key or TFDS feature of the text, if it cannot be told from its name or type.
+            Features of TFDS can be joined: `"title+content"`, which is what `dbpedia` has by default (and
+            `ag_news_subset` `"title+description"`), as in the papers.
         label_column: The same for the label.
         on_error: What a malformed line of a file does: `"raise"`, or `"skip"` with a warning.
 
@@ -85,7 +93,7 @@ def load_corpus(
 
     Raises:
         DataError: If a file is malformed; the message names file and line.
-        FileNotFoundError: If a file is missing; for `"movie_review"` the message says what to put where.
+        FileNotFoundError: If a file is missing; for the sets above the message says what to put where.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, or the data set lacks a text or a label.
 
@@ -97,44 +105,151 @@ def load_corpus(
     print(corpus.train.texts[0], "->", corpus.train.labels[0])
     ```
     """
-    for share, argument in ((validation, "validation"), (test, "test")):
-        if not 0 < share < 1:
-            raise ValueError(f"`{argument}` must lie between 0 and 1. Received: {argument}={share}")
+    _check_share("validation", validation)
+    _check_share("test", test)
     if validation + test >= 1:
         raise ValueError(f"Nothing is left to train on. Received: validation={validation}, test={test}")
+    parts, labels = _read_parts(
+        name, data_dir, manual_dir, validation_path, test_path, text_column, label_column, on_error
+    )
+    return Corpus(os.fspath(name), **_complete(parts, validation, test, seed), label_names=labels)
 
+
+def load_folds(
+    name: PathLike,
+    k: int = 10,
+    data_dir: PathLike | None = None,
+    manual_dir: PathLike | None = None,
+    seed: int = 0,
+    validation: float = 0.1,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    on_error: OnError = "raise",
+) -> list[Corpus]:
+    r"""Load a corpus that has no split k times, for cross-validation.
+
+    Every text is in the test part of one fold. From the others of that fold, the share `validation` is taken at
+    random, and the rest is to train on. Folds differ by one text at most in size; labels are not balanced
+    between them. The same seed gives the same folds.
+
+    The papers of sentence classification have 10 folds (MR, CR, Subj, MPQA); that of the depth-adaptive GRN
+    says 10 in its table of data and 5 in its text.
+
+    Args:
+        name: `"movie_review"`, `"subj"`, `"cr"`, `"mpqa"`, another set whose texts are all in one part, or a
+            file; see `load_corpus`, also for the other arguments.
+        k: Number of folds.
+        data_dir: See `load_corpus`.
+        manual_dir: See `load_corpus`.
+        seed: Seed of the folds.
+        validation: Share of the texts outside the test part that become the validation part.
+        text_column: See `load_corpus`.
+        label_column: See `load_corpus`.
+        on_error: See `load_corpus`.
+
+    Returns:
+        A `Corpus` for each fold.
+
+    Raises:
+        ValueError: If the corpus comes with a validation or test part, or has fewer than `k` texts. And what
+            `load_corpus` raises.
+
+    Example:
+
+    ```python
+    from pathlib import Path
+
+    Path("mails.tsv").write_text("label\ttext\n" + "".join(f"{i % 2}\tmail {i}\n" for i in range(50)))
+    for fold in load_folds("mails.tsv", k=5):
+        print(len(fold.train), len(fold.validation), len(fold.test))
+    ```
+    """
+    _check_share("validation", validation)
+    parts, labels = _read_parts(name, data_dir, manual_dir, None, None, text_column, label_column, on_error)
+    texts = parts.pop("train")
+    if parts:
+        raise ValueError(
+            f'"{os.fspath(name)}" comes with a part of its own for {" and ".join(parts)}: use `load_corpus`. '
+            "Folds are for a corpus that has no split."
+        )
+    if not isinstance(k, int) or not 2 <= k <= len(texts):
+        raise ValueError(f"`k` must be an integer from 2 to the number of texts, {len(texts)}. Received: k={k!r}")
+    order = _shuffled(len(texts), seed)
+    folds = []
+    for fold in range(k):
+        start, end = fold * len(order) // k, (fold + 1) * len(order) // k
+        others = order[end:] + order[:start]
+        size = _part_size("validation", validation, len(others))
+        folds.append(
+            Corpus(
+                os.fspath(name),
+                train=_take(texts, others[size:]),
+                validation=_take(texts, others[:size]),
+                test=_take(texts, order[start:end]),
+                label_names=labels,
+            )
+        )
+    return folds
+
+
+def _read_parts(
+    name: PathLike,
+    data_dir: PathLike | None,
+    manual_dir: PathLike | None,
+    validation_path: PathLike | None,
+    test_path: PathLike | None,
+    text_column: str | None,
+    label_column: str | None,
+    on_error: OnError,
+) -> tuple[dict[str, Texts], list[str]]:
+    """Read the parts that a corpus comes with, and the names of all labels."""
     if _is_file(name):
         paths = {"train": Path(name), "validation": validation_path, "test": test_path}
-        parts, labels = _read_files(paths, text_column or "text", label_column or "label", on_error)
-    elif validation_path or test_path:
+        return _read_files(paths, text_column or "text", label_column or "label", on_error)
+    if validation_path or test_path:
         raise ValueError(f"`validation_path` and `test_path` go with a file. Received: name={os.fspath(name)!r}")
-    elif name == "travel_desk":
+    if name == "travel_desk":
         parts = {
             split: Texts([request.text for request in requests], [request.intent for request in requests])
             for split, requests in travel_desk.generate_splits().items()
         }
-        labels = travel_desk.INTENTS
-    else:
-        parts, labels = _read_tfds(os.fspath(name), data_dir, manual_dir, text_column, label_column)
-    return Corpus(os.fspath(name), **_complete(parts, validation, test, seed), label_names=list(labels))
+        return parts, list(travel_desk.INTENTS)
+    rows, labels = prepared.read_texts(os.fspath(name), data_dir, manual_dir, text_column, label_column)
+    return {
+        part: Texts([text for text, _ in pairs], [label for _, label in pairs]) for part, pairs in rows.items()
+    }, list(labels)
 
 
 def _complete(parts: dict[str, Texts], validation: float, test: float, seed: int) -> dict[str, Texts]:
     """Draw the parts that are missing from the training part."""
     train = parts["train"]
-    draw = random.Random(seed).random
-    order = sorted(range(len(train)), key=lambda _: draw())
+    order = _shuffled(len(train), seed)
     complete = dict(parts)
     for name, share in (("validation", validation), ("test", test)):
         if name not in parts:
-            size = round(share * len(train))
-            if not size:
-                raise ValueError(f"{len(train)} texts are too few: no one would be left for the {name} part")
+            size = _part_size(name, share, len(train))
             complete[name] = _take(train, order[:size])
             order = order[size:]
     if len(order) < len(train):
         complete["train"] = _take(train, order)
     return complete
+
+
+def _check_share(argument: str, share: float) -> None:
+    if not 0 < share < 1:
+        raise ValueError(f"`{argument}` must lie between 0 and 1. Received: {argument}={share}")
+
+
+def _part_size(name: str, share: float, total: int) -> int:
+    size = round(share * total)
+    if not size:
+        raise ValueError(f"{total} texts are too few: no one would be left for the {name} part")
+    return size
+
+
+def _shuffled(size: int, seed: int) -> list[int]:
+    draw = random.Random(seed).random
+    return sorted(range(size), key=lambda _: draw())
 
 
 def _take(texts: Texts, indices: Sequence[int]) -> Texts:
@@ -176,76 +291,3 @@ def _read_files(
         for part, found in examples.items()
     }
     return parts, labels
-
-
-# --- TFDS --------------------
-
-
-def _read_tfds(
-    name: str,
-    data_dir: PathLike | None,
-    manual_dir: PathLike | None,
-    text_column: str | None,
-    label_column: str | None,
-) -> tuple[dict[str, Texts], list[str]]:
-    tfds = require("tensorflow_datasets", "datasets")
-    from keras_slstm.data import builders
-
-    own = {"movie_review": builders.MovieReview}
-    try:
-        builder = own[name](data_dir=data_dir) if name in own else tfds.builder(name, data_dir=data_dir)
-    except tfds.core.DatasetNotFoundError as error:
-        raise ValueError(
-            f'No corpus is named {name!r}. Expected "travel_desk", "movie_review", the name of a TFDS data '
-            "set, or a .tsv, .csv or .jsonl file."
-        ) from error
-    builder.download_and_prepare(
-        download_config=tfds.download.DownloadConfig(manual_dir=manual_dir),
-        # Read without TensorFlow, where the format is at hand; data prepared before keeps its own format.
-        file_format="array_record" if importlib.util.find_spec("array_record") else None,
-    )
-
-    features = builder.info.features
-    text = _feature(name, features, "text", tfds.features.Text, text_column, TEXT_FEATURES)
-    label = _feature(name, features, "label", tfds.features.ClassLabel, label_column, ("label",))
-    label_names = features[label].names
-
-    parts = {}
-    for split in ("train", "validation", "test"):
-        if split in builder.info.splits:
-            records = [(record[text], int(record[label])) for record in _records(tfds, builder, split)]
-            # Some published test sets (those of GLUE) have no labels: -1. They count as missing.
-            if all(index >= 0 for _, index in records):
-                parts[split] = Texts(
-                    [content.decode("utf-8") for content, _ in records],
-                    [label_names[index] for _, index in records],
-                )
-    if "train" not in parts:
-        raise ValueError(
-            f'The data set "{name}" has no labelled split "train"; its splits: {list(builder.info.splits)}'
-        )
-    return parts, label_names
-
-
-def _records(tfds: Any, builder: Any, split: str) -> Iterable[dict[str, Any]]:
-    try:
-        return builder.as_data_source(split=split)
-    except NotImplementedError:
-        return tfds.as_numpy(builder.as_dataset(split=split))
-
-
-def _feature(name: str, features: Any, role: str, kind: type, wanted: str | None, usual_names: Sequence[str]) -> str:
-    """Tell which feature holds the text or the label."""
-    fitting = [key for key in features if isinstance(features[key], kind)]
-    if wanted is not None:
-        fitting = [key for key in fitting if key == wanted]
-    elif len(fitting) > 1:
-        fitting = [key for key in usual_names if key in fitting][:1]
-    if len(fitting) != 1:
-        found = ", ".join(f"{key} ({type(features[key]).__name__})" for key in features)
-        asked = f'"{wanted}"' if wanted else f"the one that holds the {role}"
-        raise ValueError(
-            f'Among the features of "{name}" ({found}) {asked} is not a {kind.__name__} or cannot be told: '
-            f"name it as `{role}_column`"
-        )
-    return fitting[0]

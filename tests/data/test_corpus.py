@@ -3,8 +3,8 @@ from collections import Counter
 
 import pytest
 
-from keras_slstm.data import corpus, travel_desk
-from keras_slstm.data.corpus import Texts, load_corpus
+from keras_slstm.data import corpus, prepared, travel_desk
+from keras_slstm.data.corpus import Texts, load_corpus, load_folds
 from keras_slstm.data.errors import DataError
 
 
@@ -65,6 +65,46 @@ def test_sizes_of_the_paper():
     assert [len(parts[part]) for part in ("train", "validation", "test")] == [8_530, 1_066, 1_066]
 
 
+@pytest.mark.parametrize("k", [2, 7, 10, 50])
+def test_every_text_is_tested_in_one_fold(fifty, k):
+    folds = load_folds(fifty, k=k)
+    every = sorted(f"text {i}" for i in range(50))
+    assert len(folds) == k
+    assert sorted(text for fold in folds for text in fold.test.texts) == every
+    assert {len(fold.test) for fold in folds} <= {50 // k, -(-50 // k)}
+    for fold in folds:
+        assert sorted(fold.train.texts + fold.validation.texts + fold.test.texts) == every
+        assert len(fold.validation) == round(0.1 * (50 - len(fold.test)))
+        assert fold.label_names == ["a", "b"]
+        for part in (fold.train, fold.validation, fold.test):
+            assert part.labels == ["ab"[int(text.split()[1]) % 2] for text in part.texts]
+
+
+def test_folds_follow_the_seed_and_the_share(fifty):
+    folds = load_folds(fifty, k=5)
+    assert folds == load_folds(fifty, k=5)
+    assert folds[0].test.texts != load_folds(fifty, k=5, seed=1)[0].test.texts
+    assert folds[0].test.texts != sorted(folds[0].test.texts, key=lambda text: int(text.split()[1]))
+    assert {len(fold.validation) for fold in load_folds(fifty, k=5, validation=0.25)} == {10}
+    # Validation parts are not the same few texts again and again.
+    assert len({text for fold in folds for text in fold.validation.texts}) == 20
+
+
+@pytest.mark.parametrize("k", [1, 51, 2.0, "ten"])
+def test_folds_need_a_number_that_fits(fifty, k):
+    with pytest.raises(ValueError, match=rf"`k` must be an integer from 2 to the number of texts, 50\..*k={k!r}"):
+        load_folds(fifty, k=k)
+
+
+def test_no_folds_of_a_corpus_with_parts(fifty):
+    with pytest.raises(ValueError, match='"travel_desk" comes with a part of its own for validation and test'):
+        load_folds("travel_desk")
+    with pytest.raises(ValueError, match=r"validation=1\.5"):
+        load_folds(fifty, validation=1.5)
+    with pytest.raises(ValueError, match="45 texts are too few: no one would be left for the validation part"):
+        load_folds(fifty, validation=0.01)
+
+
 def test_own_validation_and_test_files(fifty, tmp_path):
     held_out = write_tsv(tmp_path / "test.tsv", [("a", "new one"), ("b", "new two")])
     loaded = load_corpus(fifty, test_path=held_out)
@@ -105,7 +145,7 @@ def test_missing_tfds_names_the_extra(monkeypatch):
 
 def test_unknown_name():
     pytest.importorskip("tensorflow_datasets")
-    with pytest.raises(ValueError, match="No corpus is named 'no_such_corpus'"):
+    with pytest.raises(ValueError, match=r"No corpus is named 'no_such_corpus'.*fdu_mtl.*trec"):
         load_corpus("no_such_corpus")
 
 
@@ -177,6 +217,26 @@ def test_data_prepared_as_tfrecord_is_read_too(published, tmp_path):
     loaded = load_corpus("published", data_dir=tmp_path, text_column="title")
     assert (len(loaded.train), len(loaded.validation), len(loaded.test)) == (20, 4, 4)
     assert set(loaded.train.texts) == {"t"}
+
+
+@pytest.mark.parametrize("block", [1, 7, 20])
+def test_blocks_hold_every_record_once_and_in_order(published, monkeypatch, tmp_path, block):
+    monkeypatch.setattr(prepared, "BLOCK", block)
+    builder = prepared.prepare("published", data_dir=tmp_path)
+    read = [record["sentence"].decode() for record in prepared.read_split(builder, "train")]
+    assert sorted(read) == sorted(f"train {i} é" for i in range(20))
+    assert read == [record["sentence"].decode() for record in builder.as_data_source(split="train")]
+
+
+def test_features_can_be_joined(published, monkeypatch, tmp_path):
+    loaded = load_corpus("published", data_dir=tmp_path, text_column="sentence+title")
+    assert "train 3 é t" in loaded.train.texts + loaded.test.texts
+    with pytest.raises(ValueError, match='"nothing" is not a Text'):
+        load_corpus("published", data_dir=tmp_path, text_column="title+nothing")
+    monkeypatch.setitem(prepared.JOINED_FEATURES, "published", "title+sentence")
+    loaded = load_corpus("published", data_dir=tmp_path)
+    assert "t train 3 é" in loaded.train.texts + loaded.test.texts
+    assert set(load_corpus("published", data_dir=tmp_path, text_column="title").train.texts) == {"t"}
 
 
 def test_features_that_cannot_be_told_are_named(published, tmp_path):

@@ -1,14 +1,38 @@
-"""TFDS builders of the data sets that TFDS itself does not have.
+"""TFDS builders of data sets that TFDS itself does not have, or has otherwise.
 
 Importing this package registers them, so that `tfds.load("movie_review")` finds them too. It is the only part
 of `keras_slstm.data` that needs the `datasets` extra when it is imported.
+
+Names: TFDS keeps one register for all, and prepared data lies in a folder of the set's name. A set whose name TFDS
+has given to one of its own is therefore registered with the ending `_original` (it is read from the original
+files): `tfds.load("trec")` stays what it was, `tfds.load("trec_original/fine")` is ours, and neither takes the
+other's prepared data for its own. `load_corpus` knows the sets by the names in `BUILDERS`.
 """
 
 from keras_slstm.extras import require
 
 require("tensorflow_datasets", "datasets")
 
+from keras_slstm.data.builders.cr import CR  # noqa: E402
+from keras_slstm.data.builders.dbpedia import Dbpedia  # noqa: E402
+from keras_slstm.data.builders.fdu_mtl import FduMtl  # noqa: E402
 from keras_slstm.data.builders.movie_review import MovieReview  # noqa: E402
+from keras_slstm.data.builders.mpqa import MPQA  # noqa: E402
+from keras_slstm.data.builders.sst import Sst  # noqa: E402
+from keras_slstm.data.builders.subj import Subj  # noqa: E402
 from keras_slstm.data.builders.travel_desk import TravelDesk  # noqa: E402
+from keras_slstm.data.builders.trec import Trec  # noqa: E402
 
-__all__ = ["MovieReview", "TravelDesk"]
+# The sets with labelled texts.
+BUILDERS = {
+    "cr": CR,
+    "dbpedia": Dbpedia,
+    "fdu_mtl": FduMtl,
+    "movie_review": MovieReview,
+    "mpqa": MPQA,
+    "sst": Sst,
+    "subj": Subj,
+    "trec": Trec,
+}
+
+__all__ = ["BUILDERS", "CR", "MPQA", "Dbpedia", "FduMtl", "MovieReview", "Sst", "Subj", "TravelDesk", "Trec"]

@@ -1,0 +1,62 @@
+"""Labelled binary trees in bracket form, as the Stanford Sentiment Treebank writes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# "(3 " opens a node, "(3 fine" a leaf, ")" closes either. Of all white space only the plain space separates:
+# tokens hold no-break spaces.
+_PIECE = re.compile(r"\(([0-4]) +([^()]*?) *(?=[()])|\) *")
+
+
+@dataclass
+class _OpenNode:
+    """A node whose bracket is not closed yet: its place among the phrases, its first word, and what it holds."""
+
+    position: int
+    first_word: int
+    halves: int  # two when it is complete: a phrase is one, a token is both
+
+
+def read_tree(line: str) -> list[tuple[int, str]]:
+    """Read the phrases of a tree with their labels: the sentence itself, then all that it is made of.
+
+    Args:
+        line: A tree, `(label left right)` or `(label token)`, with labels from 0 to 4.
+
+    Raises:
+        ValueError: If the line is no such tree; the message gives the column.
+    """
+    words: list[str] = []
+    phrases: list[tuple[int, str]] = []
+    open_nodes: list[_OpenNode] = []
+    line = line.strip(" ")
+    end = 0
+    while end < len(line):
+        piece = _PIECE.match(line, end)
+        if piece is None or (phrases and not open_nodes):
+            raise _malformed(end)
+        label, token = piece.groups()
+        if label is not None:
+            if open_nodes:
+                open_nodes[-1].halves += 1
+            open_nodes.append(_OpenNode(len(phrases), len(words), halves=2 if token else 0))
+            phrases.append((int(label), ""))  # its text is known when its bracket closes
+            if token:
+                words.append(token)
+        else:
+            if not open_nodes or open_nodes[-1].halves != 2:
+                raise _malformed(end)
+            node = open_nodes.pop()
+            phrases[node.position] = (phrases[node.position][0], " ".join(words[node.first_word :]))
+        end = piece.end()
+    if open_nodes or not phrases:
+        raise _malformed(end)
+    return phrases
+
+
+def _malformed(end: int) -> ValueError:
+    return ValueError(
+        f"not a tree of the form (label left right) or (label token) with labels from 0 to 4: see column {end + 1}"
+    )

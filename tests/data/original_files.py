@@ -1,0 +1,43 @@
+"""What the tests of the builders of original files share: no network, small files, preparing and reading."""
+
+from __future__ import annotations
+
+import gzip
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def refuse_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args, **kwargs):
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr(urllib.request, "urlopen", refuse)
+
+
+def write(path: Path, lines: list[str], encoding: str = "utf-8") -> Path:
+    """Write lines; gzip-compressed if the name says so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = "".join(line + "\n" for line in lines).encode(encoding)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def prepare(builder_class: type, data_dir: Path, manual_dir: Path | None, config: str | None = None) -> Any:
+    import tensorflow_datasets as tfds
+
+    builder = builder_class(config=config, data_dir=data_dir)
+    builder.download_and_prepare(
+        download_config=tfds.download.DownloadConfig(manual_dir=manual_dir), file_format="array_record"
+    )
+    return builder
+
+
+def rows(builder: Any, split: str, *columns: str) -> list[tuple[str, ...]]:
+    """The rows of a split in sorted order: the label's name, then the columns."""
+    names = builder.info.features["label"].names
+    source = builder.as_data_source(split=split)
+    return sorted((names[row["label"]], *(row[column].decode() for column in columns or ("text",))) for row in source)
