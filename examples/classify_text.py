@@ -27,9 +27,8 @@ import shlex
 import sys
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
@@ -81,8 +80,7 @@ TRAVEL_SENTENCES = [
 ]
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One training among those that a command asks for."""
 
     corpus: Corpus

@@ -112,7 +112,7 @@ def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, ca
 
 
 def test_folds_seeds_and_vectors(data, tmp_path, script, capsys):
-    """One training for each fold and seed, one line for each in the results, a table at the end; the second time none."""
+    """A training for each fold and seed, with a line in the results, and a table at the end; then none again."""
     vectors = tmp_path / "tiny.txt"
     vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("good", "bad", "unused")))
     command = ["--data", data, "--output", tmp_path / "runs", "--folds", 2, "--seed", 0, 1, "--epochs", 1, *TINY]
