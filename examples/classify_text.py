@@ -50,7 +50,7 @@ from keras_slstm.training import TrainingRun, fingerprint
 PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores.
     "small": {
-        "units": 64, "embedding_dim": 64, "steps": 4, "window": 2, "sentence_nodes": 1,
+        "units": 64, "embedding_dim": 64, "steps": 6, "window": 3, "sentence_nodes": 1,
         "dropout": 0.1, "word_dropout": 0.02, "l2": 0.0,
         "learning_rate": 4e-3, "decay": 0.9, "clip": 3.0,
         "batch_size": 32, "epochs": 8, "patience": 3,
