@@ -49,7 +49,7 @@ def groups(results: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Runs that differ in their seed or fold only, by data set; of a run that was repeated, the last."""
     grouped: dict[tuple, dict[tuple, dict[str, Any]]] = {}
     for run in results:
-        settings = {k: v for k, v in run.get("settings", {}).items() if k not in ("seed", "data", "data_fingerprint")}
+        settings = {k: v for k, v in run.get("settings", {}).items() if k not in ("seed", "data")}
         key = (
             run["data"],
             run["encoder"],
