@@ -12,7 +12,7 @@ import pytest
 
 
 def refuse_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tensorflow_datasets.download import DownloadManager
+    import tensorflow_datasets as tfds
 
     def refuse(*args, **kwargs):
         raise urllib.error.URLError("no network")
@@ -21,7 +21,7 @@ def refuse_network(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a download was begun")  # which TFDS would try again for minutes
 
     monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    monkeypatch.setattr(DownloadManager, "download_and_extract", fail)
+    monkeypatch.setattr(tfds.download.DownloadManager, "download_and_extract", fail)
 
 
 def write(path: Path, lines: list[str], encoding: str = "utf-8") -> Path:
