@@ -11,11 +11,11 @@ from sklearn.pipeline import make_pipeline
 
 from benchmarks.tables import RESULTS
 from keras_slstm.data import load_corpus
-from keras_slstm.files import write_json
+from keras_slstm.results import append_result
 
 
 def main() -> None:
-    """Fit on the training part, score the others, and write one file for each kind of features."""
+    """Fit on the training part, score the others, and append a line to the results for each kind of features."""
     corpus = load_corpus("travel_desk")
     for name, longest in (("unigrams", 1), ("unigrams-and-bigrams", 2)):
         model = make_pipeline(
@@ -30,7 +30,7 @@ def main() -> None:
             "command": "python -m benchmarks.bag_of_words",
         }
         print(result)
-        write_json(RESULTS / "classification" / f"travel_desk-bag-of-{name}.json", result)
+        append_result(RESULTS / "classification.jsonl", result)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ takes them the fastest way that the backend has. All take turns, and what is rep
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import resource
@@ -29,6 +30,7 @@ import numpy as np
 import keras_slstm
 from benchmarks import timing
 from keras_slstm.files import write_json
+from keras_slstm.results import conditions
 
 MEGABYTE = 1e6
 
@@ -159,12 +161,20 @@ def print_peak_memory(args: argparse.Namespace) -> None:
     layer.build(shape)
     # The same on every encoder, so that what a backend allocates once is there before.
     timing.matrix_products([(8, 8, 8, 1)], "float32", timing.MODES[0], backward=True)()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = largest_resident_set()
     step = timing.training_step(layer, x, timing.MODES[0])
     for _ in range(3):
         step()
+    print(json.dumps(largest_resident_set() - before))
+
+
+def largest_resident_set() -> float:
+    """Of this process, in megabytes."""
+    if sys.platform == "linux":  # where `getrusage` counts what the parent had when it started this process, too
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / MEGABYTE
     unit = 1 if sys.platform == "darwin" else 1024
-    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit / MEGABYTE))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MEGABYTE
 
 
 def table(rows: list[dict[str, Any]], memory: dict[str, dict[str, float]], batch: int) -> str:
@@ -229,22 +239,32 @@ def main() -> None:
 
     args.output.mkdir(parents=True, exist_ok=True)
     settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of")}
+    path = args.output / "encoders.json"
+    head = {"conditions": conditions(), "settings": settings}
     rows: list[dict[str, Any]] = []
     memory: dict[str, dict[str, float]] = {}
+    if path.exists():  # an interrupted run with the same settings goes on
+        before = json.loads(path.read_text(encoding="utf-8"))
+        if {name: before[name] for name in head} != head:
+            parser.error(f"{path} holds measurements with other settings or versions: choose another --output")
+        rows, memory = before["rows"], before["peak_memory_mb"]
 
-    def keep() -> None:  # after each size: what was measured is not lost when the rest is interrupted
-        results = {"conditions": timing.conditions(), "settings": settings, "rows": rows, "peak_memory_mb": memory}
-        write_json(args.output / "encoders.json", results)
+    def keep() -> None:
+        write_json(path, {**head, "rows": rows, "peak_memory_mb": memory})
 
     for batch in args.batches:
         for length in args.lengths:
-            rows += measure(args, batch, length)
-            keep()
+            if not any((row["batch"], row["length"]) == (batch, length) for row in rows):
+                rows += measure(args, batch, length)
+                keep()
+                keras.backend.clear_session()
+                gc.collect()  # what was compiled for one size takes gigabytes
     if not args.no_memory:
         for name in args.encoders or encoders(args.units, args.steps):
-            memory[name] = {str(n): peak_memory(args, name, max(args.batches), n) for n in args.lengths}
-            print(f"peak memory of training, batch {max(args.batches)}: {name} {memory[name]} MB", flush=True)
-            keep()
+            if name not in memory:
+                memory[name] = {str(n): peak_memory(args, name, max(args.batches), n) for n in args.lengths}
+                print(f"peak memory of training, batch {max(args.batches)}: {name} {memory[name]} MB", flush=True)
+                keep()
     for batch in args.batches:
         text = table(rows, memory if batch == max(args.batches) else {}, batch)
         (args.output / f"encoders-batch{batch}.md").write_text(text + "\n", encoding="utf-8")

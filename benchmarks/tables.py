@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import statistics
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from keras_slstm.files import complete_file
+from keras_slstm.results import mean_and_spread, read_results
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -21,23 +24,48 @@ README = ROOT / "README.md"
 
 
 def classification() -> str:
-    """Accuracies of the runs of `examples/classify_text.py` and of the bag of words."""
+    """Accuracies of the runs of `examples/classify_text.py` and of the bag of words: mean and spread over the seeds."""
     lines = [
-        "| data | encoder | development | test | epochs | command or method |",
-        "| --- | --- | ---: | ---: | ---: | --- |",
+        "| data | encoder | word vectors | development | test | runs | seconds an epoch | command or method |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | --- |",
     ]
-    for path in sorted((RESULTS / "classification").glob("*.json")):
-        run = json.loads(path.read_text(encoding="utf-8"))
+    for runs in groups(read_results(RESULTS / "classification.jsonl")):
+        seconds = [run["seconds_per_epoch"] for run in runs if run.get("seconds_per_epoch")]
         cells = [
-            run["data"],
-            run["encoder"],
-            f"{100 * run['development_accuracy']:.1f}",
-            f"{100 * run['test_accuracy']:.1f}",
-            str(run.get("epochs", "")),
-            f"`{run['command']}`",
+            runs[0]["data"],
+            runs[0]["encoder"],
+            runs[0].get("vectors") or "",
+            percent(run["development_accuracy"] for run in runs),
+            percent(run["test_accuracy"] for run in runs),
+            str(len(runs)),
+            f"{statistics.median(seconds):.0f}" if seconds else "",
+            f"`{runs[0]['command']}`",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def groups(results: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Runs that differ in their seed or fold only, by data set; of a run that was repeated, the last."""
+    grouped: dict[tuple, dict[tuple, dict[str, Any]]] = {}
+    for run in results:
+        settings = {k: v for k, v in run.get("settings", {}).items() if k not in ("seed", "data")}
+        key = (
+            run["data"],
+            run["encoder"],
+            run.get("vectors") or "",
+            run["command"],
+            json.dumps(settings, sort_keys=True),
+        )
+        grouped.setdefault(key, {})[run.get("seed"), run.get("fold")] = run
+    return [list(runs.values()) for _, runs in sorted(grouped.items())]
+
+
+def percent(shares: Iterable[float]) -> str:
+    """Mean and, of several, standard deviation, in percent."""
+    values = [100 * share for share in shares]
+    mean, spread = mean_and_spread(values)
+    return f"{mean:.1f}" + (f" ± {spread:.1f}" if len(values) > 1 else "")
 
 
 def speed() -> str:

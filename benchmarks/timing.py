@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -178,20 +175,3 @@ def _timed(step: Step) -> float:
 def median_ratio(seconds: list[float], reference: list[float]) -> float:
     """Median over the rounds of the ratio to what ran in the same round."""
     return statistics.median(a / b for a, b in zip(seconds, reference, strict=True))
-
-
-def conditions() -> dict[str, Any]:
-    """The machine and the versions: what a number means nothing without."""
-    model = platform.processor() or platform.machine()
-    if os.path.exists("/proc/cpuinfo"):
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), model)
-    names = {"tensorflow": ["tensorflow"], "jax": ["jax", "jaxlib"], "torch": ["torch"]}[BACKEND]
-    versions = {name: importlib.metadata.version(name) for name in ["keras", "numpy", *names]}
-    return {
-        "backend": BACKEND,
-        "processor": model,
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "versions": versions,
-    }

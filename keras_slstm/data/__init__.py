@@ -14,12 +14,14 @@ from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.token_batches import TokenBatches
 from keras_slstm.data.tokens import TokenVectorizer
 from keras_slstm.data.travel_desk import INTENTS, SLOTS, TAGS, Request, generate_requests, generate_splits
+from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
 
 __all__ = [
     "INTENTS",
     "SLOTS",
     "TAGS",
     "Corpus",
+    "Coverage",
     "DataError",
     "Example",
     "Request",
@@ -32,12 +34,14 @@ __all__ = [
     "Texts",
     "TokenBatches",
     "TokenVectorizer",
+    "WordVectors",
     "convert_tags",
     "generate_requests",
     "generate_splits",
     "load_corpus",
     "load_folds",
     "load_tagged_corpus",
+    "load_word_vectors",
     "read_conll",
     "read_labelled_text",
     "read_lines",

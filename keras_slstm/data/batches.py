@@ -78,6 +78,11 @@ class Batches(keras.utils.PyDataset):
         """The numbers of the sentences of each batch, in the epoch at hand."""
         return self._order
 
+    def shape_of(self, index: int) -> tuple[int, int]:
+        """Number of sentences, and padded length, of a batch of this epoch."""
+        chosen = self._order[index]
+        return len(chosen), int(self._lengths[chosen].max())
+
     def on_epoch_begin(self) -> None:
         """Go on to the order of the next epoch."""
         # Keras calls this, on some backends, once more while it builds the model. Hence `follow_epochs`.

@@ -100,17 +100,20 @@ class TextVectorizer(keras.layers.Layer):
         """Whether there is a vocabulary."""
         return bool(self._vocabulary.words)
 
-    def adapt(self, texts: Iterable[str]) -> None:
+    def adapt(self, texts: Iterable[str], known: Iterable[str] = ()) -> None:
         """Learn the vocabulary: the most frequent words first, words of equal frequency in code-point order.
 
         Args:
             texts: The training texts.
+            known: Further words, put behind those of the texts: words that have a vector already. What this
+                tokeniser would never produce of a text is left out.
 
         Raises:
             ValueError: If no word remains.
         """
         counts = Counter(token for text in check_texts(texts) for token in self.tokenize(text))
-        self._vocabulary.learn(counts, self.min_count, self.max_tokens)
+        known = (word for word in known if self.tokenize(word) == [word])
+        self._vocabulary.learn(counts, self.min_count, self.max_tokens, known)
 
     def set_vocabulary(self, words: Sequence[str]) -> None:
         """Use these words, in this order, from id 2 on.

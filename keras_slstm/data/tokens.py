@@ -94,13 +94,13 @@ class TokenVectorizer(keras.layers.Layer):
         """Whether there are vocabularies."""
         return bool(self._words.words)
 
-    def adapt(self, sentences: Iterable[Sequence[str]], extra_words: Iterable[str] = ()) -> None:
+    def adapt(self, sentences: Iterable[Sequence[str]], known: Iterable[str] = ()) -> None:
         """Learn the vocabularies: the most frequent first, in code-point order where equally frequent.
 
         Args:
             sentences: The tokens of the training sentences.
-            extra_words: Words to know besides, such as those of the test sentences that have a word vector.
-                They come last; `min_count` and `max_tokens` do not hold for them.
+            known: Further words, put behind those of the sentences: words that have a vector already. What
+                `normalize` would make another word of than one in lower case is left out.
 
         Raises:
             ValueError: If no word remains.
@@ -112,9 +112,8 @@ class TokenVectorizer(keras.layers.Layer):
             for token in tokens:
                 characters.update(token)
         del characters["\n"]  # which no line of a file can hold: an unknown character
-        self._words.learn(words, self.min_count, self.max_tokens)
-        more = {self.normalize(word) for word in extra_words}
-        self._words.set(self._words.words + sorted(more.difference(self._words.words)))
+        known = (self.normalize(word) for word in known if self.normalize(word) in (word, word.lower()))
+        self._words.learn(words, self.min_count, self.max_tokens, known)
         self._characters.learn(characters)
 
     def copy_vocabularies(self, other: TokenVectorizer) -> None:

@@ -44,26 +44,32 @@ class Vocabulary:
         get = self._ids.get
         return [get(word, UNKNOWN_ID) for word in words]
 
-    def learn(self, counts: Mapping[str, int], min_count: int = 1, max_size: int | None = None) -> None:
+    def learn(
+        self,
+        counts: Mapping[str, int],
+        min_count: int = 1,
+        max_size: int | None = None,
+        known: Iterable[str] = (),
+    ) -> None:
         """Take the most frequent words first, words of equal frequency in code-point order.
 
         Args:
             counts: How often each word occurs.
             min_count: Words that occur less often are left out.
             max_size: Largest `size`. None: no limit.
+            known: Further words, put behind those that are counted.
 
         Raises:
             ValueError: If no word remains.
         """
-        kept = sorted((-count, word) for word, count in counts.items() if count >= min_count)
-        if max_size is not None:
-            kept = kept[: max_size - len(SPECIAL_TOKENS)]
+        kept = [word for _, word in sorted((-count, word) for word, count in counts.items() if count >= min_count)]
         if not kept:
             raise ValueError(
                 f"No word given to `adapt` occurs at least {min_count} times (`min_count`): "
                 "the vocabulary would be empty."
             )
-        self.set([word for _, word in kept])
+        limit = None if max_size is None else max_size - len(SPECIAL_TOKENS)
+        self.set(list(dict.fromkeys([*kept, *known]))[:limit])
 
     def set(self, words: Sequence[str]) -> None:
         """Use these words, in this order, from id 2 on.

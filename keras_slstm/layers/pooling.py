@@ -31,6 +31,9 @@ class _MaskedGlobalPooling1D(keras.layers.Layer):
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         return (input_shape[0], input_shape[2])
 
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config()  # Keras' automatic one fails for a layer that was given a dtype policy
+
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class MaskedGlobalMaxPooling1D(_MaskedGlobalPooling1D):

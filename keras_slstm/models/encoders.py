@@ -8,7 +8,9 @@ from typing import Any
 import keras
 
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
+from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
+from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, zero_padding
 
@@ -20,15 +22,22 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
         name: One of `ENCODERS`:
 
             - `"slstm"`: `SLSTM`. The sentence vector is the sentence node, `(batch, units)`.
+            - `"lstm"`: one `keras.layers.LSTM`. The sentence vector is its final state, `(batch, units)`.
             - `"bilstm"`: one bidirectional `keras.layers.LSTM`. The sentence vector is the two final states,
               `(batch, 2 * units)`.
             - `"stacked_bilstm"`: `num_layers` (default 2) of them.
             - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM` that reads trained
               words `<s>` and `</s>` around the sentence.
+            - `"cnn"`: one convolution over three words, with the maximum over the words as sentence vector,
+              `(batch, units)`.
+            - `"stacked_cnn"`: `num_layers` (default 3) of them.
+            - `"transformer"`: a `TransformerEncoder`, with the mean over the words as sentence vector,
+              `(batch, units)`.
         units: Size of the states, for each direction.
         return_sequences: Whether to return word vectors `(batch, time, features)` instead.
         **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
-            `sentence_nodes`, ...), for the others those of the recurrent layer (`recurrent_dropout`, ...).
+            `sentence_nodes`, ...), for the recurrent ones those of the layer (`recurrent_dropout`, ...), for the others
+            those of `ConvolutionStack` and `TransformerEncoder`.
 
     Returns:
         A layer to be called on `(batch, time, features)` with a `mask`.
@@ -73,7 +82,8 @@ class LayerStack(keras.layers.Layer):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         for layer in self.layers:
-            layer.build(input_shape)
+            if not layer.built:  # as one from a config may be
+                layer.build(input_shape)
             input_shape = layer.compute_output_shape(input_shape)
         self.built = True
 
@@ -120,7 +130,8 @@ class BoundaryWords(keras.layers.Layer):
         self.boundary_embeddings = self.add_weight(
             name="boundary_embeddings", shape=(2, features), initializer="uniform"
         )
-        self.layer.build((batch, None if time is None else time + 2, features))
+        if not self.layer.built:  # as one from a config may be
+            self.layer.build((batch, None if time is None else time + 2, features))
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
@@ -147,6 +158,10 @@ def _bidirectional(recurrent: type[keras.layers.RNN], *args: Any, dtype: Any = N
     return keras.layers.Bidirectional(recurrent(*args, dtype=dtype, **options), dtype=dtype)
 
 
+def _lstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return keras.layers.LSTM(units, return_sequences=return_sequences, **options)
+
+
 def _bilstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
     return _bidirectional(keras.layers.LSTM, units, return_sequences=return_sequences, **options)
 
@@ -163,10 +178,32 @@ def _normalized_bilstm(units: int, return_sequences: bool, **options: Any) -> ke
     return BoundaryWords(layer, dtype=options.get("dtype"))
 
 
+def _pooled(words: keras.layers.Layer, pooling: type[keras.layers.Layer], return_sequences: bool) -> keras.layers.Layer:
+    return (
+        words if return_sequences else LayerStack([words, pooling(dtype=words.dtype_policy)], dtype=words.dtype_policy)
+    )
+
+
+def _cnn(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return _stacked_cnn(units, return_sequences, num_layers=1, **options)
+
+
+def _stacked_cnn(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return _pooled(ConvolutionStack(units, **options), MaskedGlobalMaxPooling1D, return_sequences)
+
+
+def _transformer(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return _pooled(TransformerEncoder(units, **options), MaskedGlobalAveragePooling1D, return_sequences)
+
+
 # A function `(units, return_sequences, **options) -> layer` for each name.
 ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "slstm": SLSTM,
+    "lstm": _lstm,
     "bilstm": _bilstm,
     "stacked_bilstm": _stacked_bilstm,
     "normalized_bilstm": _normalized_bilstm,
+    "cnn": _cnn,
+    "stacked_cnn": _stacked_cnn,
+    "transformer": _transformer,
 }

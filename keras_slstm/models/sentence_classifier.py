@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID, TextVectorizer, check_texts
+from keras_slstm.data.vectors import WordVectors
 from keras_slstm.layers.attention_pooling import AttentionPooling
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.encoders import build_encoder
@@ -127,26 +128,33 @@ class SentenceClassifier(keras.Model):
 
     # Vocabulary and weights.
 
-    def adapt(self, texts: Iterable[str]) -> None:
+    def adapt(self, texts: Iterable[str], vectors: WordVectors | None = None) -> None:
         """Learn the vocabulary from the training texts, and create the weights.
 
         Args:
             texts: The training texts.
+            vectors: Word vectors to start from (see `load_word_vectors`). The words that the texts do not hold join
+                the vocabulary, too. Those of the texts that have no vector get a random one.
 
         Raises:
-            ValueError: If there is a vocabulary already.
+            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
         """
         if self.vectorizer.is_adapted:
             raise ValueError(
                 f"The model has a vocabulary of {self.vectorizer.vocabulary_size} already. "
                 "A new vocabulary needs a new model."
             )
-        self.vectorizer.adapt(texts)
+        if vectors is not None and vectors.dim != self.embedding_dim:
+            raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have {vectors.dim} values.")
+        self.vectorizer.adapt(texts, known=() if vectors is None else vectors.words)
         try:
             self.build((None, None))
         except Exception:
             self.vectorizer.set_vocabulary([])
             raise
+        if vectors is not None:
+            seed = int(keras.random.randint((), 0, 2**31 - 1))  # follows `keras.utils.set_random_seed`
+            self.embedding.set_weights([vectors.embedding_matrix(self.vectorizer.vocabulary, seed)])
 
     def build(self, input_shape: Any = (None, None)) -> None:
         """Create the weights. `adapt` does so; the vocabulary has to be there."""

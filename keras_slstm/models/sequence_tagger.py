@@ -14,6 +14,7 @@ from keras_slstm.data.schemes import tags_to_spans
 from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID
 from keras_slstm.data.token_batches import TokenBatches
 from keras_slstm.data.tokens import TokenVectorizer, check_sentences
+from keras_slstm.data.vectors import WordVectors
 from keras_slstm.layers.char_bilstm import CharBiLSTM
 from keras_slstm.layers.char_cnn import CharCNN
 from keras_slstm.layers.crf import CRF
@@ -176,58 +177,32 @@ class SequenceTagger(RawDataModel):
 
     # Vocabulary and weights.
 
-    def adapt(self, sentences: Iterable[Sequence[str]], extra_words: Iterable[str] = ()) -> None:
+    def adapt(self, sentences: Iterable[Sequence[str]], vectors: WordVectors | None = None) -> None:
         """Learn the vocabularies from the training sentences, and create the weights.
 
         Args:
             sentences: The tokens of the training sentences.
-            extra_words: Words to know besides, which `set_word_vectors` will give vectors.
+            vectors: Word vectors to start from (see `load_word_vectors`). The words that the sentences do not hold
+                join the vocabulary, too. Those of the sentences that have no vector get a random one.
 
         Raises:
-            ValueError: If there is a vocabulary already.
+            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
         """
         if self.vectorizer.is_adapted:
             raise ValueError(
                 f"The model has a vocabulary of {self.vectorizer.vocabulary_size} already. "
                 "A new vocabulary needs a new model."
             )
+        if vectors is not None and vectors.dim != self.embedding_dim:
+            raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have {vectors.dim} values.")
         # A failed attempt leaves nothing behind.
         vectorizer = TokenVectorizer.from_config(self.vectorizer.get_config())
-        vectorizer.adapt(sentences, extra_words)
+        vectorizer.adapt(sentences, known=() if vectors is None else vectors.words)
         self._build(vectorizer.vocabulary_size, vectorizer.characters_size)
         self.vectorizer.copy_vocabularies(vectorizer)
-
-    def set_word_vectors(self, vectors: Mapping[str, Any]) -> int:
-        """Give words of the vocabulary vectors that come from elsewhere.
-
-        A word is looked up as the vocabulary has it, then in lower case.
-
-        Args:
-            vectors: The vector, of size `embedding_dim`, of each word.
-
-        Returns:
-            How many words of the vocabulary have got a vector.
-
-        Raises:
-            ValueError: If there is no vocabulary yet, or a vector has another size.
-        """
-        if not self.built:
-            raise ValueError("There is no vocabulary yet: call `adapt(sentences)` first.")
-        matrix = ops.convert_to_numpy(self.embedding.embeddings).copy()
-        found = 0
-        for i, word in enumerate(self.vectorizer.vocabulary):
-            vector = vectors.get(word, vectors.get(word.lower()))
-            if i in (PADDING_ID, UNKNOWN_ID) or vector is None:
-                continue
-            if np.shape(vector) != (self.embedding_dim,):
-                raise ValueError(
-                    f"The vector of {word!r} has shape {np.shape(vector)}; ({self.embedding_dim},) expected, "
-                    "as `embedding_dim` says."
-                )
-            matrix[i] = vector
-            found += 1
-        self.embedding.embeddings.assign(matrix)
-        return found
+        if vectors is not None:
+            seed = int(keras.random.randint((), 0, 2**31 - 1))  # follows `keras.utils.set_random_seed`
+            self.embedding.set_weights([vectors.embedding_matrix(self.vectorizer.vocabulary, seed)])
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights. `adapt` does so; the vocabulary has to be there."""
@@ -361,10 +336,8 @@ class SequenceTagger(RawDataModel):
             an array with one number a word.
         """
         read = self._read(list(check_sentences(sentences)), batch_size)
-        names = [[self.labels[i] for i in ids] for ids, _ in read]
-        if not return_confidence:
-            return names
-        return names, [probabilities[np.arange(len(ids)), ids] for ids, probabilities in read]
+        names = [self._names(ids) for ids, _ in read]
+        return (names, [_confidence(*each) for each in read]) if return_confidence else names
 
     def find_spans(self, sentences: Sequence[Sequence[str]], batch_size: int = 32) -> list[list[FoundSpan]]:
         """The spans that the labels mark.
@@ -381,14 +354,15 @@ class SequenceTagger(RawDataModel):
         """
         if self.scheme is None:
             raise ValueError("The labels of this tagger do not mark spans: it was made without a `scheme`.")
-        names, confidence = self.tag(sentences, return_confidence=True, batch_size=batch_size)
-        return [
-            [
-                FoundSpan(*span, confidence=float(sure[span.start : span.end].min()))
-                for span in tags_to_spans(tags, self.scheme)
-            ]
-            for tags, sure in zip(names, confidence)
-        ]
+        found = []
+        for ids, probabilities in self._read(list(check_sentences(sentences)), batch_size):
+            sure = _confidence(ids, probabilities)
+            spans = tags_to_spans(self._names(ids), self.scheme)
+            found.append([FoundSpan(*span, confidence=float(sure[span.start : span.end].min())) for span in spans])
+        return found
+
+    def _names(self, ids: np.ndarray) -> list[str]:
+        return [self.labels[i] for i in ids]
 
     def _read(self, sentences: list[Sequence[str]], batch_size: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each sentence the ids of its labels, `(words,)`, and the probabilities of all, `(words, labels)`."""
@@ -502,3 +476,8 @@ class OutputReader(keras.Model):
         if self.head == "crf":
             return crf_decode(outputs), crf_marginals(outputs)
         return ops.cast(ops.argmax(outputs, axis=-1), "int32"), outputs
+
+
+def _confidence(ids: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """The probability of each label, `(words,)`, among those of all, `(words, labels)`."""
+    return probabilities[np.arange(len(ids)), ids]

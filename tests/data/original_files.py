@@ -12,10 +12,16 @@ import pytest
 
 
 def refuse_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tensorflow_datasets as tfds
+
     def refuse(*args, **kwargs):
         raise urllib.error.URLError("no network")
 
+    def fail(*args, **kwargs):
+        raise AssertionError("a download was begun")  # which TFDS would try again for minutes
+
     monkeypatch.setattr(urllib.request, "urlopen", refuse)
+    monkeypatch.setattr(tfds.download.DownloadManager, "download_and_extract", fail)
 
 
 def write(path: Path, lines: list[str], encoding: str = "utf-8") -> Path:

@@ -85,7 +85,7 @@ def test_without_files_and_network_the_error_says_where_to_put_what(tmp_path, ma
 
 
 def test_the_error_names_the_files_of_the_configuration(tmp_path):
-    with pytest.raises(FileNotFoundError) as info:
+    with pytest.raises(FileNotFoundError, match="no network") as info:
         original_files.prepare(FduMtl, tmp_path, None, "baby")
     assert "Put baby.task.train and baby.task.test (plain" in str(info.value)
     assert "books" not in str(info.value)

@@ -41,10 +41,19 @@ def test_digits_may_count_as_one():
     assert vectorizer.encode_characters([["1"]]) != vectorizer.encode_characters([["3"]])
 
 
-def test_limits_do_not_hold_for_extra_words():
-    vectorizer = TokenVectorizer(min_count=2, max_tokens=3)
-    vectorizer.adapt(SENTENCES, extra_words=["Bergen", "the", "Oslo"])
-    assert vectorizer.vocabulary == ["", "[UNK]", "flight", "bergen", "oslo", "the"]
+def test_known_words_come_last_and_within_the_limit():
+    vectorizer = TokenVectorizer(min_count=2, max_tokens=5)
+    vectorizer.adapt(SENTENCES, known=["Bergen", "the", "Oslo"])
+    assert vectorizer.vocabulary == ["", "[UNK]", "flight", "the", "bergen"]
+
+
+def test_known_words_that_are_never_looked_up_are_left_out():
+    vectorizer = TokenVectorizer(zero_digits=True)
+    vectorizer.adapt([["a"]], known=["1999", "0.0", "B"])
+    assert vectorizer.vocabulary == ["", "[UNK]", "a", "0.0", "b"]
+    vectorizer = TokenVectorizer(lowercase=False)
+    vectorizer.adapt([["a"]], known=["B", "b"])
+    assert vectorizer.vocabulary == ["", "[UNK]", "a", "B", "b"]
 
 
 def test_long_words_keep_both_ends():

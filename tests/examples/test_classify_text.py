@@ -6,7 +6,10 @@ import sys
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
+
+from keras_slstm.results import read_results
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
@@ -108,6 +111,37 @@ def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, ca
     assert "Epoch 2/2" in out
 
 
+def test_folds_seeds_and_vectors(data, tmp_path, script, capsys):
+    """A training for each fold and seed, with a line in the results, and a table at the end; then none again."""
+    vectors = tmp_path / "tiny.txt"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("good", "bad", "unused")))
+    command = ["--data", data, "--output", tmp_path / "runs", "--folds", 2, "--seed", 0, 1, "--epochs", 1, *TINY]
+    command += ["--vectors", vectors, "--fixed-vectors"]
+    assert script(*command) == 0
+    out = capsys.readouterr().out
+    assert "different words have a vector" in out
+    assert "mails.tsv" in out.split("development")[-1]
+    lines = read_results(tmp_path / "results.jsonl")
+    assert [(line["fold"], line["seed"]) for line in lines] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert {line["vectors"] for line in lines} == {"tiny.txt"}
+    assert {line["split"]["sizes"][2] for line in lines} == {60}
+    for line in lines:
+        assert line["command"] == (
+            "python examples/classify_text.py --data PATH --folds 2 --vectors PATH --fixed-vectors --encoder bilstm "
+            "--units 8 --embedding-dim 8 --dropout 0.0 --learning-rate 0.02 --epochs 1"
+        )
+        assert sum(count for count, _ in line["right_by_length"].values()) == 60
+        assert sum(right for _, right in line["right_by_length"].values()) == round(60 * line["test_accuracy"])
+        assert line["seconds_per_epoch"] > 0
+    assert script(*command) == 0
+    assert capsys.readouterr().out.count("finished before") == 4
+    assert len(read_results(tmp_path / "results.jsonl")) == 4
+
+    model = keras.saving.load_model(tmp_path / "runs" / "mails-fold1-seed0" / "model.keras")
+    known = model.vectorizer.vocabulary.index("good")
+    np.testing.assert_array_equal(model.embedding.get_weights()[0][known], range(8))  # fixed: as they were
+
+
 def test_a_malformed_file_is_named_with_its_line(tmp_path, script, capsys):
     path = tmp_path / "broken.tsv"
     path.write_text("text\tlabel\na good one\tjoy\nno label here\n", encoding="utf-8")
@@ -124,8 +158,18 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, script, capsys):
         (["--predict-file", "lines.txt"], "--model"),
         (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
+        (["--dataset", "nowhere"], "No corpus is named 'nowhere'"),
+        (["--dataset", "travel_desk", "--folds", "3"], "comes with a part of its own"),
+        (["--folds", "1"], "--folds must be at least 2"),
+        (["--epochs", "0"], "--epochs must be at least 1"),
+        (["--units", "0"], "units"),
+        (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
+        (["--vectors", "nowhere.txt"], "nowhere.txt"),
+        (["--encoder-option", "steps"], "NAME=VALUE"),
+        (["--encoder-option", "speed=3"], "speed"),
     ],
 )
-def test_bad_usage(arguments, message, script, capsys):
+def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert script(*arguments) == 2
     assert message in capsys.readouterr().err

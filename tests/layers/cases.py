@@ -5,6 +5,8 @@ from __future__ import annotations
 import keras
 
 from keras_slstm import layers
+from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
+from keras_slstm.models.encoders import build_encoder
 from tests.layer_checks import LayerCase, Spelled
 
 _KERAS_LOOP = "Keras' own loop does not keep that promise; NormalizedLSTM does"
@@ -21,6 +23,14 @@ CASES = [
         call_kwargs={"return_attention_scores": True},
         variant=True,
     ),
+    LayerCase("stacked_cnn", lambda: ConvolutionStack(5, num_layers=2), outputs=("sequence",), interior="cut"),
+    LayerCase(
+        "transformer",
+        lambda: TransformerEncoder(4, num_blocks=1, heads=2, dropout=0.0),
+        outputs=("sequence",),
+        exempt={"double": "Keras' own attention takes float64 to float32"},
+    ),
+    LayerCase("cnn_sentence", lambda: build_encoder("cnn", 5), interior="cut", variant=True),
     LayerCase("normalized_lstm", lambda: layers.NormalizedLSTM(5, kernel_constraint="max_norm")),
     LayerCase(
         "normalized_lstm_states",

@@ -1,0 +1,62 @@
+"""The tables and pictures say what the lines of the results say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import figures, tables
+
+
+def run(encoder: str, seed: int, test: float, data: str = "mr", **more) -> dict:
+    settings = {"units": 3, "seed": seed, "data": f"hash{seed}"}
+    return {
+        "data": data, "encoder": encoder, "seed": seed, "development_accuracy": 0.8, "test_accuracy": test,
+        "seconds_per_epoch": 10.0 + seed, "command": "python x", "settings": settings, **more,
+    }  # fmt: skip
+
+
+def test_seeds_make_one_row_with_mean_and_spread(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    lines = [run("a", 0, 0.70), run("b", 0, 0.5), run("a", 1, 0.74), run("a", 0, 0.72)]  # seed 0 was repeated
+    (tmp_path / "classification.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.classification().splitlines()[2:]]
+    assert rows == [
+        ["mr", "a", "", "80.0 ± 0.0", "73.0 ± 1.4", "2", "10", "`python x`"],
+        ["mr", "b", "", "80.0", "50.0", "1", "10", "`python x`"],
+    ]
+
+
+def test_other_settings_make_another_row():
+    other = run("a", 1, 0.7)
+    other["settings"]["units"] = 4
+    assert [len(group) for group in tables.groups([run("a", 0, 0.7), other, run("a", 2, 0.7)])] == [2, 1]
+
+
+def test_bins_hold_all_sentences_once():
+    by_length = {4: (50, 45), 5: (50, 40), 9: (60, 30), 20: (70, 35), 30: (10, 2)}
+    found = figures.bins(by_length, 80)
+    assert found == [pytest.approx((4.5, 0.85)), pytest.approx(((60 * 9 + 70 * 20 + 10 * 30) / 140, 67 / 140))]
+    assert figures.bins({7: (3, 1)}, 80) == [pytest.approx((7, 1 / 3))]
+    assert figures.bins({}, 80) == []
+
+
+def test_pictures_are_drawn(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    lines = [
+        run(encoder, seed, 0.7, data="fdu/x", right_by_length={"5": [90, 60], "9": [90, 40]},
+            seconds_by_length={"8": [100, 2.5], "16": [50, 3.0]})
+        for encoder in ("a", "b") for seed in (0, 1)
+    ]  # fmt: skip
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    drawn = {}
+    monkeypatch.setattr(figures, "draw", lambda points, label, path: drawn.update({path.name: points}))
+    monkeypatch.setattr("sys.argv", ["figures", str(path), "--data", "fdu", "--output", str(tmp_path)])
+    figures.main()
+    assert drawn["fdu-accuracy-by-length.png"]["a"] == [(5, pytest.approx(2 / 3)), (9, pytest.approx(4 / 9))]
+    assert drawn["fdu-seconds-by-length.png"]["b"] == [(8, pytest.approx(25)), (16, pytest.approx(60))]
+    monkeypatch.undo()
+    figures.draw({"a": [(5, 0.6), (9, 0.5)]}, "accuracy", tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
