@@ -12,6 +12,7 @@ from keras_slstm.data.text import pad, round_up
 from keras_slstm.data.tokens import pad_characters
 
 UNKNOWN_LABEL = -1
+WIDTH_MULTIPLE = 8  # of the characters a word: another data set has another width, but compiled models know few
 
 
 class TokenBatches(Batches):
@@ -63,7 +64,7 @@ class TokenBatches(Batches):
         self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
         self.characters: list[np.ndarray] | None = None
         if characters is not None:
-            width = round_up(max(len(word) for words in characters for word in words), multiple_of)
+            width = round_up(max(len(word) for words in characters for word in words), WIDTH_MULTIPLE)
             self.characters = [pad_characters([words], len(words), width)[0] for words in characters]
 
     def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:

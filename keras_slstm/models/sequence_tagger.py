@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import keras
 import numpy as np
@@ -320,6 +320,16 @@ class SequenceTagger(RawDataModel):
         if sentences is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
         return [probabilities for _, probabilities in self._read(sentences, batch_size or 32)]
+
+    @overload
+    def tag(
+        self, sentences: Sequence[Sequence[str]], return_confidence: Literal[False] = False, batch_size: int = 32
+    ) -> list[list[str]]: ...
+
+    @overload
+    def tag(
+        self, sentences: Sequence[Sequence[str]], return_confidence: Literal[True], batch_size: int = 32
+    ) -> tuple[list[list[str]], list[np.ndarray]]: ...
 
     def tag(
         self, sentences: Sequence[Sequence[str]], return_confidence: bool = False, batch_size: int = 32
