@@ -43,3 +43,21 @@ def test_wrong_shape(tmp_path):
     with pytest.raises(ValueError, match=r"\(2, 2\) for 2 labels"):
         plots.confusion_matrix(np.ones((3, 3)), ["a", "b"], tmp_path / "x.png")
     assert not list(tmp_path.iterdir())
+
+
+def test_transition_matrix(tmp_path):
+    labels = ["O", "B-x", "I-x"]
+    scores = np.arange(9.0).reshape(3, 3)
+    plots.transition_matrix(scores, labels, tmp_path / "free.svg")
+    plots.transition_matrix(scores, labels, tmp_path / "bio.svg", scheme="BIO")
+    free, bio = ((tmp_path / name).read_text() for name in ("free.svg", "bio.svg"))
+    assert "<!-- 2.0 -->" in free  # from O to I-x
+    assert "<!-- 2.0 -->" not in bio
+    assert "<!-- 5.0 -->" in bio  # from B-x to I-x
+    assert scores[0, 2] == 2.0  # what was given is left as it is
+    plots.transition_matrix(np.zeros((30, 30)), [str(i) for i in range(30)], tmp_path / "many.png")
+    with pytest.raises(ValueError, match=r"\(3, 3\) for 3 labels, but has \(2, 2\)"):
+        plots.transition_matrix(np.ones((2, 2)), labels, tmp_path / "x.png")
+    with pytest.raises(ValueError, match="NOUN"):
+        plots.transition_matrix(np.ones((2, 2)), ["O", "NOUN"], tmp_path / "x.png", scheme="BIO")
+    assert not (tmp_path / "x.png").exists()
