@@ -103,7 +103,7 @@ def test_trains_reports_saves_and_predicts(files, tmp_path, script, capsys):
 
 def test_parts_of_speech_with_softmax_and_a_summary_of_seeds(files, tmp_path, script, capsys):
     command = [
-        "--task", "pos", *data_options(files, 2), "--output", tmp_path / "run", "--epochs", 15, "--head", "softmax",
+        "--task", "pos", *data_options(files, 2), "--output", tmp_path / "run", "--epochs", 15, "--patience", 15, "--head", "softmax",
         "--chars", "none", "--seed", 0, 1, *TINY,
     ]  # fmt: skip
     assert script(*command) == 0
