@@ -168,7 +168,7 @@ def index_before(mask: Tensor) -> Tensor:
             here, is_real = at_time
             return latest, ops.where(is_real, here, latest)
 
-        none = ops.sum(ops.zeros_like(real), axis=1)
+        none = ops.cast(ops.sum(ops.zeros_like(real), axis=1), "int32")
         before, _ = accumulate(step, (none, none), (ops.transpose(position), ops.transpose(mask)), kept=1)
         return ops.transpose(before)
 
