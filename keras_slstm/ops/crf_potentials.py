@@ -13,6 +13,9 @@ Tensor = Any
 
 # The score of what is forbidden: finite, but no sum of other scores comes near it. exp(FORBIDDEN - x) is exactly 0.
 FORBIDDEN = -1e30
+# What a forbidden step counts in the score of given labels, and a label that does not exist: a loss that is far beyond
+# all others, and still leaves their sum readable.
+PENALTY = -1e4
 
 
 class Potentials(NamedTuple):
