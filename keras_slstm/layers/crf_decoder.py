@@ -49,6 +49,7 @@ class CRFDecoder(keras.layers.Layer):
         super().__init__(**kwargs)
         self.dtype_policy = at_least_float32(self.dtype_policy)
         self.return_probabilities = check_bool("return_probabilities", return_probabilities)
+        self.supports_masking = True
 
     def build(self, input_shape: tuple) -> None:
         check_potentials(keras.KerasTensor(input_shape))
@@ -61,16 +62,20 @@ class CRFDecoder(keras.layers.Layer):
         probabilities = ops.take_along_axis(crf_marginals(inputs), labels[..., None], axis=2)[..., 0]
         return labels, probabilities
 
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
+        return (None, None) if self.return_probabilities else None
+
+    def compute_output_shape(self, input_shape: tuple) -> Any:
+        batch, time = input_shape[:2]
+        if time is not None and (len(input_shape) == 3 or input_shape[3] == 1):  # transitions stand below the words
+            time -= input_shape[2] - 1
+        return ((batch, time), (batch, time)) if self.return_probabilities else (batch, time)
+
     def compute_output_spec(self, inputs: Tensor) -> Any:
-        shape = tuple(inputs.shape)
-        check_potentials(inputs)
-        time = shape[1]
-        if time is not None and (len(shape) == 3 or shape[-1] == 1):  # below the words stand the transitions
-            time -= shape[2] - 1
-        labels = keras.KerasTensor((shape[0], time), dtype="int32")
+        shape = self.compute_output_shape(inputs.shape)
         if not self.return_probabilities:
-            return labels
-        return labels, keras.KerasTensor((shape[0], time), dtype=self.compute_dtype)
+            return keras.KerasTensor(shape, dtype="int32")
+        return keras.KerasTensor(shape[0], dtype="int32"), keras.KerasTensor(shape[1], dtype=self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "return_probabilities": self.return_probabilities}

@@ -160,7 +160,7 @@ def index_before(mask: Tensor) -> Tensor:
     """`(batch, time)` int32: where the last real word before each position stands; 0 where there is none."""
     real = ops.cast(mask, "int32")
     position = ops.zeros_like(real) + ops.arange(ops.shape(real)[1], dtype="int32")
-    begins = mask & (ops.pad(real, ((0, 0), (1, 0)))[:, :-1] == 0)
+    begins = mask & (ops.concatenate([ops.zeros_like(real[:, :1]), real[:, :-1]], axis=1) == 0)
 
     def through_holes() -> Tensor:
         def step(state: tuple, at_time: tuple) -> tuple:
