@@ -1,28 +1,54 @@
 """Sentence-state LSTM and related sentence encoders as Keras layers."""
 
-from keras_slstm import data, layers, models, ops
+from keras_slstm import data, layers, losses, metrics, models, ops
 from keras_slstm.layers import (
+    CRF,
     SLSTM,
     AttentionPooling,
+    CRFDecoder,
     MaskedGlobalAveragePooling1D,
     MaskedGlobalMaxPooling1D,
     NormalizedLSTM,
     NormalizedLSTMCell,
 )
+from keras_slstm.losses import CRFLoss
+from keras_slstm.metrics import CRFAccuracy
 from keras_slstm.models import SentenceClassifier
+from keras_slstm.ops.crf import (
+    crf_decode,
+    crf_entropy,
+    crf_k_best,
+    crf_log_likelihood,
+    crf_log_partition,
+    crf_marginals,
+    crf_sequence_score,
+)
 from keras_slstm.version import __version__
 
 __all__ = [
+    "CRF",
     "SLSTM",
     "AttentionPooling",
+    "CRFAccuracy",
+    "CRFDecoder",
+    "CRFLoss",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
     "NormalizedLSTMCell",
     "SentenceClassifier",
     "__version__",
+    "crf_decode",
+    "crf_entropy",
+    "crf_k_best",
+    "crf_log_likelihood",
+    "crf_log_partition",
+    "crf_marginals",
+    "crf_sequence_score",
     "data",
     "layers",
+    "losses",
+    "metrics",
     "models",
     "ops",
 ]

@@ -90,3 +90,13 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     # Finite, so that a row of nothing but padding has a softmax, too; exp(-1e30 - max) is exactly 0.
     weights = ops.softmax(ops.where(mask, scores, ops.full_like(scores, -1e30)), axis=1)
     return ops.where(mask, weights, ops.zeros_like(weights))
+
+
+def is_first(mask: Tensor) -> Tensor:
+    """`(batch, time)` bool: whether a position is that of the first real word."""
+    return mask & (ops.cumsum(ops.cast(mask, "int32"), axis=1) == 1)
+
+
+def is_last(mask: Tensor) -> Tensor:
+    """`(batch, time)` bool: whether a position is that of the last real word."""
+    return ops.flip(is_first(ops.flip(mask, axis=1)), axis=1)

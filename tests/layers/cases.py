@@ -8,7 +8,9 @@ from keras_slstm import layers
 from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.models.encoders import build_encoder
 from tests.layer_checks import LayerCase
+from tests.layers.partition import Partition
 
+_PACKED = "potentials hold transitions and mask as well: the case crf_partition shows what they hold of words"
 _KERAS_LOOP = "Keras' own loop does not keep that promise; NormalizedLSTM does"
 
 # As c = 0 at first, the sentence node's own kernel acts from the third step, on the words from the fourth.
@@ -87,5 +89,25 @@ CASES = [
         lambda: layers.SLSTM(5, steps=3, sentence_nodes=0, boundary_words=False, initial="zeros"),
         interior="cut",
         variant=True,
+    ),
+    LayerCase(
+        "crf",
+        lambda: layers.CRF(labels=["O", "B-X", "I-X"], scheme="BIO", kernel_regularizer="l2"),
+        exempt=dict.fromkeys(
+            ("shapes", "padding", "nan_padding", "interior_mask", "empty_row", "double", "training", "two_replicas"),
+            _PACKED,
+        ),
+    ),
+    LayerCase("crf_partition", lambda: Partition(3)),
+    LayerCase("crf_partition_pairwise", lambda: Partition(3, pairwise=True), variant=True),
+    LayerCase(
+        "crf_decoder",
+        lambda: keras.Sequential([layers.CRF(3), layers.CRFDecoder(return_probabilities=True)]),
+        outputs=("sequence", "sequence"),
+        exempt={
+            "precision": "the policy is that of the model, not of its layers",
+            "double": "labels are integers",
+            **dict.fromkeys(("training", "two_replicas"), "labels have no gradient"),
+        },
     ),
 ]

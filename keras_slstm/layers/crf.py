@@ -1,0 +1,298 @@
+"""Linear-chain conditional random field (Lafferty, McCallum, Pereira, ICML 2001)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_bool, check_features, check_integer
+from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops.crf_potentials import FORBIDDEN, pack
+from keras_slstm.ops.label_schemes import allowed_transitions
+from keras_slstm.ops.masks import accumulation_dtype, check_mask, is_first, is_last, zero_padding
+from keras_slstm.ops.sentence_state import project
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class CRF(WeightArguments, keras.layers.Layer):
+    """Linear-chain conditional random field: scores of whole sequences of labels.
+
+    The probability of the labels y_1 ... y_n of the n real words of a sentence is exp(score) divided by the sum of
+    that over all sequences of labels. With the word vectors h_i,
+
+        score = sum_i (h_i W + b)[y_i] + sum_{i > 1} A[y_{i-1}, y_i] + left[y_1] + right[y_n]
+
+    (the form of tensorflow-addons' layer), or, with `pairwise`, a weight vector for each pair of labels (Zhang, Liu
+    and Song, 2018):
+
+        score = h_1 . W_start[y_1] + left[y_1] + sum_{i > 1} (h_i . W[y_{i-1}, y_i] + A[y_{i-1}, y_i]) + right[y_n]
+
+    The layer returns *potentials*, one tensor that holds these scores and the mask. `CRFLoss`, `CRFAccuracy`, the
+    layer `CRFDecoder` and the functions `crf_decode`, `crf_marginals`, ... take it from there.
+
+    With `scheme`, what the names of the labels rule out is impossible: not chosen, and not part of the sum over all
+    sequences, either. Given labels that are impossible have a loss of about 10,000 for each breach.
+
+    Args:
+        units: Number K of labels. Not needed with `labels`.
+        chain_initializer: Initialiser of A.
+        use_boundary: Whether there are left and right. (With `pairwise` there is always left.)
+        boundary_initializer: Initialiser of left and right.
+        use_kernel: Whether there are W and b; if not, the inputs are the scores of the labels themselves.
+        labels: The names of the labels, in the order of their numbers.
+        scheme: `"BIO"` (every span of words begins with B) or `"BIOES"`, or None if every label may follow every
+            other. Needs `labels`: `O`, `B-PER`, `I-PER`, ...
+        pairwise: Whether there is a weight vector for each pair of labels. Takes memory for K^2 numbers a word.
+        engine: What computes likelihood and best sequence: `"keras"`, or `"addons"` for tensorflow-addons (TensorFlow
+            backend only, without XLA; not with `pairwise`).
+        kernel_initializer, bias_initializer: Initialisers of W (and W_start), and b.
+        kernel_regularizer, bias_regularizer, chain_regularizer, boundary_regularizer: Regularisers of W (and W_start),
+            b, A, and left and right.
+        kernel_constraint, bias_constraint, chain_constraint, boundary_constraint: Their constraints.
+
+    Call arguments:
+        inputs: `(batch, time, features)`; without `use_kernel`, `(batch, time, K)`.
+        mask: `(batch, time)` bool, True at real words, on either side or in between; None if all are real. The chain
+            joins across masked positions, as if they were not there.
+
+    Returns:
+        Potentials, `(batch, time + K, K + 1)`: the scores of the labels at each word, with the mask in the last column,
+        and below them A. With `pairwise` `(batch, time, K + 1, K + 1)`: for each word the scores of the pairs, below
+        them those of the labels, and the mask in the last corner. `engine="addons"` appends an axis of size 1, by which
+        the functions know. In at least float32: with a policy of half precision the layer computes in float32. The
+        output has no Keras mask, as it holds its own.
+
+    Raises:
+        ValueError: If an argument is out of its range, `units` is not the number of `labels`, a label does not belong
+            to the scheme, or the input or the mask has another shape than the above.
+        ImportError: If `engine="addons"` and tensorflow-addons is not installed.
+
+    Weights:
+        kernel: W, `(features, K)`; with `pairwise` `(features, K * K)`, in its columns the pairs [from, to] row by row.
+        bias: b, `(K,)`; not with `pairwise`.
+        chain_kernel: A, `(K, K)`, [from, to].
+        left_boundary, right_boundary: `(K,)`, with `use_boundary`; left always with `pairwise`.
+        start_kernel: W_start, `(features, K)`, with `pairwise`.
+
+    Example:
+
+    ```python
+    tagger = keras.Sequential(
+        [
+            keras.layers.Embedding(20_000, 300, mask_zero=True),
+            keras_slstm.SLSTM(300, return_sequences=True),
+            keras_slstm.CRF(labels=["O", "B-PER", "I-PER", "B-LOC", "I-LOC"], scheme="BIO"),
+        ]
+    )
+    tagger.compile("adam", loss=keras_slstm.CRFLoss(), metrics=[keras_slstm.CRFAccuracy()])
+    tagger.fit(word_ids, label_ids)  # (sentences, time) each
+    labels = keras_slstm.crf_decode(tagger.predict(word_ids))
+    ```
+
+    Reference:
+        - [Lafferty, McCallum and Pereira, 2001](https://repository.upenn.edu/handle/20.500.14332/6188)
+        - [Zhang, Liu and Song, 2018](https://aclanthology.org/P18-1030/)
+    """
+
+    def __init__(
+        self,
+        units: int | None = None,
+        chain_initializer: Any = "orthogonal",
+        use_boundary: bool = True,
+        boundary_initializer: Any = "zeros",
+        use_kernel: bool = True,
+        labels: Sequence[str] | None = None,
+        scheme: str | None = None,
+        pairwise: bool = False,
+        engine: str = "keras",
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        chain_regularizer: Any = None,
+        boundary_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        chain_constraint: Any = None,
+        boundary_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.dtype_policy = at_least_float32(self.dtype_policy)
+        self.labels = None if labels is None else _check_labels(labels)
+        self.units = _check_units(units, self.labels)
+        self.scheme = scheme
+        self.use_boundary = check_bool("use_boundary", use_boundary)
+        self.use_kernel = check_bool("use_kernel", use_kernel)
+        self.pairwise = check_bool("pairwise", pairwise)
+        if pairwise and not use_kernel:
+            raise ValueError("With `pairwise=True`, the scores need the kernel: `use_kernel` must be True.")
+        self.engine = _check_engine(engine, self.pairwise)
+        if scheme is not None and self.labels is None:
+            raise ValueError(f"`scheme` needs the names of the labels, `labels`, but got scheme={scheme!r} only.")
+        self._allowed = None if scheme is None else allowed_transitions(self.labels or [], scheme)
+        self.set_weight_arguments(
+            chain_initializer=chain_initializer,
+            boundary_initializer=boundary_initializer,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            chain_regularizer=chain_regularizer,
+            boundary_regularizer=boundary_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            chain_constraint=chain_constraint,
+            boundary_constraint=boundary_constraint,
+        )
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    @classmethod
+    def from_addons(cls, source: Any, layer_name: str | None = None, **kwargs: Any) -> CRF:
+        """A layer with the weights of a `tensorflow_addons.layers.CRF`: it gives the same scores and labels.
+
+        Args:
+            source: The layer, or the path of what Keras 2 (TensorFlow 2.15 and before) has saved: weights (`.h5`), a
+                model (`.h5`, `.keras`), or a checkpoint.
+            layer_name: Part of the path of the layer in the file, where there are several.
+            **kwargs: Further arguments of the layer, such as `labels` and `scheme`, `name` or `dtype`.
+
+        Returns:
+            The layer, with its weights.
+
+        Raises:
+            ValueError: If the layer has no weights yet, or the file not exactly one CRF.
+            FileNotFoundError: If there is no such file.
+
+        Example:
+
+        ```python
+        crf = keras_slstm.CRF.from_addons("tagger_weights.h5", labels=["O", "B-PER", "I-PER"], scheme="BIO")
+        ```
+        """
+        from keras_slstm.addons_weights import read_weights
+
+        weights = read_weights(source, layer_name)
+        units = len(weights["chain_kernel"])
+        kernel = weights.get("kernel")
+        layer = cls(units, use_boundary="left_boundary" in weights, use_kernel=kernel is not None, **kwargs)
+        layer.build((None, None, units if kernel is None else len(kernel)))
+        for name, value in weights.items():
+            getattr(layer, name).assign(value)
+        return layer
+
+    def build(self, input_shape: tuple) -> None:
+        features = check_features(input_shape, self.name)
+        K = self.units
+        if not self.use_kernel and features != K:
+            raise ValueError(
+                f"Without `use_kernel`, {self.name} expects a score for each of its {K} labels, "
+                f"but got input of shape {tuple(input_shape)}."
+            )
+        if self.use_kernel:
+            self.kernel = self.add_weight_like("kernel", "kernel", (features, K * K if self.pairwise else K))
+        if self.pairwise:
+            self.start_kernel = self.add_weight_like("kernel", "start_kernel", (features, K))
+        elif self.use_kernel:
+            self.bias = self.add_weight_like("bias", "bias", (K,))
+        self.chain_kernel = self.add_weight_like("chain", "chain_kernel", (K, K))
+        if self.use_boundary or self.pairwise:
+            self.left_boundary = self.add_weight_like("boundary", "left_boundary", (K,))
+        if self.use_boundary:
+            self.right_boundary = self.add_weight_like("boundary", "right_boundary", (K,))
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: features})
+        self.built = True
+
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        mask = check_mask(inputs, mask, self.name)
+        h = zero_padding(inputs, mask)
+        if mask is None:
+            mask = ops.ones(ops.shape(h)[:2], dtype="bool")
+        first, last = is_first(mask), is_last(mask)
+        transitions = ops.convert_to_tensor(self.chain_kernel)
+        if self.pairwise:
+            unary = zero_padding(project(h, self.start_kernel), first)
+            batch, time = ops.shape(h)[:2]
+            transitions = ops.reshape(project(h, self.kernel), (batch, time, *transitions.shape)) + transitions
+        else:
+            unary = project(h, self.kernel) + self.bias if self.use_kernel else h
+        if self.use_boundary or self.pairwise:
+            unary = unary + zero_padding(self.left_boundary + ops.zeros_like(unary), first)
+        if self.use_boundary:
+            unary = unary + zero_padding(self.right_boundary + ops.zeros_like(unary), last)
+        if self._allowed is not None:
+            forbidden = first[..., None] & ~self._allowed.first | last[..., None] & ~self._allowed.last
+            unary = _forbid(unary, forbidden)
+            transitions = _forbid(transitions, ~self._allowed.transitions)
+        potentials = pack(zero_padding(unary, mask), transitions, mask)
+        return potentials[..., None] if self.engine == "addons" else potentials
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
+        return None
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        batch, time, _ = input_shape
+        K = self.units
+        if self.pairwise:
+            return (batch, time, K + 1, K + 1)
+        shape = (batch, None if time is None else time + K, K + 1)
+        return (*shape, 1) if self.engine == "addons" else shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "use_boundary": self.use_boundary,
+            "use_kernel": self.use_kernel,
+            "labels": None if self.labels is None else list(self.labels),
+            "scheme": self.scheme,
+            "pairwise": self.pairwise,
+            "engine": self.engine,
+            **self.weight_config(),
+        }
+
+
+def at_least_float32(policy: Any) -> Any:
+    """The policy, or one of float32 in place of one that computes in half precision: a CRF subtracts large sums."""
+    dtype = accumulation_dtype(policy.compute_dtype)
+    return policy if dtype == policy.compute_dtype else keras.dtype_policies.get(dtype)
+
+
+def _check_labels(labels: Sequence[str]) -> list[str]:
+    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"`labels` must be a list of names, but got {labels!r}.")
+    repeated = sorted({label for label in labels if list(labels).count(label) > 1})
+    if repeated:
+        raise ValueError(f"`labels` must differ from each other, but {', '.join(map(repr, repeated))} repeat.")
+    return list(labels)
+
+
+def _check_units(units: int | None, labels: list[str] | None) -> int:
+    if units is None and labels is None:
+        raise ValueError("A CRF needs `units`, the number of labels, or `labels`, their names.")
+    number = check_integer("units", len(labels or []) if units is None else units, least=1)
+    if labels is not None and number != len(labels):
+        raise ValueError(f"`units` must be the number of `labels`, {len(labels)}, but got {units!r}.")
+    return number
+
+
+def _check_engine(engine: str, pairwise: bool) -> str:
+    if engine not in ("keras", "addons"):
+        raise ValueError(f'`engine` must be "keras" or "addons", but got {engine!r}.')
+    if engine == "addons":
+        if pairwise:
+            raise ValueError('tensorflow-addons has no pairwise form: engine="addons" needs `pairwise=False`.')
+        from keras_slstm import addons
+
+        addons.load()
+    return engine
+
+
+def _forbid(scores: Tensor, forbidden: Tensor) -> Tensor:
+    return ops.where(forbidden, ops.full_like(scores, FORBIDDEN), scores)
