@@ -15,7 +15,7 @@ EXTRAS = {
     "plots": ["matplotlib>=3.8"],
     "jax": ["jax>=0.5"],
     "torch": ["torch>=2.6"],
-    "examples": ["scikit-learn"],
+    "examples": ["scikit-learn", "seqeval"],
     "docs": ["mkdocs", "mkdocs-material", "mkdocstrings[python]"],
 }
 EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"]

@@ -5,6 +5,8 @@ from keras_slstm.layers import (
     CRF,
     SLSTM,
     AttentionPooling,
+    CharBiLSTM,
+    CharCNN,
     CRFDecoder,
     MaskedGlobalAveragePooling1D,
     MaskedGlobalMaxPooling1D,
@@ -12,8 +14,8 @@ from keras_slstm.layers import (
     NormalizedLSTMCell,
 )
 from keras_slstm.losses import CRFLoss
-from keras_slstm.metrics import CRFAccuracy
-from keras_slstm.models import SentenceClassifier
+from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
+from keras_slstm.models import SentenceClassifier, SequenceTagger
 from keras_slstm.ops.crf import (
     crf_decode,
     crf_entropy,
@@ -32,11 +34,15 @@ __all__ = [
     "CRFAccuracy",
     "CRFDecoder",
     "CRFLoss",
+    "CharBiLSTM",
+    "CharCNN",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
     "NormalizedLSTMCell",
     "SentenceClassifier",
+    "SequenceTagger",
+    "TokenAccuracy",
     "__version__",
     "crf_decode",
     "crf_entropy",

@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
+from keras_slstm.ops.label_schemes import allowed_transitions
 
 
 def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike[str]) -> None:
@@ -51,5 +52,51 @@ def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike
         for row, column in zip(*np.nonzero(counts)):
             color = "white" if shares[row, column] > 0.55 else "black"
             axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=color, size=8)
+    with complete_file(path) as unfinished:
+        figure.savefig(unfinished, dpi=150, bbox_inches="tight")
+
+
+def transition_matrix(
+    scores: Any, labels: Sequence[str], path: str | os.PathLike[str], scheme: str | None = None
+) -> None:
+    """Draw the transition scores of a CRF: from the label of a row to that of a column.
+
+    Args:
+        scores: `(labels, labels)`: the weight `chain_kernel` of a `CRF` layer.
+        labels: The label names.
+        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+        scheme: `"BIO"` or `"BIOES"`: what it rules out is left blank.
+
+    Raises:
+        ValueError: If `scores` does not fit `labels`, or the labels do not belong to the scheme.
+        ImportError: If matplotlib is missing.
+
+    Example:
+
+    ```python
+    transition_matrix(model.head.chain_kernel, model.labels, "transitions.png", model.scheme)
+    ```
+    """
+    scores = np.array(scores, dtype=float)
+    n = len(labels)
+    if scores.shape != (n, n):
+        raise ValueError(f"`scores` must have shape ({n}, {n}) for {n} labels, but has {scores.shape}.")
+    figure_module = require("matplotlib.figure", "plots")
+    if scheme is not None:
+        scores[~allowed_transitions(labels, scheme).transitions] = np.nan
+    side = max(3.0, 1.6 + 0.32 * n)
+    figure = figure_module.Figure(figsize=(side + 0.8, side), layout="constrained")
+    axes = figure.add_subplot()
+    limit = np.nanmax(np.abs(scores))
+    image = axes.imshow(scores, cmap="RdBu", vmin=-limit, vmax=limit)
+    figure.colorbar(image, ax=axes, label="score", fraction=0.046, pad=0.03)
+    axes.set_xticks(range(n), labels, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(n), labels)
+    axes.set_xlabel("to")
+    axes.set_ylabel("from")
+    if n <= 20:  # beyond that the numbers would not be legible
+        for row, column in zip(*np.nonzero(~np.isnan(scores))):
+            color = "white" if abs(scores[row, column]) > 0.6 * limit else "black"
+            axes.text(column, row, f"{scores[row, column]:.1f}", ha="center", va="center", color=color, size=6)
     with complete_file(path) as unfinished:
         figure.savefig(unfinished, dpi=150, bbox_inches="tight")

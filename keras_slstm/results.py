@@ -17,7 +17,7 @@ from typing import Any
 
 import keras
 
-from keras_slstm.data.batches import TextBatches
+from keras_slstm.data.batches import Batches
 from keras_slstm.data.errors import DataError
 from keras_slstm.version import __version__
 
@@ -127,7 +127,7 @@ class Stopwatch(keras.callbacks.Callback):
         batches: What the model is trained on.
     """
 
-    def __init__(self, batches: TextBatches):
+    def __init__(self, batches: Batches):
         super().__init__()
         self._batches = batches
         self._epochs: list[float] = []

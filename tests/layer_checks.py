@@ -104,6 +104,40 @@ def assert_close(found: Any, expected: Any, **tolerance: Any) -> None:
         np.testing.assert_allclose(one, other, **{**CLOSE, **tolerance})
 
 
+@keras.saving.register_keras_serializable(package="tests")
+class Spelled(keras.layers.Layer):
+    """A layer over the characters of words as one over words: their features are cut into two characters."""
+
+    def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.layer = layer
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple) -> None:
+        if not self.layer.built:
+            self.layer.build((*input_shape[:2], 2, input_shape[2] // 2))
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        batch, time, features = ops.shape(inputs)
+        if mask is not None:
+            mask = ops.repeat(ops.convert_to_tensor(mask)[..., None], 2, axis=-1)
+        return self.layer(ops.reshape(inputs, (batch, time, 2, features // 2)), mask=mask)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return mask
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return self.layer.compute_output_shape((*input_shape[:2], 2, input_shape[2] // 2))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Spelled:
+        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
+
+
 # Construction and shapes
 
 

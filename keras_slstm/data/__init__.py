@@ -4,10 +4,15 @@
 """
 
 from keras_slstm.data.batches import TextBatches
+from keras_slstm.data.conll import TaggedSentence, read_conll
 from keras_slstm.data.corpus import Corpus, Texts, load_corpus, load_folds
 from keras_slstm.data.errors import DataError
 from keras_slstm.data.readers import Example, read_labelled_text, read_lines
+from keras_slstm.data.schemes import Span, convert_tags, spans_to_tags, tags_to_spans
+from keras_slstm.data.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
 from keras_slstm.data.text import TextVectorizer
+from keras_slstm.data.token_batches import TokenBatches
+from keras_slstm.data.tokens import TokenVectorizer
 from keras_slstm.data.travel_desk import INTENTS, SLOTS, TAGS, Request, generate_requests, generate_splits
 from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
 
@@ -20,15 +25,26 @@ __all__ = [
     "DataError",
     "Example",
     "Request",
+    "Span",
+    "TaggedCorpus",
+    "TaggedSentence",
+    "TaggedSentences",
     "TextBatches",
     "TextVectorizer",
     "Texts",
+    "TokenBatches",
+    "TokenVectorizer",
     "WordVectors",
+    "convert_tags",
     "generate_requests",
     "generate_splits",
     "load_corpus",
     "load_folds",
+    "load_tagged_corpus",
     "load_word_vectors",
+    "read_conll",
     "read_labelled_text",
     "read_lines",
+    "spans_to_tags",
+    "tags_to_spans",
 ]

@@ -7,10 +7,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from keras_slstm.data import prepared, travel_desk
 from keras_slstm.data.errors import DataError
 from keras_slstm.data.readers import OnError, PathLike, file_kind, read_labelled_text
+
+T = TypeVar("T", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,10 @@ class Texts:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def take(self, indices: Sequence[int]) -> Texts:
+        """Some of the texts, in the order of `indices`."""
+        return Texts([self.texts[i] for i in indices], [self.labels[i] for i in indices])
 
 
 @dataclass(frozen=True)
@@ -105,14 +112,11 @@ def load_corpus(
     print(corpus.train.texts[0], "->", corpus.train.labels[0])
     ```
     """
-    _check_share("validation", validation)
-    _check_share("test", test)
-    if validation + test >= 1:
-        raise ValueError(f"Nothing is left to train on. Received: validation={validation}, test={test}")
+    check_shares(validation, test)
     parts, labels = _read_parts(
         name, data_dir, manual_dir, validation_path, test_path, text_column, label_column, on_error
     )
-    return Corpus(os.fspath(name), **_complete(parts, validation, test, seed), label_names=labels)
+    return Corpus(os.fspath(name), **complete_parts(parts, validation, test, seed), label_names=labels)
 
 
 def load_folds(
@@ -164,7 +168,7 @@ def load_folds(
         print(len(fold.train), len(fold.validation), len(fold.test))
     ```
     """
-    _check_share("validation", validation)
+    check_share("validation", validation)
     parts, labels = _read_parts(name, data_dir, manual_dir, None, None, text_column, label_column, on_error)
     texts = parts.pop("train")
     if parts:
@@ -183,9 +187,9 @@ def load_folds(
         folds.append(
             Corpus(
                 os.fspath(name),
-                train=_take(texts, others[size:]),
-                validation=_take(texts, others[:size]),
-                test=_take(texts, order[start:end]),
+                train=texts.take(others[size:]),
+                validation=texts.take(others[:size]),
+                test=texts.take(order[start:end]),
                 label_names=labels,
             )
         )
@@ -220,22 +224,36 @@ def _read_parts(
     }, list(labels)
 
 
-def _complete(parts: dict[str, Texts], validation: float, test: float, seed: int) -> dict[str, Texts]:
-    """Draw the parts that are missing from the training part."""
+def complete_parts(parts: dict[str, T], validation: float, test: float, seed: int) -> dict[str, T]:
+    """Draw the parts that are missing from the training part.
+
+    Args:
+        parts: What has a length and a method `take`, by the name of the part.
+        validation, test, seed: See `load_corpus`.
+    """
     train = parts["train"]
     order = _shuffled(len(train), seed)
     complete = dict(parts)
     for name, share in (("validation", validation), ("test", test)):
         if name not in parts:
             size = _part_size(name, share, len(train))
-            complete[name] = _take(train, order[:size])
+            complete[name] = train.take(order[:size])
             order = order[size:]
     if len(order) < len(train):
-        complete["train"] = _take(train, order)
+        complete["train"] = train.take(order)
     return complete
 
 
-def _check_share(argument: str, share: float) -> None:
+def check_shares(validation: float, test: float) -> None:
+    """Raise ValueError unless the shares of the parts leave something to train on."""
+    check_share("validation", validation)
+    check_share("test", test)
+    if validation + test >= 1:
+        raise ValueError(f"Nothing is left to train on. Received: validation={validation}, test={test}")
+
+
+def check_share(argument: str, share: float) -> None:
+    """Raise ValueError unless a share lies between 0 and 1."""
     if not 0 < share < 1:
         raise ValueError(f"`{argument}` must lie between 0 and 1. Received: {argument}={share}")
 
@@ -250,10 +268,6 @@ def _part_size(name: str, share: float, total: int) -> int:
 def _shuffled(size: int, seed: int) -> list[int]:
     draw = random.Random(seed).random
     return sorted(range(size), key=lambda _: draw())
-
-
-def _take(texts: Texts, indices: Sequence[int]) -> Texts:
-    return Texts([texts.texts[i] for i in indices], [texts.labels[i] for i in indices])
 
 
 # --- files --------------------

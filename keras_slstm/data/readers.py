@@ -68,7 +68,7 @@ def read_labelled_text(
     ```
     """
     path = Path(path)
-    problems = _Problems(path, on_error)
+    problems = Problems(path, on_error)
     kind = file_kind(path)
     if kind == ".jsonl":
         records = _json_records(_lines(path, problems), text_column, label_column, problems)
@@ -104,7 +104,7 @@ def read_lines(path: PathLike, on_error: OnError = "raise") -> list[str]:
     Raises:
         DataError: If the file is empty, or a line is empty or not UTF-8.
     """
-    problems = _Problems(Path(path), on_error)
+    problems = Problems(Path(path), on_error)
     texts = []
     for number, line in _lines(Path(path), problems):
         if line.strip():
@@ -144,13 +144,14 @@ def read_bytes(path: PathLike) -> bytes:
     return content
 
 
-class _Problems:
-    """Raises at the first malformed line, or counts them."""
+class Problems:
+    """Raises at the first malformed line, or counts them: `unit` says what is then left out."""
 
-    def __init__(self, path: Path, on_error: str):
+    def __init__(self, path: Path, on_error: str, unit: str = "malformed lines"):
         if on_error not in ("raise", "skip"):
             raise ValueError(f'`on_error` must be "raise" or "skip". Received: on_error={on_error!r}')
         self._path = path
+        self._unit = unit
         self._skip = on_error == "skip"
         self._errors: list[DataError] = []
 
@@ -163,12 +164,13 @@ class _Problems:
     def warn(self) -> None:
         if self._errors:
             warnings.warn(
-                f"{self._path}: malformed lines left out: {len(self._errors)}. The first: {self._errors[0]}",
+                f"{self._path}: {self._unit} left out: {len(self._errors)}. The first: {self._errors[0]}",
                 stacklevel=3,
             )
 
 
-def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers; they end at a line feed and nowhere else."""
     lines = read_bytes(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")  # spreadsheets write a byte-order mark
     if not lines[-1]:
         lines.pop()  # what follows the last line end is no line
@@ -176,15 +178,16 @@ def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, line.removesuffix(b"\r")
 
 
-def _lines(path: Path, problems: _Problems) -> Iterator[tuple[int, str]]:
-    for number, line in _raw_lines(path):
+def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
+    for number, line in raw_lines(path):
         try:
             yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
-            problems.report(number, _undecodable(error))
+            problems.report(number, undecodable(error))
 
 
-def _undecodable(error: UnicodeDecodeError) -> str:
+def undecodable(error: UnicodeDecodeError) -> str:
+    """What to report of a line that is not UTF-8."""
     return f"not UTF-8: byte {error.object[error.start]:#04x} at column {error.start + 1}"
 
 
@@ -193,7 +196,7 @@ def _tsv_rows(lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
         yield number, line.split("\t")
 
 
-def _csv_rows(path: Path, problems: _Problems) -> Iterator[Row]:
+def _csv_rows(path: Path, problems: Problems) -> Iterator[Row]:
     """Parse CSV, in which a quoted field may span lines: a row has the number of its first line.
 
     A line that is not UTF-8 is parsed nevertheless, to see where its row ends; the whole row is then left out.
@@ -203,12 +206,12 @@ def _csv_rows(path: Path, problems: _Problems) -> Iterator[Row]:
 
     def feed() -> Iterator[str]:
         nonlocal last
-        for number, line in _raw_lines(path):
+        for number, line in raw_lines(path):
             last = number
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:
-                bad.append((number, _undecodable(error)))
+                bad.append((number, undecodable(error)))
                 text = line.decode("utf-8", errors="replace")
             yield text + "\n"
 
@@ -230,7 +233,7 @@ def _csv_rows(path: Path, problems: _Problems) -> Iterator[Row]:
 
 
 def _table_records(
-    path: Path, rows: Iterator[Row], text_column: str, label_column: str, problems: _Problems
+    path: Path, rows: Iterator[Row], text_column: str, label_column: str, problems: Problems
 ) -> Iterator[tuple[int, str, str]]:
     line, fields = next(rows, (1, [""]))
     header = [field.strip() for field in fields]
@@ -248,7 +251,7 @@ def _table_records(
 
 
 def _json_records(
-    lines: Iterator[tuple[int, str]], text_key: str, label_key: str, problems: _Problems
+    lines: Iterator[tuple[int, str]], text_key: str, label_key: str, problems: Problems
 ) -> Iterator[tuple[int, str, str]]:
     for number, line in lines:
         try:

@@ -11,9 +11,7 @@ import keras
 import numpy as np
 import regex
 
-PADDING_ID = 0
-UNKNOWN_ID = 1
-_SPECIAL_TOKENS = ("", "[UNK]")  # what `vocabulary` shows at the two special ids, as Keras does
+from keras_slstm.data.vocabulary import PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
 
 # These patterns mean the same to Python's `regex` and to RE2 (`tf.strings`), so that an exported SavedModel
 # tokenises as the Python code does. RE2 has no look-around: words are matched, not cut at boundaries.
@@ -74,9 +72,9 @@ class TextVectorizer(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        _check_at_least("max_tokens", max_tokens, 3, optional=True)
-        _check_at_least("min_count", min_count, 1)
-        _check_at_least("max_length", max_length, 1, optional=True)
+        check_at_least("max_tokens", max_tokens, 3, optional=True)
+        check_at_least("min_count", min_count, 1)
+        check_at_least("max_length", max_length, 1, optional=True)
         if tokenizer not in _TOKENIZERS:
             raise ValueError(f"`tokenizer` must be one of {_TOKENIZERS}, but got {tokenizer!r}.")
         self.max_tokens = max_tokens
@@ -84,24 +82,23 @@ class TextVectorizer(keras.layers.Layer):
         self.lowercase = bool(lowercase)
         self.tokenizer = tokenizer
         self.max_length = max_length
-        self._words: list[str] = []
-        self._ids: dict[str, int] = {}
+        self._vocabulary = Vocabulary()
         self.built = True  # there is nothing to build: the layer has no weights
 
     @property
     def vocabulary(self) -> list[str]:
         """All tokens by id. Ids 0 (padding) and 1 (unknown) show as `""` and `"[UNK]"`."""
-        return [*_SPECIAL_TOKENS, *self._words]
+        return [*SPECIAL_TOKENS, *self._vocabulary.words]
 
     @property
     def vocabulary_size(self) -> int:
         """Number of ids, padding and unknown included."""
-        return len(_SPECIAL_TOKENS) + len(self._words)
+        return self._vocabulary.size
 
     @property
     def is_adapted(self) -> bool:
         """Whether there is a vocabulary."""
-        return bool(self._words)
+        return bool(self._vocabulary.words)
 
     def adapt(self, texts: Iterable[str], known: Iterable[str] = ()) -> None:
         """Learn the vocabulary: the most frequent words first, words of equal frequency in code-point order.
@@ -115,15 +112,8 @@ class TextVectorizer(keras.layers.Layer):
             ValueError: If no word remains.
         """
         counts = Counter(token for text in check_texts(texts) for token in self.tokenize(text))
-        kept = [word for _, word in sorted((-n, word) for word, n in counts.items() if n >= self.min_count)]
-        if not kept:
-            raise ValueError(
-                f"No word of the texts given to `adapt` occurs at least {self.min_count} times "
-                f"(`min_count`): the vocabulary would be empty."
-            )
-        words = dict.fromkeys([*kept, *(word for word in known if self.tokenize(word) == [word])])
-        limit = None if self.max_tokens is None else self.max_tokens - len(_SPECIAL_TOKENS)
-        self.set_vocabulary(list(words)[:limit])
+        known = (word for word in known if self.tokenize(word) == [word])
+        self._vocabulary.learn(counts, self.min_count, self.max_tokens, known)
 
     def set_vocabulary(self, words: Sequence[str]) -> None:
         """Use these words, in this order, from id 2 on.
@@ -131,15 +121,7 @@ class TextVectorizer(keras.layers.Layer):
         Raises:
             ValueError: If a word is empty, holds a line break, or stands twice.
         """
-        for word in words:
-            if not isinstance(word, str) or not word or "\n" in word:
-                raise ValueError(f"A word must be a non-empty string without line breaks, but got {word!r}.")
-        ids = {word: i for i, word in enumerate(words, start=len(_SPECIAL_TOKENS))}
-        if len(ids) < len(words):
-            twice = Counter(words).most_common(1)[0][0]
-            raise ValueError(f"The word {twice!r} stands twice in the vocabulary.")
-        self._words = list(words)
-        self._ids = ids
+        self._vocabulary.set(words)
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of one text; none for an empty one.
@@ -170,10 +152,8 @@ class TextVectorizer(keras.layers.Layer):
         """
         if not self.is_adapted:
             raise ValueError("There is no vocabulary yet: call `adapt(texts)` with the training texts first.")
-        ids = self._ids
         return [
-            [ids.get(token, UNKNOWN_ID) for token in self.tokenize(text)[: self.max_length]] or [UNKNOWN_ID]
-            for text in check_texts(texts)
+            self._vocabulary.ids(self.tokenize(text)[: self.max_length]) or [UNKNOWN_ID] for text in check_texts(texts)
         ]
 
     def tensorflow_function(self) -> tuple[Callable[[Any], Any], Any]:
@@ -185,13 +165,7 @@ class TextVectorizer(keras.layers.Layer):
         """
         import tensorflow as tf
 
-        table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(
-                tf.constant(self._words, tf.string),
-                tf.range(len(_SPECIAL_TOKENS), self.vocabulary_size, dtype=tf.int64),
-            ),
-            default_value=UNKNOWN_ID,
-        )
+        table = self._vocabulary.tensorflow_table()
 
         def encode(texts: Any) -> Any:
             tokens = self._tensorflow_tokens(texts)
@@ -220,12 +194,10 @@ class TextVectorizer(keras.layers.Layer):
         return tf.strings.split(texts)  # at ASCII white space
 
     def save_assets(self, dir_path: str) -> None:
-        with open(os.path.join(dir_path, "vocabulary.txt"), "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\n" for word in self._words)
+        self._vocabulary.save(os.path.join(dir_path, "vocabulary.txt"))
 
     def load_assets(self, dir_path: str) -> None:
-        with open(os.path.join(dir_path, "vocabulary.txt"), encoding="utf-8", newline="\n") as file:
-            self.set_vocabulary(file.read().split("\n")[:-1])
+        self._vocabulary.load(os.path.join(dir_path, "vocabulary.txt"))
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -253,7 +225,7 @@ def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1) -> np.ndarray:
     array([[2, 3, 4, 0],
            [5, 0, 0, 0]], dtype=int32)
     """
-    _check_at_least("multiple_of", multiple_of, 1)
+    check_at_least("multiple_of", multiple_of, 1)
     longest = max((len(row) for row in ids), default=0)
     padded = np.full((len(ids), round_up(longest, multiple_of)), PADDING_ID, dtype=np.int32)
     for i, row in enumerate(ids):
@@ -276,7 +248,8 @@ def check_texts(texts: Iterable[str]) -> Iterable[str]:
         yield text
 
 
-def _check_at_least(name: str, value: int | None, least: int, optional: bool = False) -> None:
+def check_at_least(name: str, value: int | None, least: int, optional: bool = False) -> None:
+    """Raise ValueError if `value` is no integer of at least `least` (or None, if that is allowed)."""
     if value is None and optional:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < least:

@@ -1,6 +1,8 @@
 """Keras layers. Every public layer is also available as ``keras_slstm.<Layer>``."""
 
 from keras_slstm.layers.attention_pooling import AttentionPooling
+from keras_slstm.layers.char_bilstm import CharBiLSTM
+from keras_slstm.layers.char_cnn import CharCNN
 from keras_slstm.layers.crf import CRF
 from keras_slstm.layers.crf_decoder import CRFDecoder
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM, NormalizedLSTMCell
@@ -12,6 +14,8 @@ __all__ = [
     "SLSTM",
     "AttentionPooling",
     "CRFDecoder",
+    "CharBiLSTM",
+    "CharCNN",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",

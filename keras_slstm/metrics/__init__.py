@@ -1,5 +1,6 @@
 """Metrics. Every public metric is also available as ``keras_slstm.<Metric>``."""
 
 from keras_slstm.metrics.crf import CRFAccuracy
+from keras_slstm.metrics.token_accuracy import TokenAccuracy
 
-__all__ = ["CRFAccuracy"]
+__all__ = ["CRFAccuracy", "TokenAccuracy"]

@@ -10,25 +10,26 @@ from keras import ops
 Tensor = Any
 
 
-def check_mask(x: Tensor, mask: Tensor | None, layer: str) -> Tensor | None:
+def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...] = ("batch", "time")) -> Tensor | None:
     """Return `mask` as a bool tensor, or None; raise where its shape cannot fit `x`.
 
     Args:
-        x: `(batch, time, features)`.
-        mask: `(batch, time)` or None.
+        x: `(*axes, features)`, by default `(batch, time, features)`.
+        mask: `axes`, by default `(batch, time)`, or None.
         layer: Name of the caller, for the message.
+        axes: The axes of the mask.
 
     Raises:
-        ValueError: If the mask is not of rank 2, or its batch or time is known to be another than that of `x`.
+        ValueError: If the mask is not of that rank, or a size is known to be another than that of `x`.
     """
     if mask is None:
         return None
     mask = ops.cast(mask, "bool")
     # While tracing, a size may be unknown: None, or an expression on JAX.
     known = (sizes for sizes in zip(x.shape, mask.shape) if all(isinstance(size, int) for size in sizes))
-    if len(mask.shape) != 2 or any(size != expected for size, expected in known):
+    if len(mask.shape) != len(axes) or any(size != expected for size, expected in known):
         raise ValueError(
-            f"{layer} expects a mask of shape (batch, time) for input of shape {tuple(x.shape)}, "
+            f"{layer} expects a mask of shape ({', '.join(axes)}) for input of shape {tuple(x.shape)}, "
             f"but got a mask of shape {tuple(mask.shape)}."
         )
     return mask
@@ -45,8 +46,8 @@ def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
     Selecting, not multiplying by the mask, is what keeps NaN out of the result and of the gradient.
 
     Args:
-        x: `(batch, time, features)`.
-        mask: `(batch, time)` bool or None.
+        x: `(batch, time, features)`, or with further axes before the features.
+        mask: `(batch, time)` bool, with the same further axes, or None.
     """
     if mask is None:
         return x

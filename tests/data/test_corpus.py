@@ -61,7 +61,7 @@ def test_a_file_is_split_by_seed(fifty):
 
 def test_sizes_of_the_paper():
     texts = Texts([str(i) for i in range(10_662)], ["x"] * 10_662)
-    parts = corpus._complete({"train": texts}, 0.1, 0.1, seed=0)
+    parts = corpus.complete_parts({"train": texts}, 0.1, 0.1, seed=0)
     assert [len(parts[part]) for part in ("train", "validation", "test")] == [8_530, 1_066, 1_066]
 
 

@@ -279,6 +279,8 @@ COUNTS = {
     "sst": ("sst/sentences_2", {"train": 6920, "validation": 872, "test": 1821}),
     "fdu_mtl": ("fdu_mtl/books", {"train": 1400, "validation": 200, "test": 400}),
     "dbpedia": ("dbpedia", {"train": 560_000, "test": 70_000}),
+    "conll2003": ("conll2003", {"train": 14_041, "validation": 3_250, "test": 3_453}),
+    "ud_ewt": ("ud_ewt", {"train": 12_544, "validation": 2_001, "test": 2_077}),
 }
 
 

@@ -7,7 +7,7 @@ import keras
 from keras_slstm import layers
 from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.models.encoders import build_encoder
-from tests.layer_checks import LayerCase
+from tests.layer_checks import LayerCase, Spelled
 from tests.layers.partition import Partition
 
 _PACKED = "potentials hold transitions and mask as well: the case crf_partition shows what they hold of words"
@@ -108,6 +108,20 @@ CASES = [
             "precision": "the policy is that of the model, not of its layers",
             "double": "labels are integers",
             **dict.fromkeys(("training", "two_replicas"), "labels have no gradient"),
+        },
+    ),
+    LayerCase(
+        "char_cnn",
+        lambda: Spelled(layers.CharCNN(5, kernel_regularizer="l2")),
+        outputs=("sequence",),
+    ),
+    LayerCase(
+        "char_bilstm",
+        lambda: Spelled(layers.CharBiLSTM(3)),
+        outputs=("sequence",),
+        exempt={
+            "double": "Keras' own LSTM rounds to float32 on some backends",
+            "rematerialisation": "Keras' own LSTM takes no traced `training`, which it becomes on JAX",
         },
     ),
 ]

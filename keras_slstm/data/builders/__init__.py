@@ -6,13 +6,14 @@ of `keras_slstm.data` that needs the `datasets` extra when it is imported.
 Names: TFDS keeps one register for all, and prepared data lies in a folder of the set's name. A set whose name TFDS
 has given to one of its own is therefore registered with the ending `_original` (it is read from the original
 files): `tfds.load("trec")` stays what it was, `tfds.load("trec_original/fine")` is ours, and neither takes the
-other's prepared data for its own. `load_corpus` knows the sets by the names in `BUILDERS`.
+other's prepared data for its own. `load_corpus` and `load_tagged_corpus` know the sets by the names in `BUILDERS`.
 """
 
 from keras_slstm.extras import require
 
 require("tensorflow_datasets", "datasets")
 
+from keras_slstm.data.builders.conll2003 import Conll2003  # noqa: E402
 from keras_slstm.data.builders.cr import CR  # noqa: E402
 from keras_slstm.data.builders.dbpedia import Dbpedia  # noqa: E402
 from keras_slstm.data.builders.fdu_mtl import FduMtl  # noqa: E402
@@ -22,8 +23,9 @@ from keras_slstm.data.builders.sst import Sst  # noqa: E402
 from keras_slstm.data.builders.subj import Subj  # noqa: E402
 from keras_slstm.data.builders.travel_desk import TravelDesk  # noqa: E402
 from keras_slstm.data.builders.trec import Trec  # noqa: E402
+from keras_slstm.data.builders.ud_ewt import UdEwt  # noqa: E402
 
-# The sets with labelled texts.
+# The sets that are read from their original files: for `load_corpus`, and the last two for `load_tagged_corpus`.
 BUILDERS = {
     "cr": CR,
     "dbpedia": Dbpedia,
@@ -33,6 +35,21 @@ BUILDERS = {
     "sst": Sst,
     "subj": Subj,
     "trec": Trec,
+    "conll2003": Conll2003,
+    "ud_ewt": UdEwt,
 }
 
-__all__ = ["BUILDERS", "CR", "MPQA", "Dbpedia", "FduMtl", "MovieReview", "Sst", "Subj", "TravelDesk", "Trec"]
+__all__ = [
+    "BUILDERS",
+    "CR",
+    "MPQA",
+    "Conll2003",
+    "Dbpedia",
+    "FduMtl",
+    "MovieReview",
+    "Sst",
+    "Subj",
+    "TravelDesk",
+    "Trec",
+    "UdEwt",
+]

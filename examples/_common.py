@@ -1,0 +1,79 @@
+"""What the scripts have in common: options, messages, and the command that a result comes from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+# What stands for a place on one machine: `command` shows PATH, or leaves it out.
+FILE_OPTIONS = ("data", "dev_data", "test_data", "manual_dir", "vectors")
+LEFT_OUT = ("output", "results", "data_dir", "overwrite", "seed")
+
+
+def command(script: str, parser: argparse.ArgumentParser, args: argparse.Namespace) -> str:
+    """The command that was given, to be repeated elsewhere: without the places of one machine."""
+    words = ["python", f"examples/{script}"]
+    for name, value in vars(args).items():
+        written = name.replace("_", "-")
+        if name in LEFT_OUT or value == parser.get_default(name):
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{written}" if value else f"--no-{written}")
+        elif name in FILE_OPTIONS:
+            words += [f"--{written}", "PATH"]
+        else:
+            words += [f"--{written}", *map(_written, value if isinstance(value, list) else [value])]
+    return shlex.join(words)
+
+
+def _written(value: Any) -> str:
+    return f"{value[0]}={json.dumps(value[1])}" if isinstance(value, tuple) else str(value)
+
+
+def option(text: str) -> tuple[str, Any]:
+    """`num_layers=3` as a name and a value: JSON, or else a string."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"NAME=VALUE expected, but got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def add_preset_options(
+    parser: argparse.ArgumentParser,
+    presets: dict[str, dict[str, Any]],
+    group: Any,
+    in_group: Collection[str],
+) -> None:
+    """An option for every setting of the presets, which say its type and its default."""
+    first, *_ = presets.values()
+    for name, value in first.items():
+        values = ", ".join(f"{preset[name]} {which}" for which, preset in presets.items())
+        where = group if name in in_group else parser
+        where.add_argument(f"--{name.replace('_', '-')}", type=type(value), help=f"({values})")
+
+
+def check_prediction_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End the program where `--model`, `--predict` and `--predict-file` do not go together."""
+    if args.model and not (args.predict or args.predict_file):
+        parser.error("--model needs --predict or --predict-file")
+    if args.predict_file and not args.model:
+        parser.error("--predict-file needs --model")
+
+
+def short_name(name: str) -> str:
+    """A name of a data set, or of a file, as part of a folder's name."""
+    return Path(name).name.split(".")[0] if Path(name).suffix else name.replace("/", "-").replace(":", "-")
+
+
+def fail(error: Exception) -> int:
+    """Say what is wrong in one line; the exit status of bad input."""
+    print(" ".join(str(error).replace("overwrite=True", "--overwrite").split()), file=sys.stderr)
+    return 2

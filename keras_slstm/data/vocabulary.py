@@ -1,0 +1,106 @@
+"""The ids of words (or characters): learned from counts, kept in a text file."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+PADDING_ID = 0
+UNKNOWN_ID = 1
+SPECIAL_TOKENS = ("", "[UNK]")  # what stands at the two special ids, as in Keras
+
+
+class Vocabulary:
+    """Words by id, from 2 on; ids 0 and 1 mean padding and an unknown word.
+
+    Example:
+
+    >>> vocabulary = Vocabulary()
+    >>> vocabulary.learn({"a": 2, "flight": 1})
+    >>> vocabulary.ids(["a", "table"])
+    [2, 1]
+    """
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self._ids: dict[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        """Number of ids, padding and unknown included."""
+        return len(SPECIAL_TOKENS) + len(self.words)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._ids
+
+    def id(self, word: str) -> int:
+        """The id of a word: 1 if it is unknown."""
+        return self._ids.get(word, UNKNOWN_ID)
+
+    def ids(self, words: Iterable[str]) -> list[int]:
+        """The ids of words."""
+        get = self._ids.get
+        return [get(word, UNKNOWN_ID) for word in words]
+
+    def learn(
+        self,
+        counts: Mapping[str, int],
+        min_count: int = 1,
+        max_size: int | None = None,
+        known: Iterable[str] = (),
+    ) -> None:
+        """Take the most frequent words first, words of equal frequency in code-point order.
+
+        Args:
+            counts: How often each word occurs.
+            min_count: Words that occur less often are left out.
+            max_size: Largest `size`. None: no limit.
+            known: Further words, put behind those that are counted.
+
+        Raises:
+            ValueError: If no word remains.
+        """
+        kept = [word for _, word in sorted((-count, word) for word, count in counts.items() if count >= min_count)]
+        if not kept:
+            raise ValueError(
+                f"No word given to `adapt` occurs at least {min_count} times (`min_count`): "
+                "the vocabulary would be empty."
+            )
+        limit = None if max_size is None else max_size - len(SPECIAL_TOKENS)
+        self.set(list(dict.fromkeys([*kept, *known]))[:limit])
+
+    def set(self, words: Sequence[str]) -> None:
+        """Use these words, in this order, from id 2 on.
+
+        Raises:
+            ValueError: If a word is empty, holds a line break, or stands twice.
+        """
+        for word in words:
+            if not isinstance(word, str) or not word or "\n" in word:
+                raise ValueError(f"A word must be a non-empty string without line breaks, but got {word!r}.")
+        ids = {word: i for i, word in enumerate(words, start=len(SPECIAL_TOKENS))}
+        if len(ids) < len(words):
+            twice = Counter(words).most_common(1)[0][0]
+            raise ValueError(f"The word {twice!r} stands twice in the vocabulary.")
+        self.words = list(words)
+        self._ids = ids
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the words, one a line."""
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word}\n" for word in self.words)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read what `save` has written."""
+        with open(path, encoding="utf-8", newline="\n") as file:
+            self.set(file.read().split("\n")[:-1])
+
+    def tensorflow_table(self) -> Any:
+        """The same mapping as a TensorFlow look-up table, from strings to int64."""
+        import tensorflow as tf
+
+        ids = tf.range(len(SPECIAL_TOKENS), self.size, dtype=tf.int64)
+        words = tf.lookup.KeyValueTensorInitializer(tf.constant(self.words, tf.string), ids)
+        return tf.lookup.StaticHashTable(words, default_value=UNKNOWN_ID)

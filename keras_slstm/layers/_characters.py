@@ -1,0 +1,43 @@
+"""What layers over the characters of words have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.ops.masks import check_mask, zero_padding
+
+Tensor = Any
+
+
+class CharacterLayer(keras.layers.Layer):
+    """Base of layers that make one vector of the characters of each word, whatever stands around the word.
+
+    A subclass sets `output_size`, builds its weights, and encodes words in `encode`.
+    """
+
+    output_size: int
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.input_spec = keras.layers.InputSpec(ndim=4)
+        self.supports_masking = True
+
+    def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Words `(words, characters, features)`, zero where masked, to `(words, output_size)`."""
+        raise NotImplementedError
+
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        mask = check_mask(inputs, mask, self.name, axes=("batch", "time", "characters"))
+        batch, time, characters, features = ops.shape(inputs)
+        words = ops.reshape(zero_padding(inputs, mask), (batch * time, characters, features))
+        mask = None if mask is None else ops.reshape(mask, (batch * time, characters))
+        return ops.reshape(self.encode(words, mask), (batch, time, self.output_size))
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
+        return None if mask is None else ops.any(mask, axis=-1)
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return (*input_shape[:2], self.output_size)

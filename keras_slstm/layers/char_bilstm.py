@@ -1,0 +1,74 @@
+"""Vectors of words from their characters, by a bidirectional LSTM (Lample et al., NAACL 2016)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_features, check_integer
+from keras_slstm.layers._characters import CharacterLayer
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class CharBiLSTM(CharacterLayer):
+    """One vector for each word from its characters: the two final states of a bidirectional LSTM over them.
+
+    This is the character vector of Lample et al. (2016, section 4.1). Masked characters are as if they were not
+    there: they change nothing and get a gradient of exactly zero.
+
+    Args:
+        units: Size of the states, for each direction.
+
+    Call arguments:
+        inputs: Vectors of characters, `(batch, time, characters, features)`.
+        mask: `(batch, time, characters)` bool, True at real characters; None if all are real. A
+            `keras.layers.Embedding` with `mask_zero=True` hands it on.
+
+    Returns:
+        `(batch, time, 2 * units)` in the compute dtype: the last state of the forward LSTM, then that of the backward
+        one. A word without a real character gives zeros, and is masked in what follows.
+
+    Raises:
+        ValueError: If `units` is not a positive integer, the input is not of rank 4 or its number of features is
+            unknown, or the mask does not fit it.
+
+    Weights:
+        bidirectional/...: those of a `keras.layers.Bidirectional` around a `keras.layers.LSTM`: for each direction
+            kernel `(features, 4 units)`, recurrent kernel `(units, 4 units)`, bias `(4 units,)`, gate order i, f, c, o.
+
+    Example:
+
+    ```python
+    characters = keras.Input((None, None), dtype="int32")  # of each word of each sentence, 0 is padding
+    vectors = keras.layers.Embedding(100, 25, mask_zero=True)(characters)
+    words = keras_slstm.layers.CharBiLSTM(25)(vectors)  # (batch, time, 50)
+    ```
+    """
+
+    def __init__(self, units: int = 25, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.units = check_integer("units", units, least=1)
+        self.output_size = 2 * self.units
+        # The kernels of cuDNN want padding on the right and no empty rows.
+        lstm = keras.layers.LSTM(self.units, use_cudnn=False, dtype=self.dtype_policy)
+        self.bidirectional = keras.layers.Bidirectional(lstm, name="bidirectional", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple) -> None:
+        features = check_features(input_shape, self.name)
+        self.bidirectional.build((None, None, features))
+        self.input_spec = keras.layers.InputSpec(ndim=4, axes={-1: features})
+        self.built = True
+
+    def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        # Nothing in it depends on `training`, which, rematerialised on JAX, would be a tracer.
+        vectors = self.bidirectional(x, mask=mask, training=False)
+        if mask is None:
+            return vectors
+        return ops.where(ops.any(mask, axis=1)[:, None], vectors, ops.zeros_like(vectors))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "units": self.units}

@@ -1,0 +1,101 @@
+"""Vectors of words from their characters, by convolution and maximum (Santos and Zadrozny, ICML 2014)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_features, check_integer
+from keras_slstm.layers._characters import CharacterLayer
+from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops.masks import masked_max
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class CharCNN(WeightArguments, CharacterLayer):
+    """One vector for each word from its characters: a convolution over them, and the maximum.
+
+        z_m = [r_{m-(w-1)/2}; ...; r_m; ...; r_{m+(w-1)/2}]       the window of width w around character m
+        output = max over the characters m of the word of  z_m W + b
+
+    as Santos and Zadrozny (2014, section 2.1) have it; with the default sizes this is the character vector of the
+    depth-adaptive GRN (Liu et al. 2020, eq. 4). Beyond the ends of a word, and where a character is masked, a window
+    sees zeros. A masked character, whatever it holds, changes nothing and gets a gradient of exactly zero.
+
+    Args:
+        filters: Size of the output.
+        width: Width w of the window; of an even width, the larger half lies behind the character.
+        kernel_initializer, bias_initializer: Initialisers of W and b.
+        kernel_regularizer, bias_regularizer: Their regularisers.
+        kernel_constraint, bias_constraint: Their constraints.
+
+    Call arguments:
+        inputs: Vectors r of characters, `(batch, time, characters, features)`.
+        mask: `(batch, time, characters)` bool, True at real characters; None if all are real. A
+            `keras.layers.Embedding` with `mask_zero=True` hands it on.
+
+    Returns:
+        `(batch, time, filters)` in the compute dtype. A word without a real character gives zeros, and is masked in
+        what follows.
+
+    Raises:
+        ValueError: If `filters` or `width` is not a positive integer, the input is not of rank 4 or its number of
+            features is unknown, or the mask does not fit it.
+
+    Weights:
+        kernel: W, `(width * features, filters)`, the window's characters from left to right.
+        bias: b, `(filters,)`.
+
+    Example:
+
+    ```python
+    characters = keras.Input((None, None), dtype="int32")  # of each word of each sentence, 0 is padding
+    vectors = keras.layers.Embedding(100, 30, mask_zero=True)(characters)
+    words = keras_slstm.layers.CharCNN(50)(vectors)  # (batch, time, 50)
+    ```
+    """
+
+    def __init__(
+        self,
+        filters: int = 50,
+        width: int = 3,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.filters = self.output_size = check_integer("filters", filters, least=1)
+        self.width = check_integer("width", width, least=1)
+        self.set_weight_arguments(
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
+
+    def build(self, input_shape: tuple) -> None:
+        features = check_features(input_shape, self.name)
+        self.kernel = self.add_weight_like("kernel", "kernel", (self.width * features, self.filters))
+        self.bias = self.add_weight_like("bias", "bias", (self.filters,))
+        self.input_spec = keras.layers.InputSpec(ndim=4, axes={-1: features})
+        self.built = True
+
+    def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        count = ops.shape(x)[1]
+        before = (self.width - 1) // 2
+        x = ops.pad(x, ((0, 0), (before, self.width - 1 - before), (0, 0)))
+        windows = ops.concatenate([x[:, i : i + count] for i in range(self.width)], axis=-1)
+        return masked_max(windows @ ops.convert_to_tensor(self.kernel) + self.bias, mask)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "filters": self.filters, "width": self.width, **self.weight_config()}

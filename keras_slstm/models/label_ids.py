@@ -1,0 +1,83 @@
+"""From label names of words to ids, with every check that a training needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from keras_slstm.data.schemes import TagError, check_tags
+from keras_slstm.data.token_batches import UNKNOWN_LABEL
+from keras_slstm.ops.label_schemes import allowed_transitions
+
+
+class LabelIds:
+    """The labels of a tagger, and what its scheme allows.
+
+    Args:
+        labels: The label names, at least two.
+        scheme: `"BIO"`, `"BIOES"` or None.
+
+    Raises:
+        ValueError: If the names are not different non-empty strings, or do not belong to the scheme.
+    """
+
+    def __init__(self, labels: Sequence[str], scheme: str | None):
+        if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
+            raise ValueError(f"`labels` must be a list of non-empty strings, but got {labels!r}.")
+        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise ValueError(f"`labels` must be at least two different names, but got {list(labels)!r}.")
+        self.labels = tuple(labels)
+        self.scheme = scheme
+        self._ids = {label: i for i, label in enumerate(self.labels)}
+        self._allowed = None if scheme is None else allowed_transitions(self.labels, scheme)
+
+    def encode(self, labels: Iterable[Sequence[str | None]]) -> list[list[int]]:
+        """The ids of the labels of each sentence; -1 for a label that is not known (None).
+
+        Raises:
+            ValueError: If there is no such label, or the labels of a sentence break the scheme; the message names
+                sentence and word.
+        """
+        encoded = []
+        for position, names in enumerate(labels):
+            if isinstance(names, str) or not isinstance(names, (list, tuple)):
+                raise ValueError(f"The labels of sentence {position} are not a list of names: {names!r}.")
+            encoded.append([self._id(name, position, word) for word, name in enumerate(names)])
+            self._check_scheme(names, encoded[-1], position)
+        return encoded
+
+    def _id(self, name: str | None, position: int, word: int) -> int:
+        if name is None:
+            return UNKNOWN_LABEL
+        if name not in self._ids:
+            raise ValueError(
+                f"Unknown label {name!r} of word {word} in sentence {position}. Known labels: {', '.join(self.labels)}."
+            )
+        return self._ids[name]
+
+    def _check_scheme(self, names: Sequence[str | None], ids: list[int], position: int) -> None:
+        if self.scheme is None:
+            return
+        known = [name for name in names if name is not None]
+        try:
+            if len(known) == len(names):
+                check_tags(known, self.scheme)
+            else:
+                self._check_known(names, ids)
+        except TagError as error:
+            raise ValueError(f"The labels of sentence {position} break the scheme: {error}.") from error
+
+    def _check_known(self, names: Sequence[str | None], ids: list[int]) -> None:
+        """Raise `TagError` unless the unknown labels of a sentence can be such that the scheme allows all."""
+        assert self._allowed is not None
+        within = self._allowed.first
+        for word, i in enumerate(ids):
+            if word:
+                within = within @ self._allowed.transitions
+            if i != UNKNOWN_LABEL:
+                within = within & (np.arange(len(within)) == i)
+            if word == len(ids) - 1:
+                within = within & self._allowed.last
+            if not within.any():
+                raise TagError(word, f'"{names[word]}" is not possible there ({self.scheme})')

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from keras_slstm import layers
+from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, evaluate, to_numpy
+from tests.layer_checks import randomize
+from tests.oracles import characters
+from tests.oracles.differences import central_differences
+
+BATCH, TIME, CHARACTERS, FEATURES = 2, 3, 4, 2
+X = np.random.default_rng(0).normal(size=(BATCH, TIME, CHARACTERS, FEATURES))
+# Words of every kind: full, padded on the right, on the left, with a hole, of one character, and of none.
+MASK = np.array([[[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1]], [[1, 0, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]]], bool)
+# Keras' own LSTM takes float64 to float32 on these backends.
+LSTM = {} if BACKEND == "tensorflow" else {"rtol": 0, "atol": 1e-6}
+
+
+def _made(layer_class, *args, **kwargs):
+    """A layer in float64 and its weights."""
+    with dtype_policy("float64"):
+        layer = layer_class(*args, **kwargs)
+        layer.build(X.shape)
+        randomize(layer)
+        return layer, [keras.ops.convert_to_numpy(w) for w in layer.weights]
+
+
+def _run(layer, mask=MASK):
+    with dtype_policy("float64"):
+        return evaluate(layer, X, mask)
+
+
+def _bilstm(x, mask, *weights):
+    return characters.char_bilstm(x, mask, weights[:3], weights[3:])
+
+
+CASES = {
+    "cnn": (layers.CharCNN, {"filters": 3}, lambda x, mask, W, b: characters.char_cnn(x, mask, W, b, 3)),
+    "even": (layers.CharCNN, {"filters": 3, "width": 2}, lambda x, mask, W, b: characters.char_cnn(x, mask, W, b, 2)),
+    "wide": (layers.CharCNN, {"filters": 3, "width": 7}, lambda x, mask, W, b: characters.char_cnn(x, mask, W, b, 7)),
+    "bilstm": (layers.CharBiLSTM, {"units": 2}, _bilstm),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_are_those_of_the_explicit_loop(name):
+    layer_class, arguments, oracle = CASES[name]
+    layer, weights = _made(layer_class, **arguments)
+    tolerance = {**EXACT, **(LSTM if name == "bilstm" else {})}
+    for mask in (MASK, None):
+        expected = oracle(X, np.ones(X.shape[:3], bool) if mask is None else mask, *weights)
+        np.testing.assert_allclose(_run(layer, mask).outputs[0], expected, **tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_finite_differences(name):
+    layer_class, arguments, oracle = CASES[name]
+    layer, weights = _made(layer_class, **arguments)
+    found = _run(layer)
+    values = [X, *weights]
+    cotangent = default_cotangent(found.outputs[0].shape)
+    tolerance = {**EXACT_GRADIENT, **(LSTM if name == "bilstm" else {})}
+    for position, gradient in enumerate([found.input_gradient, *found.weight_gradients.values()]):
+
+        def loss(value, k=position):
+            x, *others = [*values[:k], value, *values[k + 1 :]]
+            return np.sum(oracle(x, MASK, *others) * cotangent)
+
+        np.testing.assert_allclose(gradient, central_differences(loss, values[position]), **tolerance)
+    assert not np.any(found.input_gradient[~MASK])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nan_in_masked_characters_is_nowhere_seen(name):
+    layer_class, arguments, _ = CASES[name]
+    layer, _ = _made(layer_class, **arguments)
+    x = np.where(MASK[..., None], X, np.nan)
+    with dtype_policy("float64"):
+        found, expected = evaluate(layer, x, MASK), evaluate(layer, X, MASK)
+    np.testing.assert_array_equal(found.outputs[0], expected.outputs[0])
+    np.testing.assert_array_equal(found.input_gradient, expected.input_gradient)
+    for path, gradient in found.weight_gradients.items():
+        np.testing.assert_array_equal(gradient, expected.weight_gradients[path])
+
+
+@pytest.mark.parametrize("make", [lambda: layers.CharCNN(4), lambda: layers.CharBiLSTM(2)])
+def test_embedding_hands_the_mask_on_and_words_without_characters_are_masked(make):
+    ids = keras.Input((None, None), dtype="int32")
+    vectors = keras.layers.Embedding(9, 3, mask_zero=True)(ids)
+    words = make()(vectors)
+    assert words.shape == (None, None, 4)
+    counted = layers.MaskedGlobalAveragePooling1D()(words)
+    model = keras.Model(ids, [words, counted])
+    both = np.array([[[1, 2, 0], [3, 0, 0], [0, 0, 0]], [[4, 5, 6], [0, 0, 0], [0, 0, 0]]])
+    found, mean = (to_numpy(y) for y in model(keras.ops.convert_to_tensor(both)))
+    assert np.any(found[0, 1])
+    assert not np.any(found[0, 2])
+    np.testing.assert_allclose(mean[0], found[0, :2].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(mean[1], found[1, 0], atol=1e-6)
+    # Neither padding of a word nor the words around it change its vector.
+    alone = to_numpy(model(keras.ops.convert_to_tensor(both[:1, :1, :2]))[0])
+    np.testing.assert_allclose(alone[0, 0], found[0, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("layer_class", [layers.CharCNN, layers.CharBiLSTM])
+def test_input_and_mask_must_fit(layer_class):
+    x = np.zeros((2, 3, 4, 5), "float32")
+    with pytest.raises(ValueError, match="expected ndim=4"):
+        layer_class()(x[0])
+    for shape in ((2, 3), (2, 3, 3), (2, 3, 4, 5)):
+        with pytest.raises(ValueError, match=r"mask of shape \(batch, time, characters\) .* but got a mask of shape"):
+            layer_class()(x, mask=np.ones(shape, bool))
+    with pytest.raises(ValueError, match="number of features, is known"):
+        layer_class().build((None, None, None, None))
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "3", True])
+def test_bad_sizes(value):
+    for make, name in [
+        (lambda: layers.CharCNN(value), "filters"),
+        (lambda: layers.CharCNN(width=value), "width"),
+        (lambda: layers.CharBiLSTM(value), "units"),
+    ]:
+        with pytest.raises(ValueError, match=rf"`{name}` must be an integer of at least 1, but got"):
+            make()

@@ -1,0 +1,479 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+import keras_slstm
+from keras_slstm.data.schemes import check_tags, convert_tags
+from keras_slstm.data.tokens import TokenVectorizer
+from keras_slstm.data.vectors import WordVectors
+from keras_slstm.models.encoders import ENCODERS
+from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
+
+LABELS = ["O", "B-city", "I-city", "B-name", "I-name"]
+BACKEND = keras.backend.backend()
+CITIES = [["New", "York"], ["Oslo"], ["Los", "Angeles"], ["Rome"]]
+NAMES = [["Ada"], ["Max", "Born"]]
+
+
+def corpus(count=150, seed=0):
+    """Cities and names, of one or two words, among fillers."""
+    generator = np.random.default_rng(seed)
+    sentences, labels = [], []
+    for _ in range(count):
+        tokens, tags = [], []
+        for _ in range(generator.integers(1, 5)):
+            kind = generator.integers(4)
+            if kind < 2:
+                words = [["to", "from", "please", "fly"][generator.integers(4)]]
+                tags += ["O"]
+            else:
+                options = CITIES if kind == 2 else NAMES
+                words = options[generator.integers(len(options))]
+                slot = "city" if kind == 2 else "name"
+                tags += [f"{'I' if i else 'B'}-{slot}" for i in range(len(words))]
+            tokens += words
+        sentences.append(tokens)
+        labels.append(tags)
+    return sentences, labels
+
+
+def small(encoder="bilstm", compiled=True, **options):
+    keras.utils.set_random_seed(1)
+    options = {
+        "scheme": "BIO", "units": 8, "embedding_dim": 8, "character_dim": 4, "character_units": 6, "dropout": 0.1,
+        **options,
+    }  # fmt: skip
+    model = SequenceTagger(options.pop("labels", LABELS), encoder=encoder, **options)
+    model.adapt(corpus()[0])
+    if compiled:
+        # Compiled by XLA, each length would cost seconds.
+        model.compile(keras.optimizers.Adam(0.03), jit_compile=BACKEND == "jax")
+    return model
+
+
+def probabilities_one_by_one(model, sentences):
+    return [model.predict([tokens])[0] for tokens in sentences]
+
+
+@pytest.fixture(scope="module", params=["crf", "softmax"])
+def trained(request):
+    model = small(head=request.param)
+    sentences, labels = corpus()
+    history = model.fit(sentences, labels, validation_data=corpus(30, seed=1), epochs=4, verbose=0)
+    return model, history
+
+
+def test_learns_and_gives_label_names(trained):
+    model, history = trained
+    assert history.history["val_accuracy"][-1] > 0.95
+    assert model.tag([["fly", "to", "New", "York"], ["Max", "Born"]]) == [
+        ["O", "O", "B-city", "I-city"],
+        ["B-name", "I-name"],
+    ]
+    sentences, labels = corpus(30, seed=2)
+    right = [a == b for x, y in zip(model.tag(sentences), labels) for a, b in zip(x, y)]
+    assert model.evaluate(sentences, labels, verbose=0)[1] == pytest.approx(np.mean(right), abs=1e-6)
+
+
+def test_spans_with_confidence(trained):
+    model, _ = trained
+    [[span, other], [], []] = model.find_spans([["Ada", "to", "Los", "Angeles"], [], ["fly", "to"]])
+    assert span == FoundSpan("name", 0, 1, span.confidence)
+    assert other[:3] == ("city", 2, 4)
+    _, [confidence] = model.tag([["Ada", "to", "Los", "Angeles"]], return_confidence=True)
+    assert span.confidence == pytest.approx(confidence[0])
+    assert other.confidence == pytest.approx(min(confidence[2:]))
+    assert 0.5 < other.confidence <= 1
+
+
+def test_probabilities_are_in_the_order_of_the_sentences_whatever_the_batch(trained):
+    model, _ = trained
+    sentences, _ = corpus(21, seed=3)
+    sentences[4] = []
+    sentences[7] = ["unknown", "Wörter", "x" * 100]
+    found = model.predict(sentences, batch_size=4)
+    assert [p.shape for p in found] == [(len(tokens), 5) for tokens in sentences]
+    for one, other in zip(found, probabilities_one_by_one(model, sentences)):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+        np.testing.assert_allclose(one.sum(axis=-1), 1, atol=1e-5)
+    tags, confidence = model.tag(sentences, return_confidence=True, batch_size=5)
+    for names, sure, p in zip(tags, confidence, found):
+        np.testing.assert_allclose([row[LABELS.index(name)] for name, row in zip(names, p)], sure, atol=1e-5)
+    assert model.tag([]) == []
+    assert model.predict([]) == []
+    assert model.find_spans([[]]) == [[]]
+
+
+def test_crf_probabilities_are_those_of_all_label_sequences():
+    """An untrained tagger; the potentials spelled out for every sequence of labels."""
+    import itertools
+
+    model = small(compiled=False)
+    for variable in model.head.trainable_variables:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    tokens = ["Ada", "to", "Rome"]
+    x = {
+        "words": np.array(model.vectorizer.encode([tokens]), "int32"),
+        "characters": np.zeros((1, 3, 8), "int32"),
+    }
+    for i, word in enumerate(model.vectorizer.encode_characters([tokens])[0]):
+        x["characters"][0, i, : len(word)] = word
+    output = model(x)
+    scores = {
+        y: float(keras.ops.convert_to_numpy(keras_slstm.crf_sequence_score(output, np.array([y])))[0])
+        for y in itertools.product(range(5), repeat=3)
+    }
+    weights = {y: np.exp(score) for y, score in scores.items()}
+    expected = np.zeros((3, 5))
+    for y, weight in weights.items():
+        for word, label in enumerate(y):
+            expected[word, label] += weight / sum(weights.values())
+    np.testing.assert_allclose(model.predict([tokens])[0], expected, atol=1e-5)
+    assert model.tag([tokens]) == [[LABELS[i] for i in max(scores, key=scores.get)]]
+
+
+def test_no_sequence_breaks_the_scheme():
+    model = small(compiled=False)
+    for variable in model.head.trainable_variables:
+        variable.assign(3 * np.random.default_rng(0).normal(size=variable.shape))
+    for tags in model.tag(corpus(40, seed=5)[0]):
+        check_tags(tags, "BIO")
+
+
+def test_saved_file_holds_all(trained, tmp_path):
+    model, _ = trained
+    sentences, labels = corpus(20, seed=4)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert (loaded.labels, loaded.scheme) == (model.labels, model.scheme)
+    assert loaded.vectorizer.vocabulary == model.vectorizer.vocabulary
+    assert loaded.vectorizer.characters == model.vectorizer.characters
+    for one, other in zip(loaded.predict(sentences), model.predict(sentences)):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert loaded.tag(sentences) == model.tag(sentences)
+    loaded.fit(sentences, labels, epochs=1, verbose=0)  # loss and optimizer came with it
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
+@pytest.mark.parametrize("other", ["jax", "torch"])
+def test_saved_file_tags_the_same_on_another_backend(trained, tmp_path, other):
+    pytest.importorskip(other)
+    model, _ = trained
+    sentences, _ = corpus(5, seed=5)
+    model.save(tmp_path / "model.keras")
+    script = (
+        "import sys, json, keras, keras_slstm\n"
+        "model = keras.saving.load_model(sys.argv[1])\n"
+        "tags, confidence = model.tag(json.loads(sys.argv[2]), return_confidence=True)\n"
+        "print(json.dumps([tags, [row.tolist() for row in confidence]]))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model.keras"), json.dumps(sentences)],
+        env={**os.environ, "KERAS_BACKEND": other},
+        cwd=Path(keras_slstm.__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    tags, confidence = json.loads(result.stdout.splitlines()[-1])
+    expected, sure = model.tag(sentences, return_confidence=True)
+    assert tags == expected
+    for one, other_row in zip(confidence, sure):
+        np.testing.assert_allclose(one, other_row, atol=1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel that takes strings is TensorFlow's")
+def test_exported_model_takes_tokens(trained, tmp_path):
+    import tensorflow as tf
+
+    model, _ = trained
+    sentences = [*corpus(10, seed=6)[0], ["Ünknown", "NEW", "york", "x" * 60]]
+    time = max(map(len, sentences))
+    model.export_tokens(str(tmp_path / "served"))
+    served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+    padded = tf.constant([tokens + [""] * (time - len(tokens)) for tokens in sentences])
+    found = served(tokens=padded)
+    tags, confidence = model.tag(sentences, return_confidence=True)
+    for tokens, names, sure, row, numbers in zip(
+        sentences, tags, confidence, found["labels"].numpy(), found["confidence"].numpy()
+    ):
+        assert [name.decode() for name in row] == names + [""] * (time - len(tokens))
+        np.testing.assert_allclose(numbers[: len(tokens)], sure, atol=1e-5)
+        assert not np.any(numbers[len(tokens) :])
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel that takes strings is TensorFlow's")
+def test_plain_export_takes_ids(trained, tmp_path):
+    import tensorflow as tf
+
+    model, _ = trained
+    [inputs] = model.batches(corpus(4)[0])[0]
+    model.export(tmp_path / "plain", verbose=False)
+    served = tf.saved_model.load(str(tmp_path / "plain"))
+    np.testing.assert_allclose(served.serve({k: tf.constant(v) for k, v in inputs.items()}), model(inputs), atol=1e-5)
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="works there")
+def test_export_of_tokens_names_the_backend_it_needs(trained, tmp_path):
+    with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow"):
+        trained[0].export_tokens(tmp_path / "served")
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_padding_changes_no_loss(head):
+    """The loss of a batch of sentences of two lengths comes from the losses of each alone."""
+    model = small(head=head, dropout=0.0)
+    short, long = [["Ada"], ["B-name"]], [["fly", "to", "New", "York"], ["O", "O", "B-city", "I-city"]]
+    losses = [model.evaluate([tokens], [tags], verbose=0)[0] for tokens, tags in (short, long)]
+    both = model.evaluate([short[0], long[0]], [short[1], long[1]], verbose=0)[0]
+    weights = [0.5, 0.5] if head == "crf" else [1 / 5, 4 / 5]  # sentences, or words
+    assert both == pytest.approx(np.dot(weights, losses), rel=1e-4)
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_sentences_may_be_labelled_in_part(head):
+    model = small(head=head, dropout=0.0)
+    tokens = [["Ada", "to", "Rome"]]
+    whole, part, nothing = (
+        model.evaluate(tokens, [labels], return_dict=True, verbose=0)
+        for labels in (["B-name", "O", "B-city"], ["B-name", None, "B-city"], [None, None, None])
+    )
+    if head == "crf":
+        assert 0 < part["loss"] < whole["loss"]
+        assert nothing["loss"] == pytest.approx(0, abs=1e-5)
+    p = model.predict(tokens)[0]
+    if head == "softmax":
+        assert part["loss"] == pytest.approx(-np.mean([np.log(p[0, 3]), np.log(p[2, 1])]), rel=1e-4)
+    best = [LABELS.index(name) for name in model.tag(tokens)[0]]
+    assert part["accuracy"] == pytest.approx(np.mean([best[0] == 3, best[2] == 1]))
+
+
+def test_weights_of_sentences():
+    model = small(dropout=0.0)
+    sentences, labels = corpus(8)
+    weights = [8.0] + [0.0] * 7
+    weighted = model.evaluate(sentences, labels, sample_weight=weights, batch_size=8, verbose=0)[0]
+    assert weighted == pytest.approx(model.evaluate(sentences[:1], labels[:1], verbose=0)[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("encoder", list(ENCODERS))
+@pytest.mark.parametrize("characters", ["cnn", "bilstm", None])
+def test_every_encoder_and_kind_of_characters(encoder, characters):
+    if characters != "cnn" and encoder != "slstm":
+        pytest.skip("one encoder is enough")
+    options = {"steps": 2} if encoder == "slstm" else {}
+    model = small(encoder, characters=characters, encoder_options=options, compiled=False)
+    sentences = corpus(6)[0]
+    for one, other in zip(model.predict(sentences), probabilities_one_by_one(model, sentences)):
+        np.testing.assert_allclose(one, other, atol=1e-5)  # padding changes nothing
+    copy = SequenceTagger.from_config(model.get_config())
+    copy.build_from_config(model.get_build_config())
+    copy.set_weights(model.get_weights())
+    copy.vectorizer.copy_vocabularies(model.vectorizer)
+    assert copy.tag(sentences) == model.tag(sentences)
+
+
+def test_characters_count():
+    """Two words that are unknown both, but written otherwise."""
+    model = small(compiled=False)
+    one, other = (model.predict([[word, "to"]])[0] for word in ("Bergen", "1234"))
+    assert np.abs(one - other).max() > 1e-4
+    model = small(compiled=False, characters=None)
+    one, other = (model.predict([[word, "to"]])[0] for word in ("Bergen", "1234"))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_encoder_by_instance():
+    model = small(keras.layers.GRU(6, return_sequences=True), compiled=False)
+    assert model.predict([["Ada"]])[0].shape == (1, 5)
+
+
+def test_options_of_the_head():
+    model = small(head_options={"use_boundary": False}, compiled=False)
+    assert not hasattr(model.head, "left_boundary")
+    copy = SequenceTagger.from_config(model.get_config())
+    assert copy.head.use_boundary is False
+    dense = small(head="softmax", head_options={"kernel_regularizer": "l2"}, compiled=False)
+    assert dense.losses
+
+
+def test_word_dropout_acts_in_training_only():
+    model = small(word_dropout=0.5, dropout=0.0, characters=None, head="softmax", compiled=False)
+    ids = {"words": np.array([[2, 3, 4, 5, 6, 0]] * 64, "int32")}
+    calm = keras.ops.convert_to_numpy(model(ids))
+    assert np.ptp(calm, axis=0).max() == pytest.approx(0, abs=1e-6)
+    noisy = keras.ops.convert_to_numpy(model(ids, training=True))
+    assert len(np.unique(noisy[:, 0, 0].round(6))) > 8  # of the 32 ways to lose some of five words
+
+
+def test_word_vectors_from_elsewhere():
+    vectors = WordVectors(["Oslo", "bergen"], np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "float32"))
+    model = SequenceTagger(LABELS, "BIO", "bilstm", units=4, embedding_dim=3)
+    model.adapt([["Ada", "flies", "to", "Oslo"]], vectors)
+    [[oslo, bergen, unknown]] = model.vectorizer.encode([["OSLO", "Bergen", "Paris"]])
+    matrix = keras.ops.convert_to_numpy(model.embedding.embeddings)
+    np.testing.assert_array_equal(matrix[[oslo, bergen]], vectors.matrix)
+    assert unknown == 1
+    with pytest.raises(ValueError, match="`embedding_dim` is 3, but the vectors have 2 values"):
+        SequenceTagger(LABELS, "BIO", "bilstm", units=4, embedding_dim=3).adapt(
+            [["Ada"]], WordVectors(["a"], np.zeros((1, 2)))
+        )
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
+def test_dtype_reaches_every_part_and_is_saved(policy, tmp_path):
+    model = small(dtype=policy, compiled=False)
+    model.save(tmp_path / "model.keras")
+    compute = "float64" if policy == "float64" else policy.removeprefix("mixed_")
+    for one in (model, keras.saving.load_model(tmp_path / "model.keras")):
+        parts = (one.embedding, one.encoder, one.dropout, one.character_layer, one.character_embedding)
+        assert {part.compute_dtype for part in parts} == {compute}
+        assert one.head.compute_dtype == ("float64" if policy == "float64" else "float32")
+    if policy != "float64" or BACKEND != "jax":
+        assert all(np.all(np.isfinite(p)) for p in model.predict(corpus(5)[0]))
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="compiles nothing")
+def test_trains_in_half_precision_compiled():
+    model = small("slstm", dtype="mixed_bfloat16", compiled=False, encoder_options={"steps": 2}, characters=None)
+    model.compile(keras.optimizers.Adam(0.03), jit_compile=True)
+    sentences, labels = corpus(64)
+    options = {"batch_size": 32, "epochs": 3, "verbose": 0}
+    batches = model.batches(sentences, labels, batch_size=32, multiple_of=8)
+    losses = model.fit(batches, **{k: v for k, v in options.items() if k != "batch_size"}).history["loss"]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's")
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_two_replicas_learn_what_one_does(head):
+    import tensorflow as tf
+
+    def weights():
+        model = small(head=head, dropout=0.0, compiled=False)
+        model.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+        tokens = [["Ada", "flies"], ["to", "Oslo"], ["from", "Rome"], ["fly", "please"]]
+        tags = [["B-name", "O"], ["O", "B-city"], ["O", "B-city"], ["O", "O"]]
+        model.fit(model.batches(tokens, tags, batch_size=4, shuffle=False), epochs=2, verbose=0)
+        return model.get_weights()
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    expected = weights()
+    with strategy.scope():
+        found = weights()
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"labels": ["O"]}, "at least two"),
+        ({"labels": ["O", "O"]}, "different"),
+        ({"labels": "OB"}, "list of non-empty strings"),
+        ({"labels": ["O", "NOUN"]}, "NOUN"),
+        ({"scheme": "IOB1"}, "IOB1"),
+        ({"encoder": "lstmm"}, "no encoder 'lstmm'"),
+        ({"encoder": 3}, "name or a Keras layer"),
+        ({"encoder_options": {"stepz": 3}}, "stepz"),
+        ({"encoder": keras.layers.LSTM(3), "encoder_options": {"steps": 3}}, "given by name"),
+        ({"encoder": keras.layers.Dense(3)}, "has to take a `mask`"),
+        ({"head": "hmm"}, "`head` must be one of"),
+        ({"head_options": {"unit": 3}}, "unit"),
+        ({"characters": "lstm"}, "`characters` must be one of"),
+        ({"characters": "bilstm", "character_units": 5}, "even"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"word_dropout": -0.1}, "word_dropout"),
+        ({"embedding_dim": 0}, "embedding_dim"),
+        ({"character_dim": 2.5}, "character_dim"),
+        ({"vectorizer": {"min_count": 0}}, "min_count"),
+    ],
+)
+def test_bad_arguments_fail_at_construction(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SequenceTagger(**{"labels": LABELS, "scheme": "BIO", "units": 4, **arguments})
+
+
+def test_bad_data_says_what_is_wrong(trained):
+    model, _ = trained
+    sentences = [["Ada"], ["to", "Rome"]]
+    for labels, message in [
+        ([["B-name"], ["O", "B-town"]], r"Unknown label 'B-town' of word 1 in sentence 1\. Known labels: O, B-city"),
+        ([["B-name"], ["O", "I-city"]], r'sentence 1 break the scheme: word 1: "I-city" goes on with a span, but "O"'),
+        ([["B-name"], ["O"]], "Sentence 1 has 2 words, but 1 `labels`"),
+        ([["B-name"]], "2 sentences, but 1 `labels`"),
+        ([["B-name"], "O"], "labels of sentence 1 are not a list of names: 'O'"),
+        (None, "`y` is missing"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.fit(sentences, labels, verbose=0)
+    with pytest.raises(ValueError, match="2 sentences, but 1 `sample_weight`"):
+        model.evaluate(sentences, [["O"], ["O", "O"]], sample_weight=[1.0])
+    with pytest.raises(ValueError, match="validation_data"):
+        model.fit(sentences, [["O"], ["O", "O"]], validation_split=0.5)
+    for call in (model.tag, model.predict, model.find_spans):
+        with pytest.raises(ValueError, match="each a list of tokens"):
+            call("Ada")
+        with pytest.raises(ValueError, match="Sentence 0 is not a list of tokens: 'Ada'"):
+            call(["Ada"])
+    with pytest.raises(ValueError, match="already"):
+        model.adapt([["a"]])
+
+
+def test_unknown_labels_must_leave_the_scheme_a_way():
+    model = SequenceTagger(["O", "B-x", "I-x", "E-x", "S-x", "B-y", "I-y", "E-y", "S-y"], "BIOES", "bilstm", units=2)
+    model.adapt([["a"]])
+
+    def batches(tags):
+        names = [None if tag == "?" else tag for tag in tags.split()]
+        return model.batches([["a"] * len(names)], [names])
+
+    for tags in ("? ? ?", "B-x ? E-x", "B-x ? O", "? E-x", "B-x ?", "? ? I-y ? S-x", "O ? I-x ?"):
+        batches(tags)
+    for tags in ("B-x ? I-y", "? E-x I-x", "? B-x", "B-x ? ? B-y O", "O ? ? I-x", "O ? E-x E-x"):
+        with pytest.raises(ValueError, match="sentence 0 break the scheme: word"):
+            batches(tags)
+
+
+def test_labels_without_scheme():
+    model = SequenceTagger(["DET", "NOUN"], None, "bilstm", units=4, embedding_dim=4)
+    model.adapt([["a", "dog"]])
+    assert set(model.tag([["a", "cat"]])[0]) <= {"DET", "NOUN"}
+    with pytest.raises(ValueError, match="without a `scheme`"):
+        model.find_spans([["a"]])
+
+
+def test_before_adapt():
+    model = SequenceTagger(LABELS, "BIO", "bilstm", units=4)
+    with pytest.raises(ValueError, match="adapt"):
+        model.tag([["Ada"]])
+    with pytest.raises(ValueError, match="adapt"):
+        model({"words": np.array([[2]], "int32")})
+
+
+def test_encoder_output_has_to_be_word_vectors():
+    model = SequenceTagger(LABELS, "BIO", keras.layers.LSTM(3))
+    for _ in range(2):  # nothing is left of the failed attempt
+        with pytest.raises(ValueError, match="has to return word vectors"):
+            model.adapt([["a"]])
+
+
+def test_a_ready_vectorizer():
+    vectorizer = TokenVectorizer(lowercase=False)
+    vectorizer.adapt([["Ada"]])
+    model = SequenceTagger(LABELS, "BIO", "bilstm", units=4, vectorizer=vectorizer)
+    assert model.built
+    assert model.embedding.input_dim == 3
+
+
+def test_labels_in_another_scheme_are_recognised_as_such():
+    sentences, labels = corpus(10)
+    model = small()
+    with pytest.raises(ValueError, match=r"Unknown label '[SE]-"):
+        model.fit(sentences, [convert_tags(tags, "BIO", "BIOES") for tags in labels], verbose=0)
