@@ -2,8 +2,10 @@
 
 from keras_slstm import data, layers, models, ops
 from keras_slstm.layers import (
+    CASLSTM,
     SLSTM,
     AttentionPooling,
+    CASLSTMCell,
     MaskedGlobalAveragePooling1D,
     MaskedGlobalMaxPooling1D,
     NormalizedLSTM,
@@ -13,8 +15,10 @@ from keras_slstm.models import SentenceClassifier
 from keras_slstm.version import __version__
 
 __all__ = [
+    "CASLSTM",
     "SLSTM",
     "AttentionPooling",
+    "CASLSTMCell",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",

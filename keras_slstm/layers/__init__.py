@@ -1,13 +1,17 @@
 """Keras layers. Every public layer is also available as ``keras_slstm.<Layer>``."""
 
 from keras_slstm.layers.attention_pooling import AttentionPooling
+from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM, NormalizedLSTMCell
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
 
 __all__ = [
+    "CASLSTM",
     "SLSTM",
     "AttentionPooling",
+    "CASLSTMCell",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
