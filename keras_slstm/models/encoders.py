@@ -7,7 +7,9 @@ from typing import Any
 
 import keras
 
+from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
+from keras_slstm.layers.pooling import MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, zero_padding
@@ -25,10 +27,13 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"stacked_bilstm"`: `num_layers` (default 2) of them.
             - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM` that reads trained
               words `<s>` and `</s>` around the sentence.
+            - `"caslstm"`: `CASLSTM` of `num_layers` (default 2) layers. The sentence vector is the maximum over the
+              words, `(batch, units)`.
+            - `"bi_caslstm"`: two of them, one for each direction, `(batch, 2 * units)`.
         units: Size of the states, for each direction.
         return_sequences: Whether to return word vectors `(batch, time, features)` instead.
         **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
-            `sentence_nodes`, ...), for the others those of the recurrent layer (`recurrent_dropout`, ...).
+            `sentence_nodes`, ...), for the others those of the recurrent layer (`recurrent_dropout`, `lam`, ...).
 
     Returns:
         A layer to be called on `(batch, time, features)` with a `mask`.
@@ -163,10 +168,26 @@ def _normalized_bilstm(units: int, return_sequences: bool, **options: Any) -> ke
     return BoundaryWords(layer, dtype=options.get("dtype"))
 
 
+def _caslstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return _or_maximum(CASLSTM(units, return_sequences=True, **options), return_sequences, options.get("dtype"))
+
+
+def _bi_caslstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    layer = _bidirectional(CASLSTM, units, return_sequences=True, **options)
+    return _or_maximum(layer, return_sequences, options.get("dtype"))
+
+
+def _or_maximum(layer: keras.layers.Layer, return_sequences: bool, dtype: Any) -> keras.layers.Layer:
+    """The layer, which returns word vectors, or their maximum over the real words."""
+    return layer if return_sequences else LayerStack([layer, MaskedGlobalMaxPooling1D(dtype=dtype)], dtype=dtype)
+
+
 # A function `(units, return_sequences, **options) -> layer` for each name.
 ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "slstm": SLSTM,
     "bilstm": _bilstm,
     "stacked_bilstm": _stacked_bilstm,
     "normalized_bilstm": _normalized_bilstm,
+    "caslstm": _caslstm,
+    "bi_caslstm": _bi_caslstm,
 }
