@@ -268,7 +268,7 @@ def main() -> None:
         text = table(rows, memory if batch == max(args.batches) else {}, batch)
         (args.output / f"encoders-batch{batch}.md").write_text(text + "\n", encoding="utf-8")
         print(
-            f"\nBatch {batch}, {args.dtype}, {timing.BACKEND}; in brackets: times the floor and the counterpart\n\n{text}"
+            f"\nBatch {batch}, {args.dtype}, {timing.BACKEND}; in brackets: ratios to floor and counterpart\n\n{text}"
         )
         picture(rows, batch, args.output / f"encoders-batch{batch}.png")
 
