@@ -123,7 +123,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.dtype_policy = at_least_float32(self.dtype_policy)
+        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
         self.labels = None if labels is None else _check_labels(labels)
         self.units = _check_units(units, self.labels)
         self.scheme = scheme

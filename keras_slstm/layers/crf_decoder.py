@@ -47,7 +47,7 @@ class CRFDecoder(keras.layers.Layer):
 
     def __init__(self, return_probabilities: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.dtype_policy = at_least_float32(self.dtype_policy)
+        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
         self.return_probabilities = check_bool("return_probabilities", return_probabilities)
         self.supports_masking = True
 
