@@ -121,7 +121,9 @@ def test_a_forbidden_sequence_has_a_large_finite_loss():
         assert 0 < found[0] < 100
         np.testing.assert_allclose(found[1:], [2e4, 2e4, 1e4], atol=100)
         assert np.all(np.isfinite(gradient))
-        (found,), (gradient,) = gradients(lambda packed: crf.crf_token_log_likelihood(packed, labels), packed, mode=mode)
+        (found,), (gradient,) = gradients(
+            lambda packed: crf.crf_token_log_likelihood(packed, labels), packed, mode=mode
+        )
         assert np.all(np.isfinite(found))
         assert np.all(np.isfinite(gradient))
         np.testing.assert_array_equal(found < -1e3, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [0, 0, 1]])
