@@ -33,6 +33,20 @@ def test_it_is_the_loop(time, reverse):
         np.testing.assert_allclose(last, state[1], rtol=1e-6, atol=1e-6)
 
 
+def test_no_step_of_unknown_number_compiles():
+    if "graph" not in MODES:
+        pytest.skip("lengths are unknown inside tf.function only")
+    import tensorflow as tf
+
+    def run(x):
+        return accumulate(lambda state, at_time: (state[0] + at_time[0],), (tf.zeros(2),), (x,))[0]
+
+    for jit_compile in (False, True):
+        compiled = tf.function(run, input_signature=[tf.TensorSpec([None, 2])], jit_compile=jit_compile)
+        assert compiled(tf.ones([0, 2])).shape == (0, 2)
+        np.testing.assert_array_equal(compiled(tf.ones([2, 2])), [[1, 1], [2, 2]])
+
+
 def test_by_default_all_is_kept():
     x = np.arange(6, dtype="float32").reshape(3, 2)
     found = outputs(lambda x: accumulate(_step, (x[0], x[1]), (x, x)), x)
