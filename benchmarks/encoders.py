@@ -5,7 +5,8 @@
 Every encoder is measured in training (forward and backward, without an optimizer), in inference and in memory, against
 the length of the sentences. The *floor* is the time that the matrix products in the S-LSTM's equations need on the
 same backend, compiled the same way, in the same run (twice as many more for the backward pass); the `best floor`
-takes them the fastest way that the backend has. All take turns, and what is reported are medians over the rounds.
+takes them the fastest way that the backend has. A CAS-LSTM is compared to Keras' stack of LSTM layers of the same size
+as well. All take turns, and what is reported are medians over the rounds.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from keras_slstm.files import write_json
 from keras_slstm.results import conditions
 
 MEGABYTE = 1e6
+# What an encoder would replace, where that is not the BiLSTM.
+COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM"}
 
 
 class Transformer(keras.layers.Layer):
@@ -68,13 +71,19 @@ class Transformer(keras.layers.Layer):
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
     """What is compared, by name. Every one takes `(batch, time, units)` and gives a sentence vector."""
 
+    def lstm(**kwargs: Any) -> keras.Layer:
+        return keras.layers.LSTM(units, **kwargs)
+
     def bilstm(**kwargs: Any) -> keras.Layer:
-        return keras.layers.Bidirectional(keras.layers.LSTM(units, **kwargs))
+        return keras.layers.Bidirectional(lstm(**kwargs))
 
     return {
         "S-LSTM": lambda: keras_slstm.SLSTM(units, steps=steps),
         "BiLSTM": bilstm,
         "2 stacked BiLSTM": lambda: keras.Sequential([bilstm(return_sequences=True), bilstm()]),
+        "2 stacked LSTM": lambda: keras.Sequential([lstm(return_sequences=True), lstm()]),
+        "CAS-LSTM": lambda: keras_slstm.CASLSTM(units, num_layers=2),
+        "Bi-CAS-LSTM": lambda: keras.layers.Bidirectional(keras_slstm.CASLSTM(units, num_layers=2)),
         "Transformer (8 blocks)": lambda: Transformer(units, blocks=8, heads=6),
     }
 
@@ -114,9 +123,15 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
         for (name, mode), taken in seconds.items():
             median, ratio = statistics.median(taken), timing.median_ratio(taken, seconds["floor", mode])
             to_best = timing.median_ratio(taken, best)
+            counterpart = COUNTERPARTS.get(name, "")
+            compared = {}
+            text = f"{ratio:6.2f} x floor   {to_best:6.2f} x best floor"
+            if (counterpart, mode) in seconds:
+                to_counterpart = timing.median_ratio(taken, seconds[counterpart, mode])
+                compared = {"counterpart": counterpart, "to_counterpart": to_counterpart}
+                text += f"   {to_counterpart:6.2f} x {counterpart}"
             print(
-                f"{kind:9} batch {batch:3} length {length:4} {mode:5} {name:23} {median * 1e3:9.1f} ms"
-                f"   {ratio:6.2f} x floor   {to_best:6.2f} x best floor",
+                f"{kind:9} batch {batch:3} length {length:4} {mode:5} {name:23} {median * 1e3:9.1f} ms   {text}",
                 flush=True,
             )
             rows.append(
@@ -131,6 +146,7 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
                     "slowest": max(taken),
                     "to_floor": ratio,
                     "to_best_floor": to_best,
+                    **compared,
                 }
             )
     return rows
@@ -178,7 +194,7 @@ def largest_resident_set() -> float:
 
 
 def table(rows: list[dict[str, Any]], memory: dict[str, dict[str, float]], batch: int) -> str:
-    """Markdown: milliseconds, and the ratio to the floor, against the length."""
+    """Markdown: milliseconds, and the ratios to the floor and to the counterpart, against the length."""
     lengths = sorted({row["length"] for row in rows})
     lines = ["| | " + " | ".join(f"length {n}" for n in lengths) + " |", "| --- |" + " ---: |" * len(lengths)]
     groups = dict.fromkeys((row["kind"], row["mode"], row["encoder"]) for row in rows)
@@ -187,7 +203,10 @@ def table(rows: list[dict[str, Any]], memory: dict[str, dict[str, float]], batch
         for n in lengths:
             row = next(r for r in rows if (r["kind"], r["mode"], r["encoder"], r["batch"], r["length"]) == (
                 kind, mode, name, batch, n))  # fmt: skip
-            cells.append(f"{row['seconds'] * 1e3:.0f} ms ({row['to_floor']:.2f})")
+            ratios = [f"{row['to_floor']:.2f}"]
+            if "counterpart" in row:
+                ratios.append(f"{row['to_counterpart']:.2f} x {row['counterpart']}")
+            cells.append(f"{row['seconds'] * 1e3:.0f} ms ({', '.join(ratios)})")
         lines.append(f"| {kind}, {mode}: {name} | " + " | ".join(cells) + " |")
     for name, by_length in memory.items():
         cells = [f"{by_length[str(n)]:.0f} MB" if str(n) in by_length else "" for n in lengths]
@@ -268,7 +287,9 @@ def main() -> None:
     for batch in args.batches:
         text = table(rows, memory if batch == max(args.batches) else {}, batch)
         (args.output / f"encoders-batch{batch}.md").write_text(text + "\n", encoding="utf-8")
-        print(f"\nBatch {batch}, {args.dtype}, {timing.BACKEND}; in brackets: times the floor\n\n{text}")
+        print(
+            f"\nBatch {batch}, {args.dtype}, {timing.BACKEND}; in brackets: ratios to floor and counterpart\n\n{text}"
+        )
         picture(rows, batch, args.output / f"encoders-batch{batch}.png")
 
 

@@ -2,9 +2,11 @@
 
 from keras_slstm import data, layers, losses, metrics, models, ops
 from keras_slstm.layers import (
+    CASLSTM,
     CRF,
     SLSTM,
     AttentionPooling,
+    CASLSTMCell,
     CharBiLSTM,
     CharCNN,
     CRFDecoder,
@@ -28,9 +30,11 @@ from keras_slstm.ops.crf import (
 from keras_slstm.version import __version__
 
 __all__ = [
+    "CASLSTM",
     "CRF",
     "SLSTM",
     "AttentionPooling",
+    "CASLSTMCell",
     "CRFAccuracy",
     "CRFDecoder",
     "CRFLoss",

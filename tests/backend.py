@@ -99,6 +99,25 @@ def gradients(
     return outputs, found
 
 
+def outputs(function: Callable[..., Any], *arrays: np.ndarray, mode: str = "eager") -> list[np.ndarray]:
+    """The outputs of a function of tensors that need not have a gradient."""
+    if mode not in MODES:
+        raise ValueError(f"The {BACKEND} backend runs in modes {MODES}, not {mode!r}.")
+    if mode == "graph":
+        import tensorflow as tf
+
+        function = tf.function(function, input_signature=[_any_length(a) for a in map(tf.convert_to_tensor, arrays)])
+    elif BACKEND == "tensorflow" and mode == "xla":
+        import tensorflow as tf
+
+        function = tf.function(function, jit_compile=True)
+    elif mode == "xla":
+        import jax
+
+        function = jax.jit(function)
+    return [to_numpy(y) for y in keras.tree.flatten(function(*map(ops.convert_to_tensor, arrays)))]
+
+
 def default_cotangent(shape: tuple[int, ...]) -> np.ndarray:
     return np.sin(1.0 + np.arange(np.prod(shape, dtype=int))).reshape(shape)
 
@@ -147,11 +166,16 @@ def _tensorflow(function, arrays, variables, mode, cotangents):
         return outputs, tape.gradient(loss, [*tensors, *weights])
 
     if mode == "graph":
-        unknown = [tf.TensorSpec([None, None, *t.shape[2:]], t.dtype) for t in tensors]
-        run = tf.function(run, input_signature=unknown)
+        run = tf.function(run, input_signature=[_any_length(t) for t in tensors])
     elif mode == "xla":
         run = tf.function(run, jit_compile=True)
     return run(*tensors)
+
+
+def _any_length(tensor):
+    import tensorflow as tf
+
+    return tf.TensorSpec([None, None, *tensor.shape[2:]], tensor.dtype)
 
 
 def _jax(function, arrays, variables, mode, cotangents):

@@ -1,6 +1,8 @@
 """Keras layers. Every public layer is also available as ``keras_slstm.<Layer>``."""
 
 from keras_slstm.layers.attention_pooling import AttentionPooling
+from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
 from keras_slstm.layers.char_bilstm import CharBiLSTM
 from keras_slstm.layers.char_cnn import CharCNN
 from keras_slstm.layers.crf import CRF
@@ -10,9 +12,11 @@ from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGloba
 from keras_slstm.layers.slstm import SLSTM
 
 __all__ = [
+    "CASLSTM",
     "CRF",
     "SLSTM",
     "AttentionPooling",
+    "CASLSTMCell",
     "CRFDecoder",
     "CharBiLSTM",
     "CharCNN",

@@ -26,9 +26,13 @@ class WeightArguments:
             setattr(self, name, _kind(name).get(value))
         self._weight_argument_names = tuple(arguments)
 
-    def add_weight_like(self, like: str, name: str, shape: tuple[int, ...]) -> Any:
-        """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`."""
+    def add_weight_like(self, like: str, name: str, shape: tuple[int, ...], initializer: Any = None) -> Any:
+        """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`.
+
+        `initializer`, where given, is taken instead of `<like>_initializer`.
+        """
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
+        options["initializer"] = _own_numbers(initializer or options["initializer"])
         return self.add_weight(name=name, shape=shape, **options)  # type: ignore[attr-defined]
 
     def weight_config(self) -> dict[str, Any]:
@@ -38,3 +42,11 @@ class WeightArguments:
 
 def _kind(name: str) -> Any:
     return _KINDS[name.rpartition("_")[2]]
+
+
+def _own_numbers(initializer: Any) -> Any:
+    """An initialiser for one weight: Keras' own, without a seed, give all weights of a shape the same numbers."""
+    if not isinstance(initializer, keras.initializers.Initializer):
+        return initializer
+    config = initializer.get_config()
+    return type(initializer).from_config(config) if config.get("seed", "none") is None else initializer

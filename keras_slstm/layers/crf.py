@@ -123,7 +123,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.dtype_policy = at_least_float32(self.dtype_policy)
+        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
         self.labels = None if labels is None else _check_labels(labels)
         self.units = _check_units(units, self.labels)
         self.scheme = scheme
@@ -152,6 +152,40 @@ class CRF(WeightArguments, keras.layers.Layer):
         )
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
+
+    @classmethod
+    def from_addons(cls, source: Any, layer_name: str | None = None, **kwargs: Any) -> CRF:
+        """A layer with the weights of a `tensorflow_addons.layers.CRF`: it gives the same scores and labels.
+
+        Args:
+            source: The layer, or the path of what Keras 2 (TensorFlow 2.15 and before) has saved: weights (`.h5`), a
+                model (`.h5`, `.keras`), or a checkpoint.
+            layer_name: Part of the path of the layer in the file, where there are several.
+            **kwargs: Further arguments of the layer, such as `labels` and `scheme`, `name` or `dtype`.
+
+        Returns:
+            The layer, with its weights.
+
+        Raises:
+            ValueError: If the layer has no weights yet, or the file not exactly one CRF.
+            FileNotFoundError: If there is no such file.
+
+        Example:
+
+        ```python
+        crf = keras_slstm.CRF.from_addons("tagger_weights.h5", labels=["O", "B-PER", "I-PER"], scheme="BIO")
+        ```
+        """
+        from keras_slstm.addons_weights import read_weights
+
+        weights = read_weights(source, layer_name)
+        units = len(weights["chain_kernel"])
+        kernel = weights.get("kernel")
+        layer = cls(units, use_boundary="left_boundary" in weights, use_kernel=kernel is not None, **kwargs)
+        layer.build((None, None, units if kernel is None else len(kernel)))
+        for name, value in weights.items():
+            getattr(layer, name).assign(value)
+        return layer
 
     def build(self, input_shape: tuple) -> None:
         features = check_features(input_shape, self.name)
@@ -251,8 +285,12 @@ def _check_units(units: int | None, labels: list[str] | None) -> int:
 def _check_engine(engine: str, pairwise: bool) -> str:
     if engine not in ("keras", "addons"):
         raise ValueError(f'`engine` must be "keras" or "addons", but got {engine!r}.')
-    if engine == "addons" and pairwise:
-        raise ValueError('tensorflow-addons has no pairwise form: engine="addons" needs `pairwise=False`.')
+    if engine == "addons":
+        if pairwise:
+            raise ValueError('tensorflow-addons has no pairwise form: engine="addons" needs `pairwise=False`.')
+        from keras_slstm import addons
+
+        addons.load()
     return engine
 
 

@@ -1,28 +1,81 @@
-"""Labels from the output of a CRF, as a layer."""
+"""The best labels from the output of a CRF, as a layer."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import keras
+from keras import ops
 
-from keras_slstm.ops.crf import crf_decode
+from keras_slstm.layers._arguments import check_bool
+from keras_slstm.layers.crf import at_least_float32
+from keras_slstm.ops.crf import crf_decode, crf_marginals
+from keras_slstm.ops.crf_potentials import check_potentials
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFDecoder(keras.layers.Layer):
-    """The best sequence of labels (Viterbi) from the output of a `CRF` layer."""
+    """The best sequence of labels from the output of a `CRF` layer, for models that are exported.
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(autocast=False, **kwargs)
+    A model is trained with the `CRF` as its last layer; `keras.Sequential([model, CRFDecoder()])` or a functional
+    model around both then gives labels wherever it is served.
 
-    def call(self, inputs: Tensor) -> Tensor:
-        return crf_decode(inputs)
+    Args:
+        return_probabilities: Whether to return, too, how probable the label at each word is: its marginal probability
+            (`crf_marginals`).
+
+    Call arguments:
+        inputs: The output of a `CRF` layer.
+
+    Returns:
+        The labels, `(batch, time)` int32, 0 at masked positions. With `return_probabilities` the pair of them and
+        their probabilities, `(batch, time)`, 0 at masked positions.
+
+    Raises:
+        ValueError: If the input has not the shape of the output of a `CRF` layer.
+
+    Example:
+
+    ```python
+    tagger = keras.Sequential([keras.Input((None, 50)), keras_slstm.CRF(9)])
+    served = keras.Sequential([tagger, keras_slstm.CRFDecoder()])
+    served.export("served", input_signature=[keras.InputSpec(shape=(None, None, 50), dtype="float32")])
+    ```
+    """
+
+    def __init__(self, return_probabilities: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
+        self.return_probabilities = check_bool("return_probabilities", return_probabilities)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple) -> None:
+        check_potentials(keras.KerasTensor(input_shape))
+        self.built = True
+
+    def call(self, inputs: Tensor) -> Any:
+        labels = crf_decode(inputs)
+        if not self.return_probabilities:
+            return labels
+        probabilities = ops.take_along_axis(crf_marginals(inputs), labels[..., None], axis=2)[..., 0]
+        return labels, probabilities
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
+        return (None, None) if self.return_probabilities else None
+
+    def compute_output_shape(self, input_shape: tuple) -> Any:
+        batch, time = input_shape[:2]
+        if time is not None and (len(input_shape) == 3 or input_shape[3] == 1):  # transitions stand below the words
+            time -= input_shape[2] - 1
+        return ((batch, time), (batch, time)) if self.return_probabilities else (batch, time)
 
     def compute_output_spec(self, inputs: Tensor) -> Any:
-        time = inputs.shape[1]
-        if len(inputs.shape) == 3 and time is not None:
-            time -= inputs.shape[2] - 1
-        return keras.KerasTensor((inputs.shape[0], time), dtype="int32")
+        shape = self.compute_output_shape(inputs.shape)
+        if not self.return_probabilities:
+            return keras.KerasTensor(shape, dtype="int32")
+        return keras.KerasTensor(shape[0], dtype="int32"), keras.KerasTensor(shape[1], dtype=self.compute_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "return_probabilities": self.return_probabilities}

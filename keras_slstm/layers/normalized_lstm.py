@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_features, check_integer, check_rate
+from keras_slstm.layers._arguments import check_features, check_integer
+from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops.double import tanh
-from keras_slstm.ops.masks import check_mask, zero_padding
 
 Tensor = Any
 
@@ -130,10 +129,6 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         return {**super().get_config(), "units": self.units, **self.weight_config()}
 
 
-# What `NormalizedLSTM` hands on to its cell.
-_CELL_ARGUMENTS = tuple(inspect.signature(NormalizedLSTMCell).parameters)[1:-1]
-
-
 class _Recurrence:
     """The cell as the loop over time runs it: inputs projected already, one dropout mask for all steps."""
 
@@ -150,7 +145,7 @@ class _Recurrence:
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class NormalizedLSTM(keras.layers.RNN):
+class NormalizedLSTM(MaskedRNN):
     """LSTM whose input and forget gates are normalised against each other: the baseline of the S-LSTM paper.
 
     The equations and the weights are those of `NormalizedLSTMCell` (`layer.cell`). x W + b is computed once
@@ -207,10 +202,11 @@ class NormalizedLSTM(keras.layers.RNN):
         unroll: bool = False,
         **kwargs: Any,
     ) -> None:
-        of_cell = {name: kwargs.pop(name) for name in _CELL_ARGUMENTS if name in kwargs}
-        of_both = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
         super().__init__(
-            NormalizedLSTMCell(units, name="cell", **of_cell, **of_both),
+            make_cell(NormalizedLSTMCell, {"units": units}, kwargs),
+            dropout,
+            recurrent_dropout,
+            seed,
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,
@@ -218,37 +214,6 @@ class NormalizedLSTM(keras.layers.RNN):
             unroll=unroll,
             **kwargs,
         )
-        self.units = self.cell.units
-        self.dropout = check_rate("dropout", dropout)
-        self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
-        self.seed = seed
-        self.seed_generator = keras.random.SeedGenerator(seed)
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-
-    def build(self, sequences_shape: tuple, initial_state_shape: Any = None) -> None:
-        super().build(sequences_shape, initial_state_shape)
-        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
-
-    def call(
-        self,
-        sequences: Tensor,
-        initial_state: Any = None,
-        mask: Tensor | None = None,
-        training: bool = False,
-    ) -> Any:
-        mask = check_mask(sequences, mask, self.name)
-        sequences = zero_padding(sequences, mask)
-        result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
-        if mask is None:
-            return result
-        output, *states = result if self.return_state else (result,)
-        if self.return_sequences:
-            output = zero_padding(output, self._in_reading_order(mask))
-        else:
-            output = _zero_empty_rows(output, mask)
-        if initial_state is None and not self.stateful:  # else nothing read means nothing changed
-            states = [_zero_empty_rows(state, mask) for state in states]
-        return (output, *states) if self.return_state else output
 
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
@@ -274,40 +239,8 @@ class NormalizedLSTM(keras.layers.RNN):
         # What Keras calls the last output may be that of a masked position; the state never is.
         return states[0], outputs, states
 
-    def _noise(self, like: Tensor, rate: float) -> Tensor:
-        return keras.random.dropout(ops.ones_like(like), rate, seed=self.seed_generator)
-
-    def _in_reading_order(self, mask: Tensor) -> Tensor:
-        return ops.flip(mask, axis=1) if self.go_backwards else mask
-
     def reset_state(self) -> None:
         """Return to the trained first h and the zero c (with `stateful`)."""
         if self.states is not None:
             for state, value in zip(self.states, self.get_initial_state(self.states[0].shape[0])):
                 state.assign(value)
-
-    def compute_mask(self, sequences: Tensor, mask: Tensor | None = None) -> Any:
-        if mask is not None:
-            mask = self._in_reading_order(mask) if self.return_sequences else None
-        return [mask, None, None] if self.return_state else mask
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        del config["cell"]
-        del config["zero_output_for_mask"]  # always
-        return {
-            **config,
-            "units": self.units,
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-            "seed": self.seed,
-            **self.cell.weight_config(),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> NormalizedLSTM:
-        return cls(**config)
-
-
-def _zero_empty_rows(x: Tensor, mask: Tensor) -> Tensor:
-    return ops.where(ops.any(mask, axis=1)[:, None], x, ops.zeros_like(x))

@@ -1,22 +1,116 @@
-"""The loss of a CRF."""
+"""The negative log-likelihood of a CRF."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import keras
+from keras import ops
 
-from keras_slstm.ops.crf import crf_log_likelihood
+from keras_slstm.ops.crf import crf_log_likelihood, crf_token_log_likelihood
+from keras_slstm.ops.crf_potentials import unpack
+from keras_slstm.ops.masks import accumulation_dtype
 
 Tensor = Any
+_REDUCTIONS = ("sum_over_batch_size", "mean", "sum", "token_mean", "none", None)
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFLoss(keras.losses.Loss):
-    """The negative log-likelihood of sequences of labels under a `CRF` layer."""
+    """The negative log-likelihood of the labels of each sentence, from the output of a `CRF` layer.
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "crf_loss", **kwargs: Any) -> None:
-        super().__init__(reduction=reduction, name=name, **kwargs)
+    A label of -1 is unknown: all labels that it can be are summed over. Labels at masked positions do not count. A
+    label that the layer's scheme makes impossible adds about 10,000, and so does one that does not exist where its
+    value cannot be seen before the computation (inside compiled functions).
+
+    Args:
+        reduction: `"sum_over_batch_size"` (also `"mean"`): the mean over the sentences. `"sum"`. `"token_mean"`: the
+            sum divided by the number of real words in the batch. None (also `"none"`): a loss for each sentence.
+            Under a `tf.distribute` strategy, sum and mean over two replicas are those over the whole batch; the token
+            mean is the mean of each replica's own.
+        name: Name of the loss.
+        dtype: Of the losses. Default: that of the potentials, which are at least float32.
+
+    Call arguments:
+        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, or -1.
+        y_pred: The output of a `CRF` layer.
+        sample_weight: `(batch,)` or `(batch, 1)`: a factor for each sentence's loss. `(batch, time)`: one for each
+            word's part of it, -log p(its label | the labels before it, the sentence); they sum up to the sentence's.
+
+    Returns:
+        A number, or without a reduction `(batch,)`.
+
+    Raises:
+        ValueError: If `reduction` is another, or labels or weights do not fit the potentials.
+
+    Example:
+
+    ```python
+    model.compile("adam", loss=keras_slstm.CRFLoss())
+    model.fit(words, labels, sample_weight=weights)
+    ```
+    """
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "crf_loss", dtype: Any = None
+    ) -> None:
+        if reduction not in _REDUCTIONS:
+            raise ValueError(f"`reduction` must be one of {_REDUCTIONS}, but got {reduction!r}.")
+        super().__init__(name=name, dtype=dtype)
+        self.reduction = reduction
+        self._given_dtype = None if dtype is None else accumulation_dtype(self.dtype)
+
+    def __call__(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+        y_pred = ops.convert_to_tensor(y_pred)
+        if self._given_dtype is not None:
+            y_pred = ops.cast(y_pred, self._given_dtype)
+        mask = unpack(y_pred).mask
+        if sample_weight is None:
+            losses = self.call(y_true, y_pred)
+        else:
+            losses = self._weighted(y_true, y_pred, _check_weights(sample_weight, mask))
+        reduction = self.reduction
+        if reduction == "token_mean":
+            sentences, words = ops.shape(mask)[0], ops.sum(ops.cast(mask, losses.dtype))
+            losses = losses * (ops.cast(sentences, losses.dtype) / ops.where(words > 0, words, ops.ones_like(words)))
+            reduction = "mean"
+        return _Reduction(reduction, dtype=losses.dtype)(losses, losses)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """The loss of each sentence, `(batch,)`."""
         return -crf_log_likelihood(y_pred, y_true)
+
+    def _weighted(self, y_true: Tensor, y_pred: Tensor, weights: Tensor) -> Tensor:
+        if len(weights.shape) == 1:
+            losses = self.call(y_true, y_pred)
+            return losses * ops.cast(weights, losses.dtype)
+        words = crf_token_log_likelihood(y_pred, y_true)
+        return -ops.sum(words * ops.cast(weights, words.dtype), axis=1)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "dtype": self._given_dtype}
+
+
+class _Reduction(keras.losses.Loss):
+    """Keras' own reduction of given losses, which knows of replicas."""
+
+    def __init__(self, reduction: str | None, dtype: Any) -> None:
+        super().__init__(reduction=reduction, dtype=keras.backend.standardize_dtype(dtype))
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return y_pred
+
+
+def _check_weights(weights: Tensor, mask: Tensor) -> Tensor:
+    """Weights `(batch,)` or `(batch, time)`; raise ValueError for others."""
+    weights = ops.convert_to_tensor(weights)
+    shape, expected = tuple(weights.shape), tuple(mask.shape)
+    if len(shape) == 2 and shape[1] == 1:
+        weights, shape = weights[:, 0], shape[:1]
+    known = [pair for pair in zip(shape, expected) if all(isinstance(size, int) for size in pair)]
+    if len(shape) not in (1, 2) or any(size != wanted for size, wanted in known):
+        raise ValueError(
+            f"Expected sample weights of shape (batch,) = {expected[:1]} or (batch, time) = {expected}, "
+            f"but got weights of shape {shape}."
+        )
+    return weights

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
@@ -28,6 +29,9 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"stacked_bilstm"`: `num_layers` (default 2) of them.
             - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM` that reads trained
               words `<s>` and `</s>` around the sentence.
+            - `"caslstm"`: `CASLSTM` of `num_layers` (default 2) layers. The sentence vector is the maximum over the
+              words, `(batch, units)`.
+            - `"bi_caslstm"`: two of them, one for each direction, `(batch, 2 * units)`.
             - `"cnn"`: one convolution over three words, with the maximum over the words as sentence vector,
               `(batch, units)`.
             - `"stacked_cnn"`: `num_layers` (default 3) of them.
@@ -36,8 +40,8 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
         units: Size of the states, for each direction.
         return_sequences: Whether to return word vectors `(batch, time, features)` instead.
         **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
-            `sentence_nodes`, ...), for the recurrent ones those of the layer (`recurrent_dropout`, ...), for the others
-            those of `ConvolutionStack` and `TransformerEncoder`.
+            `sentence_nodes`, ...), for the recurrent ones those of the layer (`recurrent_dropout`, `lam`, ...), for the
+            others those of `ConvolutionStack` and `TransformerEncoder`.
 
     Returns:
         A layer to be called on `(batch, time, features)` with a `mask`.
@@ -178,6 +182,15 @@ def _normalized_bilstm(units: int, return_sequences: bool, **options: Any) -> ke
     return BoundaryWords(layer, dtype=options.get("dtype"))
 
 
+def _caslstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return _pooled(CASLSTM(units, return_sequences=True, **options), MaskedGlobalMaxPooling1D, return_sequences)
+
+
+def _bi_caslstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    layer = _bidirectional(CASLSTM, units, return_sequences=True, **options)
+    return _pooled(layer, MaskedGlobalMaxPooling1D, return_sequences)
+
+
 def _pooled(words: keras.layers.Layer, pooling: type[keras.layers.Layer], return_sequences: bool) -> keras.layers.Layer:
     return (
         words if return_sequences else LayerStack([words, pooling(dtype=words.dtype_policy)], dtype=words.dtype_policy)
@@ -203,6 +216,8 @@ ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "bilstm": _bilstm,
     "stacked_bilstm": _stacked_bilstm,
     "normalized_bilstm": _normalized_bilstm,
+    "caslstm": _caslstm,
+    "bi_caslstm": _bi_caslstm,
     "cnn": _cnn,
     "stacked_cnn": _stacked_cnn,
     "transformer": _transformer,

@@ -42,8 +42,15 @@ def accumulate(
 def _tensorflow(step: Callable, initial: Tensors, inputs: Tensors, reverse: bool, kept: int) -> Tensors:
     import tensorflow as tf
 
-    time = tf.shape(inputs[0])[0] if inputs[0].shape[0] is None else inputs[0].shape[0]
-    read = [tf.TensorArray(x.dtype, time, element_shape=x.shape[1:]).unstack(x) for x in inputs]
+    time = inputs[0].shape[0]
+    if time == 0:
+        return _nothing(initial, kept)
+    if time is None:
+        time = tf.shape(inputs[0])[0]
+        # XLA reads from what is there even in a loop without a step.
+        spare = tf.cast(time == 0, tf.int32)
+        inputs = tuple(tf.pad(x, [[0, spare]] + [[0, 0]] * (len(x.shape) - 1)) for x in inputs)
+    read = [tf.TensorArray(x.dtype, tf.maximum(time, 1), element_shape=x.shape[1:]).unstack(x) for x in inputs]
     # An array of nothing has no shape: one place there is, which an empty loop leaves as it was.
     write = tuple(tf.TensorArray(x.dtype, tf.maximum(time, 1)).write(0, x) for x in initial[:kept])
 
@@ -72,11 +79,16 @@ def _jax(step: Callable, initial: Tensors, inputs: Tensors, reverse: bool, kept:
 def _torch(step: Callable, initial: Tensors, inputs: Tensors, reverse: bool, kept: int) -> Tensors:
     state, states = initial, []
     time = inputs[0].shape[0]
-    if not time:
-        return (*(ops.zeros((0, *x.shape), x.dtype) for x in initial[:kept]), *initial[kept:])
+    if time == 0:
+        return _nothing(initial, kept)
     for t in reversed(range(time)) if reverse else range(time):
         state = step(state, tuple(x[t] for x in inputs))
         states.append(state[:kept])
     if reverse:
         states.reverse()
     return (*(ops.stack(list(column)) for column in zip(*states)), *state[kept:])
+
+
+def _nothing(initial: Tensors, kept: int) -> Tensors:
+    """The result of no step."""
+    return (*(initial[i][None][:0] for i in range(kept)), *initial[kept:])

@@ -9,15 +9,12 @@ from keras import ops
 
 from keras_slstm.ops import crf_scaled, crf_viterbi
 from keras_slstm.ops.crf_log_space import incoming, index_before, outgoing, softmax, take_words
-from keras_slstm.ops.crf_potentials import FORBIDDEN, Potentials, unpack
+from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials, made_for_addons, unpack
 from keras_slstm.ops.masks import is_first
 
 Tensor = Any
 
 UNKNOWN = -1
-# What a forbidden step counts in the score of given labels, and a label that does not exist: a loss that is far beyond
-# all others, and still leaves their sum readable.
-PENALTY = -1e4
 # Beside given labels no other is possible, not even by way of a forbidden one.
 _EXCLUDED = 1e3 * FORBIDDEN
 
@@ -37,6 +34,10 @@ def crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
     """The log of the probability of the labels."""
     parts = unpack(potentials)
     labels = check_labels(parts, labels)
+    if made_for_addons(potentials):
+        from keras_slstm import addons
+
+        return addons.log_likelihood(parts, labels)
     existing = _existing(parts, labels)
     unknown = ops.any(parts.mask & ~existing)
     score = ops.cond(unknown, lambda: _score_of_known(parts, labels, existing), lambda: _sequence_score(parts, labels))
@@ -58,7 +59,12 @@ def crf_token_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
 
 def crf_decode(potentials: Tensor) -> Tensor:
     """The best sequence of labels (Viterbi)."""
-    return crf_viterbi.best_labels(unpack(potentials))
+    parts = unpack(potentials)
+    if made_for_addons(potentials):
+        from keras_slstm import addons
+
+        return addons.decode(parts)
+    return crf_viterbi.best_labels(parts)
 
 
 def crf_k_best(potentials: Tensor, k: int) -> tuple[Tensor, Tensor]:

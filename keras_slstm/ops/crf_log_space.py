@@ -160,7 +160,7 @@ def index_before(mask: Tensor) -> Tensor:
     """`(batch, time)` int32: where the last real word before each position stands; 0 where there is none."""
     real = ops.cast(mask, "int32")
     position = ops.zeros_like(real) + ops.arange(ops.shape(real)[1], dtype="int32")
-    begins = mask & (ops.pad(real, ((0, 0), (1, 0)))[:, :-1] == 0)
+    begins = mask & (ops.concatenate([ops.zeros_like(real[:, :1]), real[:, :-1]], axis=1) == 0)
 
     def through_holes() -> Tensor:
         def step(state: tuple, at_time: tuple) -> tuple:
@@ -168,7 +168,7 @@ def index_before(mask: Tensor) -> Tensor:
             here, is_real = at_time
             return latest, ops.where(is_real, here, latest)
 
-        none = ops.sum(ops.zeros_like(real), axis=1)
+        none = ops.cast(ops.sum(ops.zeros_like(real), axis=1), "int32")
         before, _ = accumulate(step, (none, none), (ops.transpose(position), ops.transpose(mask)), kept=1)
         return ops.transpose(before)
 

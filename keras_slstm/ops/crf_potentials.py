@@ -13,6 +13,9 @@ Tensor = Any
 
 # The score of what is forbidden: finite, but no sum of other scores comes near it. exp(FORBIDDEN - x) is exactly 0.
 FORBIDDEN = -1e30
+# What a forbidden step counts in the score of given labels, and a label that does not exist: a loss that is far beyond
+# all others, and still leaves their sum readable.
+PENALTY = -1e4
 
 
 class Potentials(NamedTuple):
@@ -53,10 +56,10 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
         each word its transitions, below them its unary scores, and the mask in the last corner.
     """
     words = ops.concatenate([unary, ops.cast(mask, unary.dtype)[..., None]], axis=2)
+    # Not `ops.pad`: in a RematScope on TensorFlow, it doubles the gradient of a variable.
+    transitions = ops.concatenate([transitions, ops.zeros_like(transitions[..., :1])], axis=-1)
     if len(transitions.shape) == 4:
-        transitions = ops.pad(transitions, ((0, 0), (0, 0), (0, 0), (0, 1)))
         return ops.concatenate([transitions, words[:, :, None]], axis=2)
-    transitions = ops.pad(transitions, ((0, 0), (0, 1)))
     below = ops.broadcast_to(transitions, (ops.shape(unary)[0], *transitions.shape))
     return ops.concatenate([words, below], axis=1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from keras import ops
 
 from keras_slstm.ops.accumulate import accumulate
@@ -71,9 +72,10 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
     pairwise = potentials.pairwise
     labels = unary.shape[2]
     # Of each label the k best ways to get there; to the first word there is one. They are numbered label * k + rank.
-    rank, label = ops.arange(k), ops.arange(labels)[:, None]
-    nothing = ops.sum(ops.zeros_like(unary), axis=1)[..., None] + ops.where(rank == 0, 0.0, FORBIDDEN)
-    stay = ops.cast(ops.zeros_like(nothing), "int32") + ops.cast(label * k + rank, "int32")
+    rank, label = np.arange(k), np.arange(labels)[:, None]
+    zeros = ops.zeros_like(ops.sum(unary, axis=1)[..., None] + ops.zeros(k, unary.dtype))
+    nothing = zeros + ops.convert_to_tensor(np.where(rank == 0, 0, FORBIDDEN), zeros.dtype)
+    stay = ops.cast(zeros, "int32") + ops.convert_to_tensor(label * k + rank, "int32")
 
     def step(state: tuple, at_time: tuple) -> tuple:
         _, best, shift = state
@@ -90,8 +92,8 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
 
     inputs = (unary, is_first(mask)[..., None, None], mask[..., None, None], *([transitions] if pairwise else []))
     # A row without a word has one sequence, the empty one.
-    empty = nothing + ops.where(label == 0, 0.0, FORBIDDEN)
-    initial = (stay, empty, empty[:, :1, :1] * 0)
+    empty = nothing + ops.convert_to_tensor(np.where(label == 0, 0, FORBIDDEN), zeros.dtype)
+    initial = (stay, empty, zeros[:, :1, :1])
     origins, scores, shift = accumulate(step, initial, tuple(map(time_first, inputs)), kept=1)
     scores, end = ops.top_k(_flat(scores, 1), k)
 

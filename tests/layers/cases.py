@@ -8,8 +8,10 @@ from keras_slstm import layers
 from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.models.encoders import build_encoder
 from tests.layer_checks import LayerCase, Spelled
+from tests.layers.partition import Partition
 
-_KERAS_LOOP = "Keras' own loop does not keep that promise; NormalizedLSTM does"
+_PACKED = "potentials hold transitions and mask as well: the case crf_partition shows what they hold of words"
+_KERAS_LOOP = "Keras' own loop does not keep that promise; the layers around the cells do"
 
 # As c = 0 at first, the sentence node's own kernel acts from the third step, on the words from the fourth.
 CASES = [
@@ -58,6 +60,46 @@ CASES = [
         empty_row="finite",
         exempt={"nan_padding": _KERAS_LOOP},
     ),
+    LayerCase("cas_lstm", lambda: layers.CASLSTM(5, recurrent_regularizer="l2")),
+    LayerCase(
+        "cas_lstm_states",
+        lambda: layers.CASLSTM(
+            5,
+            dropout=0.2,
+            layer_dropout=0.2,
+            recurrent_dropout=0.3,
+            seed=7,
+            return_sequences=True,
+            return_state=True,
+        ),
+        outputs=("sequence", *["vector"] * 4),
+        stochastic=True,
+        variant=True,
+    ),
+    LayerCase("cas_lstm_trainable", lambda: layers.CASLSTM(5, num_layers=3, lam="trainable"), variant=True),
+    LayerCase("cas_lstm_unweighted", lambda: layers.CASLSTM(5, lam=None), variant=True),
+    LayerCase(
+        "cas_lstm_peephole",
+        lambda: layers.CASLSTM(5, peephole=True, return_sequences=True),
+        outputs=("sequence",),
+        variant=True,
+    ),
+    LayerCase(
+        "cas_lstm_backwards",
+        lambda: layers.CASLSTM(5, return_sequences=True, go_backwards=True),
+        outputs=("sequence",),
+        variant=True,
+    ),
+    LayerCase(
+        "cas_lstm_bidirectional",
+        lambda: keras.layers.Bidirectional(layers.CASLSTM(5, return_sequences=True)),
+        outputs=("sequence",),
+    ),
+    LayerCase(
+        "cas_lstm_cell",
+        lambda: keras.layers.RNN(layers.CASLSTMCell(5)),
+        exempt={"nan_padding": _KERAS_LOOP},
+    ),
     LayerCase("slstm", lambda: layers.SLSTM(5, steps=3), interior="cut"),
     LayerCase(
         "slstm_sequences",
@@ -87,6 +129,26 @@ CASES = [
         lambda: layers.SLSTM(5, steps=3, sentence_nodes=0, boundary_words=False, initial="zeros"),
         interior="cut",
         variant=True,
+    ),
+    LayerCase(
+        "crf",
+        lambda: layers.CRF(labels=["O", "B-X", "I-X"], scheme="BIO", kernel_regularizer="l2"),
+        exempt=dict.fromkeys(
+            ("shapes", "padding", "nan_padding", "interior_mask", "empty_row", "double", "training", "two_replicas"),
+            _PACKED,
+        ),
+    ),
+    LayerCase("crf_partition", lambda: Partition(3)),
+    LayerCase("crf_partition_pairwise", lambda: Partition(3, pairwise=True), variant=True),
+    LayerCase(
+        "crf_decoder",
+        lambda: keras.Sequential([layers.CRF(3), layers.CRFDecoder(return_probabilities=True)]),
+        outputs=("sequence", "sequence"),
+        exempt={
+            "precision": "the policy is that of the model, not of its layers",
+            "double": "labels are integers",
+            **dict.fromkeys(("training", "two_replicas"), "labels have no gradient"),
+        },
     ),
     LayerCase(
         "char_cnn",

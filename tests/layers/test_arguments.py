@@ -10,7 +10,7 @@ import pytest
 
 from keras_slstm import layers
 
-MAKERS = [layers.AttentionPooling, lambda: layers.NormalizedLSTM(2), lambda: layers.SLSTM(2)]
+MAKERS = [layers.AttentionPooling, lambda: layers.CASLSTM(2), lambda: layers.NormalizedLSTM(2), lambda: layers.SLSTM(2)]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -27,7 +27,7 @@ def test_number_of_features_must_be_known(make):
         make()(keras.Input((None, None)))
 
 
-@pytest.mark.parametrize("layer_class", [layers.NormalizedLSTM, layers.SLSTM])
+@pytest.mark.parametrize("layer_class", [layers.CASLSTM, layers.NormalizedLSTM, layers.SLSTM])
 def test_numbers_of_numpy_are_accepted(layer_class):
     config = layer_class(np.int64(2), dropout=np.float32(0.5), recurrent_dropout=np.float16(0.25)).get_config()
     assert (config["units"], config["dropout"], config["recurrent_dropout"]) == (2, 0.5, 0.25)

@@ -32,9 +32,29 @@ def test_baseline_reads_the_boundary_words(mask, return_sequences):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "mixed_bfloat16"])
-@pytest.mark.parametrize("name", ["slstm", "bilstm", "stacked_bilstm", "normalized_bilstm"])
+@pytest.mark.parametrize("name", ["slstm", "bilstm", "stacked_bilstm", "normalized_bilstm", "caslstm", "bi_caslstm"])
 def test_dtype_reaches_every_weight(name, dtype):
     layer = build_encoder(name, 2, dtype=dtype)
     layer.build(X.shape)
     wanted = keras.DTypePolicy(dtype).variable_dtype
     assert {weight.dtype for weight in layer.trainable_weights} == {wanted}
+
+
+@pytest.mark.parametrize(("name", "factor"), [("caslstm", 1), ("bi_caslstm", 2)])
+def test_cas_lstm_sentence_is_the_maximum_over_real_words(name, factor):
+    pooled, words = (build_encoder(name, 3, return_sequences=sequences) for sequences in (False, True))
+    for layer in (pooled, words):
+        layer.build(X.shape)
+        randomize(layer)
+    vectors = to_numpy(words(X, mask=MASK))
+    assert vectors.shape == (3, 4, 3 * factor)
+    expected = [row[real].max(axis=0) if real.any() else np.zeros(3 * factor) for row, real in zip(vectors, MASK)]
+    np.testing.assert_allclose(to_numpy(pooled(X, mask=MASK)), expected, atol=1e-6)
+    assert np.any(np.array(expected) < 0), "padding, which is 0, would not show"
+
+
+def test_cas_lstm_takes_its_options():
+    layer = build_encoder("caslstm", 3, num_layers=3, lam="trainable", dropout=0.5)
+    assert (layer.layers[0].num_layers, layer.layers[0].lam, layer.layers[0].dropout) == (3, "trainable", 0.5)
+    layer.build(X.shape)
+    assert np.any(to_numpy(layer(X, training=True)) != to_numpy(layer(X)))

@@ -1,0 +1,128 @@
+"""tensorflow-addons under Keras 3: its CRF functions on this package's potentials.
+
+tensorflow-addons ended with version 0.23, for Python < 3.12 and TensorFlow < 2.16; nothing else here touches it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.extras import require
+from keras_slstm.ops.crf_log_space import take_words
+from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials
+
+Tensor = Any
+
+
+def load() -> ModuleType:
+    """Import tensorflow-addons beside Keras 3.
+
+    It needs `tensorflow.keras` to be Keras 2 (the package `tf-keras`), as the variable TF_USE_LEGACY_KERAS=1 makes it.
+
+    Returns:
+        The module `tensorflow_addons`.
+
+    Raises:
+        ImportError: If it or `tf-keras` is not installed, or `tensorflow.keras` is Keras 3.
+        ValueError: If Keras runs on another backend than TensorFlow.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"tensorflow-addons runs on the TensorFlow backend, but Keras runs on {keras.backend.backend()!r}."
+        )
+    if "tensorflow_addons" in sys.modules:
+        return sys.modules["tensorflow_addons"]
+    if sys.version_info >= (3, 12):
+        raise ImportError("tensorflow-addons ended with Python 3.11, but this is a later one.")
+    require("tf_keras", "addons")
+    import tensorflow  # noqa: F401  decides, when it is imported, what `tensorflow.keras` is
+
+    spec = importlib.util.find_spec("tensorflow.keras")
+    if spec is None or "tf_keras" not in Path(spec.origin or "").parts:
+        raise ImportError(
+            "tensorflow-addons needs `tensorflow.keras` to be Keras 2, but it is Keras 3: set the environment variable "
+            "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported. (Keras itself stays Keras 3.)"
+        )
+    with _keras_of_addons(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has ended, and does not know this TensorFlow
+        return require("tensorflow_addons", "addons")
+
+
+@contextlib.contextmanager
+def _keras_of_addons() -> Iterator[None]:
+    """Where tensorflow-addons looks into Keras, it finds Keras 2 instead."""
+    names = ["keras.src.engine", "keras.src.engine.keras_tensor"]
+    for name in names:
+        sys.modules[name] = require("tf_" + name, "addons")
+    try:
+        yield
+    finally:
+        for name in names:
+            del sys.modules[name]
+
+
+def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
+    """As `keras_slstm.crf_log_likelihood`, by `tfa.text.crf_log_likelihood`.
+
+    Args:
+        potentials: In the form with one transition matrix.
+        labels: `(batch, time)` int32.
+    """
+    import tensorflow as tf
+
+    text = load().text
+    unary, transitions, lengths = _right_padded(potentials)
+    labels = take_words(labels, _order(potentials.mask))
+    k = unary.shape[2]
+    real = tf.sequence_mask(lengths, tf.shape(unary)[1])
+    existing = (labels >= 0) & (labels < k)
+
+    def of_known_labels() -> Tensor:
+        bitmap = (labels[..., None] == tf.range(k)) | ~existing[..., None]
+        score = text.crf_multitag_sequence_score(unary, bitmap, lengths, transitions)
+        return score - text.crf_log_norm(unary, lengths, transitions)
+
+    def of_labels() -> Tensor:
+        return text.crf_log_likelihood(unary, tf.where(existing, labels, 0), lengths, transitions)[0]
+
+    found = tf.cond(tf.reduce_any(real & ~existing), of_known_labels, of_labels)
+    found = tf.where(found < FORBIDDEN / 2, PENALTY * tf.round(found / FORBIDDEN), found)
+    wrong = real & ~existing & (labels != -1)
+    found += PENALTY * tf.reduce_sum(tf.cast(wrong, found.dtype), axis=1)
+    return tf.where(lengths > 0, found, tf.zeros_like(found))
+
+
+def decode(potentials: Potentials) -> Tensor:
+    """As `keras_slstm.crf_decode`, by `tfa.text.crf_decode`."""
+    import tensorflow as tf
+
+    text = load().text
+    unary, transitions, lengths = _right_padded(potentials)
+    labels, _ = text.crf_decode(unary, transitions, lengths)
+    real = tf.cast(potentials.mask, "int32")
+    labels = take_words(labels, tf.maximum(tf.cumsum(real, axis=1) - 1, 0))
+    return tf.where(potentials.mask, labels, tf.zeros_like(labels))
+
+
+def _right_padded(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor]:
+    """Unary scores with the real words first, as tensorflow-addons needs them, transitions, and lengths."""
+    unary, transitions, mask = potentials
+    lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
+    return take_words(unary, _order(mask)), transitions, lengths
+
+
+def _order(mask: Tensor) -> Tensor:
+    """`(batch, time)`: where the real words of each row stand, then the others."""
+    import tensorflow as tf
+
+    return tf.argsort(tf.cast(~mask, "int32"), axis=1, stable=True)

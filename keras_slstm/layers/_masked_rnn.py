@@ -1,0 +1,113 @@
+"""What the recurrent layers of this package share: masks of any kind, dropout, and their place in Keras' `RNN`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_rate
+from keras_slstm.ops.masks import check_mask, zero_padding
+
+Tensor = Any
+
+
+class MaskedRNN(keras.layers.RNN):
+    """A `keras.layers.RNN` around a cell, to be used in `keras.layers.Bidirectional` and with `initial_state`.
+
+    Unlike in Keras' own layers, outputs at masked positions are always 0, the last output is the state after the last
+    *real* word wherever the padding stands, and a row of nothing but padding gives zeros.
+
+    A layer defines `inner_loop` as `RNN` has it (the sequences have no NaN in their padding there) and, where its
+    constructor takes other arguments, `get_config`.
+
+    Args:
+        cell: A layer with `units`, `state_size` and the methods of `WeightArguments`. The arguments of the cell are
+            arguments of the layer, too.
+        dropout, recurrent_dropout: Rates, for `inner_loop` to apply.
+        seed: Seed of the dropout.
+        **kwargs: Arguments of `keras.layers.RNN`.
+    """
+
+    def __init__(
+        self, cell: keras.Layer, dropout: float, recurrent_dropout: float, seed: int | None, **kwargs: Any
+    ) -> None:
+        super().__init__(cell, **kwargs)
+        self.units = cell.units
+        self.dropout = check_rate("dropout", dropout)
+        self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+
+    def build(self, sequences_shape: tuple, initial_state_shape: Any = None) -> None:
+        super().build(sequences_shape, initial_state_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+    ) -> Any:
+        mask = check_mask(sequences, mask, self.name)
+        if initial_state is not None and len(initial_state) != len(self.state_size):
+            raise ValueError(
+                f"{self.name} expects {len(self.state_size)} initial states, but got {len(initial_state)}."
+            )
+        sequences = zero_padding(sequences, mask)
+        result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
+        if mask is None:
+            return result
+        output, *states = result if self.return_state else (result,)
+        if self.return_sequences:
+            output = zero_padding(output, self._in_reading_order(mask))
+        else:
+            output = _zero_empty_rows(output, mask)
+        if initial_state is None and not self.stateful:  # else nothing read means nothing changed
+            states = [_zero_empty_rows(state, mask) for state in states]
+        return (output, *states) if self.return_state else output
+
+    def _noise(self, like: Tensor, rate: float) -> Tensor:
+        """Factors of dropout, in the shape of `like`."""
+        return keras.random.dropout(ops.ones_like(like), rate, seed=self.seed_generator)
+
+    def _in_reading_order(self, x: Tensor) -> Tensor:
+        return ops.flip(x, axis=1) if self.go_backwards else x
+
+    def compute_mask(self, sequences: Tensor, mask: Tensor | None = None) -> Any:
+        if mask is not None:
+            mask = self._in_reading_order(mask) if self.return_sequences else None
+        return [mask, *[None] * len(self.state_size)] if self.return_state else mask
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        del config["cell"]
+        del config["zero_output_for_mask"]  # always
+        return {
+            **config,
+            "units": self.units,
+            "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+            "seed": self.seed,
+            **self.cell.weight_config(),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**config)
+
+
+def _zero_empty_rows(x: Tensor, mask: Tensor) -> Tensor:
+    return ops.where(ops.any(mask, axis=1)[:, None], x, ops.zeros_like(x))
+
+
+def make_cell(cell_class: type[keras.Layer], arguments: dict[str, Any], kwargs: dict[str, Any]) -> keras.Layer:
+    """The cell of a layer, from `arguments` and from what is the cell's in the layer's `kwargs`, which loses it."""
+    of_cell = tuple(inspect.signature(cell_class).parameters)
+    arguments = {**arguments, **{name: kwargs.pop(name) for name in of_cell if name in kwargs}}
+    of_both = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
+    return cell_class(name="cell", **arguments, **of_both)

@@ -1,0 +1,205 @@
+"""Cell-aware stacked LSTM (Choi, Kim, Lee: Cell-aware Stacked LSTMs for Modeling Sentences, ACML 2019)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_rate
+from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
+from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
+from keras_slstm.ops import cas_lstm
+from keras_slstm.ops.masks import check_mask, zero_padding
+
+Tensor = Any
+
+
+class VerticalGates(NamedTuple):
+    """What a layer l > 1 lets through from the layer below, for every word: `(batch, time, units)` each.
+
+    Attributes:
+        g: Its vertical forget gate, which acts on the cell of the layer below.
+        lower_o: The output gate of the layer below, which acts on the same cell.
+    """
+
+    g: Tensor
+    lower_o: Tensor
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class CASLSTM(MaskedRNN):
+    """A stack of LSTMs in which every layer reads the cells of the layer below, too, through a forget gate g.
+
+        i, f, o, g = sigmoid(h_t^{l-1} W + h_{t-1}^l U + b),   c~ = tanh(.)
+        c_t^l = i * c~ + (1 - lam) * f * c_{t-1}^l + lam * g * c_t^{l-1},   h_t^l = o * tanh(c_t^l)
+
+    for the layers l > 1; layer 1 is a plain LSTM. `CASLSTMCell` (`layer.cell`) has all of the equations, the variants
+    and the weights. The output is the h of the highest layer; the paper's sentence vector is its maximum over the
+    words (`MaskedGlobalMaxPooling1D`), and a bidirectional model is two independent stacks
+    (`keras.layers.Bidirectional`).
+
+    The products with W are computed for all words at once, and the gradient is written by hand. Unlike in
+    `keras.layers.LSTM`, outputs at masked positions are always 0, the last output is the state after the last *real*
+    word wherever the padding stands, and a row of nothing but padding gives zeros.
+
+    Args:
+        units: Number of units of every layer.
+        num_layers: Number of layers.
+        lam: A constant in [0, 1], `"trainable"`, or None: see `CASLSTMCell`.
+        peephole: Whether g is that of eq. 17: see `CASLSTMCell`.
+        dropout: Fraction of the inputs x to drop.
+        layer_dropout: Fraction of h to drop where it goes from one layer to the next (never of the cells).
+        recurrent_dropout: Fraction of h to drop where U multiplies it. All three drop the same features for all words
+            of a sentence. No dropout works inside `keras.RematScope` on the JAX backend (that of Keras' own layers
+            neither), where `training` becomes a tracer.
+        seed: Seed of the dropout.
+        return_sequences, return_state, go_backwards, stateful: As in `keras.layers.LSTM`.
+        **kwargs: The other arguments of `CASLSTMCell` and `keras.layers.Layer`.
+
+    Call arguments:
+        sequences: `(batch, time, features)`.
+        initial_state: States [h1, c1, h2, c2, ...] to start from, layer after layer from the lowest, each
+            `(batch, units)`. Default: zeros.
+        mask: `(batch, time)` bool, True at real words, on either side or in between; None if all are real. The words
+            on both sides of a masked one are read as if they stood side by side.
+        training: Whether to apply dropout.
+
+    Returns:
+        h of the highest layer in the compute dtype: after the last real word, `(batch, units)`, or with
+        `return_sequences` of all words, `(batch, time, units)` (in reading order with `go_backwards`). With
+        `return_state` followed by the final [h1, c1, h2, c2, ...], each `(batch, units)`.
+
+    Raises:
+        ValueError: If an argument is out of its range, the number of features is unknown, the input or the mask has
+            another shape than the above, or the number of initial states is another.
+
+    Weights:
+        cell/kernel_1, cell/recurrent_kernel_1, ...: see `CASLSTMCell`.
+
+    Example:
+
+    ```python
+    words = keras.Input((None, 300))
+    layer = keras_slstm.CASLSTM(300, num_layers=3, return_sequences=True)
+    states = keras.layers.Bidirectional(layer)(words)
+    sentence = keras_slstm.layers.MaskedGlobalMaxPooling1D()(states)  # (batch, 600)
+    ```
+
+    Reference:
+        [Choi, Kim and Lee, 2019](https://proceedings.mlr.press/v101/choi19a.html)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        num_layers: int = 2,
+        lam: float | str | None = 0.5,
+        peephole: bool = False,
+        dropout: float = 0.0,
+        layer_dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        of_cell = {"units": units, "num_layers": num_layers, "lam": lam, "peephole": peephole}
+        super().__init__(
+            make_cell(CASLSTMCell, of_cell, kwargs),
+            dropout,
+            recurrent_dropout,
+            seed,
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=False,
+            **kwargs,
+        )
+        self.num_layers, self.lam, self.peephole = self.cell.num_layers, self.cell.lam, self.cell.peephole
+        self.layer_dropout = check_rate("layer_dropout", layer_dropout)
+
+    def inner_loop(
+        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        if self.stateful:  # on PyTorch, what is written into the variables would change what the gradient needs
+            initial_state = [ops.copy(state) for state in initial_state]
+        layers = self._run(sequences, initial_state, mask, training)
+        states = [sequence[-1] for layer in layers for sequence in (layer.hs, layer.cs)]
+        return states[-2], _swap_batch_and_time(layers[-1].hs), states
+
+    def vertical_gates(
+        self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None
+    ) -> list[VerticalGates]:
+        """The gates on the cells that go from one layer to the next, for each word (Figure 4 of the paper).
+
+        Args:
+            sequences, initial_state, mask: As the layer is called with. A stateful layer starts from zeros here.
+
+        Returns:
+            For the layers 2, 3, ... the pair of g and of the output gate of the layer below, `(batch, time, units)`
+            each, 0 at masked positions; in reading order with `go_backwards`.
+        """
+        if not self.built:
+            self.build(sequences.shape)
+        sequences = ops.convert_to_tensor(sequences, dtype=self.compute_dtype)
+        mask = check_mask(sequences, mask, self.name)
+        if initial_state is None:
+            initial_state = self.get_initial_state(ops.shape(sequences)[0])
+        states = [ops.convert_to_tensor(state, dtype=self.compute_dtype) for state in initial_state]
+        layers = self._run(zero_padding(sequences, mask), states, mask, training=False)
+        gates = [cas_lstm.gates(*layer) for layer in layers]
+        mask = None if mask is None else self._in_reading_order(mask)
+        return [
+            VerticalGates(*(zero_padding(_swap_batch_and_time(gate), mask) for gate in (g, lower_o)))
+            for (lower_o, _), (_, g) in pairwise(gates)
+        ]
+
+    def _run(self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool) -> list[_LayerRun]:
+        x = _swap_batch_and_time(self._in_reading_order(sequences))
+        if mask is not None:
+            mask = ops.cast(_swap_batch_and_time(self._in_reading_order(mask)), x.dtype)[..., None]
+        lower_cells, runs = None, []
+        for index, weights in enumerate(self.cell.layer_weights()):
+            h, c = states[2 * index : 2 * index + 2]
+            rate = self.layer_dropout if index else self.dropout
+            if rate and training:  # the rate first: rematerialised on JAX, `training` is a tracer
+                x = x * self._noise(x[:1], rate)
+            noise = self._noise(h, self.recurrent_dropout) if self.recurrent_dropout and training else None
+            hs, cs = cas_lstm.sequence(weights, x, h, c, lower_cells, mask, noise)
+            runs.append(_LayerRun(weights, x, h, c, hs, cs, lower_cells))
+            x, lower_cells = hs, cs
+        return runs
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        del config["unroll"]  # never
+        return {
+            **config,
+            "num_layers": self.num_layers,
+            "lam": self.lam,
+            "peephole": self.peephole,
+            "unit_forget_bias": self.cell.unit_forget_bias,
+            "layer_dropout": self.layer_dropout,
+        }
+
+
+class _LayerRun(NamedTuple):
+    """One layer over a whole sentence: the arguments of `cas_lstm.gates`."""
+
+    weights: cas_lstm.LayerWeights
+    x: Tensor
+    h: Tensor
+    c: Tensor
+    hs: Tensor
+    cs: Tensor
+    lower_cells: Tensor | None
+
+
+def _swap_batch_and_time(x: Tensor) -> Tensor:
+    return ops.transpose(x, (1, 0, *range(2, len(x.shape))))

@@ -1,0 +1,215 @@
+"""One step of a CAS-LSTM (Choi, Kim, Lee: Cell-aware Stacked LSTMs for Modeling Sentences, ACML 2019)."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_bool, check_features, check_integer
+from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops import cas_lstm
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class CASLSTMCell(WeightArguments, keras.layers.Layer):
+    """One word through a stack of LSTMs in which a layer reads the cells of the layer below, too.
+
+    Layer 1 is a plain LSTM (eq. 1-6 of the paper). A layer l > 1, with h_t^0 = x_t (eq. 7-13):
+
+        i, f, o, g = sigmoid(h_t^{l-1} W + h_{t-1}^l U + b),   c~ = tanh(.)
+        c_t^l = i * c~ + (1 - lam) * f * c_{t-1}^l + lam * g * c_t^{l-1},   h_t^l = o * tanh(c_t^l)
+
+    With `peephole` (eq. 17-18) there is no lam, and h_{t-1}^l has no part in the vertical gate:
+
+        g = sigmoid(h_t^{l-1} W_g + p1 * c_{t-1}^l + p2 * c_t^{l-1} + b_g)
+        c_t^l = i * c~ + f * c_{t-1}^l + g * c_t^{l-1}
+
+    The first states are zero. It runs in `keras.layers.RNN` and in decoders; `CASLSTM`, which is the same over whole
+    sentences, is several times faster and has dropout.
+
+    Args:
+        units: Number d of units of every layer.
+        num_layers: Number of layers.
+        lam: A constant in [0, 1] (the paper takes 0.5, and tries 0.25 and 0.75), `"trainable"` for a trained vector
+            in (0, 1) in every layer, or None to add both cells with weight 1. With 0, this is a plain stacked LSTM.
+        peephole: Whether g is that of eq. 17. Leave `lam` alone then.
+        unit_forget_bias: Whether the forget gates f and g start open, with a bias of 1.
+        kernel_initializer, recurrent_initializer, bias_initializer, peephole_initializer: Initialisers of W, U, b,
+            and of p1 and p2.
+        kernel_regularizer, recurrent_regularizer, bias_regularizer: Regularisers of W, U and b.
+        kernel_constraint, recurrent_constraint, bias_constraint: Constraints of W, U and b.
+
+    Call arguments:
+        inputs: x_t, `(batch, features)`.
+        states: [h1, c1, h2, c2, ...], layer after layer from the lowest, each `(batch, units)`.
+
+    Returns:
+        h_t of the highest layer, `(batch, units)`, and the list of the new states.
+
+    Raises:
+        ValueError: If an argument is out of its range, the number of features is unknown, or the number of states is
+            another.
+
+    Weights:
+        For each layer l = 1, 2, ..., with e features in layer 1 and e = d above it; gate order i, f, c~, o, then g,
+        which layer 1 does not have:
+
+        - kernel_l: W, `(e, 4 d)` in layer 1, `(d, 5 d)` above it.
+        - recurrent_kernel_l: U, `(d, 4 d)` in layer 1, `(d, 5 d)` above it; with `peephole` `(d, 4 d)` everywhere.
+        - bias_l: b, `(4 d,)` in layer 1, `(5 d,)` above it.
+        - lam_l: lam before the sigmoid, `(d,)`, starting at 0, for l > 1 with `lam="trainable"`.
+        - peephole_l: p1 and p2, `(2, d)`, for l > 1 with `peephole`.
+
+        They are in the lists `kernels`, `recurrent_kernels`, `biases`, `lams` and `peepholes`, one place a layer
+        (None where a layer has none). The weights of a `keras.layers.LSTM` fit layer 1, and above it the first four
+        gates.
+
+    Example:
+
+    ```python
+    words = keras.Input((None, 300))
+    states = keras.layers.RNN(keras_slstm.layers.CASLSTMCell(300), return_sequences=True)(words)
+    ```
+
+    Reference:
+        [Choi, Kim and Lee, 2019](https://proceedings.mlr.press/v101/choi19a.html)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        num_layers: int = 2,
+        lam: float | str | None = 0.5,
+        peephole: bool = False,
+        unit_forget_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        peephole_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.units = check_integer("units", units, least=1)
+        self.num_layers = check_integer("num_layers", num_layers, least=1)
+        self.peephole = check_bool("peephole", peephole)
+        self.lam = _check_lam(lam, self.peephole)
+        self.unit_forget_bias = check_bool("unit_forget_bias", unit_forget_bias)
+        self.state_size = [self.units] * (2 * self.num_layers)
+        self.output_size = self.units
+        self.set_weight_arguments(
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            peephole_initializer=peephole_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+        )
+
+    def build(self, input_shape: tuple) -> None:
+        e, d = check_features(input_shape, self.name), self.units
+        kernels, recurrent_kernels, biases, lams, peepholes = [], [], [], [], []
+        for layer in range(1, self.num_layers + 1):
+            gates = 4 if layer == 1 else 5
+            recurrent = 4 if self.peephole else gates
+            lam = peephole = None
+            kernels.append(self.add_weight_like("kernel", f"kernel_{layer}", (e, gates * d)))
+            recurrent_kernels.append(self.add_weight_like("recurrent", f"recurrent_kernel_{layer}", (d, recurrent * d)))
+            biases.append(self.add_weight_like("bias", f"bias_{layer}", (gates * d,), self._first_bias))
+            if layer > 1 and self.lam == "trainable":
+                lam = self.add_weight(name=f"lam_{layer}", shape=(d,), initializer="zeros")
+            if layer > 1 and self.peephole:
+                peephole = self.add_weight_like("peephole", f"peephole_{layer}", (2, d))
+            lams.append(lam)
+            peepholes.append(peephole)
+            e = d
+        self.kernels, self.recurrent_kernels, self.biases = kernels, recurrent_kernels, biases
+        self.lams, self.peepholes = lams, peepholes
+        self.input_spec = keras.layers.InputSpec(axes={-1: kernels[0].shape[0]})
+        self.built = True
+
+    def _first_bias(self, shape: tuple[int], dtype: Any = None) -> Tensor:
+        bias = self.bias_initializer(shape, dtype=dtype)
+        if not self.unit_forget_bias:
+            return bias
+        gates = ops.split(bias, shape[0] // self.units)
+        for forget in (1, 4)[: len(gates) - 3]:  # f and, above layer 1, g
+            gates[forget] = ops.ones_like(gates[forget])
+        return ops.concatenate(gates)
+
+    def layer_weights(self) -> list[cas_lstm.LayerWeights]:
+        """The weights of each layer, from the lowest, in the compute dtype."""
+
+        def cast(weight: Any) -> Tensor:
+            return None if weight is None else ops.cast(weight, self.compute_dtype)
+
+        layers = []
+        for index in range(self.num_layers):
+            left = lower = None  # in layer 1 and without lam
+            if index and self.lam == "trainable":
+                lam = cast(self.lams[index])
+                left, lower = ops.sigmoid(-lam), ops.sigmoid(lam)
+            elif index and isinstance(self.lam, float):
+                left, lower = 1.0 - self.lam, self.lam
+            layers.append(
+                cas_lstm.LayerWeights(
+                    kernel=cast(self.kernels[index]),
+                    recurrent_kernel=cast(self.recurrent_kernels[index]),
+                    bias=cast(self.biases[index]),
+                    left=left,
+                    lower=lower,
+                    peephole=cast(self.peepholes[index]),
+                )
+            )
+        return layers
+
+    def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
+        if len(states) != len(self.state_size):
+            raise ValueError(f"{self.name} expects {len(self.state_size)} states, but got {len(states)}.")
+        x, lower_cell, new_states = inputs, None, []
+        for index, weights in enumerate(self.layer_weights()):
+            h, c = states[2 * index : 2 * index + 2]
+            x, lower_cell = cas_lstm.step(weights, x, h, c, lower_cell)
+            new_states += [x, lower_cell]
+        return x, new_states
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
+        """Zeros, `(batch, units)` each."""
+        return [ops.zeros((batch_size, self.units), dtype=self.compute_dtype) for _ in self.state_size]
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "num_layers": self.num_layers,
+            "lam": self.lam,
+            "peephole": self.peephole,
+            "unit_forget_bias": self.unit_forget_bias,
+            **self.weight_config(),
+        }
+
+
+def _check_lam(lam: Any, peephole: bool) -> float | str | None:
+    if peephole:
+        if lam not in (0.5, None):
+            raise ValueError(f"With `peephole` there is no `lam` (eq. 18): leave it out or None, but got {lam!r}.")
+        return None
+    if lam is None or (isinstance(lam, str) and lam == "trainable"):
+        return lam
+    if not isinstance(lam, Real) or isinstance(lam, bool) or not 0 <= float(lam) <= 1:
+        raise ValueError(f'`lam` must be a number in [0, 1], "trainable" or None, but got {lam!r}.')
+    return float(lam)
