@@ -54,10 +54,7 @@ class MaskedRNN(keras.layers.RNN):
         training: bool = False,
     ) -> Any:
         mask = check_mask(sequences, mask, self.name)
-        if initial_state is not None and len(initial_state) != len(self.state_size):
-            raise ValueError(
-                f"{self.name} expects {len(self.state_size)} initial states, but got {len(initial_state)}."
-            )
+        self._check_states(initial_state)
         sequences = zero_padding(sequences, mask)
         result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
         if mask is None:
@@ -70,6 +67,10 @@ class MaskedRNN(keras.layers.RNN):
         if initial_state is None and not self.stateful:  # else nothing read means nothing changed
             states = [_zero_empty_rows(state, mask) for state in states]
         return (output, *states) if self.return_state else output
+
+    def _check_states(self, states: Any) -> None:
+        if states is not None and len(states) != len(self.state_size):
+            raise ValueError(f"{self.name} expects {len(self.state_size)} initial states, but got {len(states)}.")
 
     def _noise(self, like: Tensor, rate: float) -> Tensor:
         """Factors of dropout, in the shape of `like`."""

@@ -123,6 +123,11 @@ class CASLSTM(MaskedRNN):
         )
         self.num_layers, self.lam, self.peephole = self.cell.num_layers, self.cell.lam, self.cell.peephole
         self.layer_dropout = check_rate("layer_dropout", layer_dropout)
+        self.state_size = keras.tree.flatten(self.cell.state_size)
+
+    def get_initial_state(self, batch_size: Any) -> list[Tensor]:
+        """Zeros, `(batch, units)` each."""
+        return keras.tree.flatten(self.cell.get_initial_state(batch_size))
 
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
@@ -149,6 +154,7 @@ class CASLSTM(MaskedRNN):
             self.build(sequences.shape)
         sequences = ops.convert_to_tensor(sequences, dtype=self.compute_dtype)
         mask = check_mask(sequences, mask, self.name)
+        self._check_states(initial_state)
         if initial_state is None:
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
         states = [ops.convert_to_tensor(state, dtype=self.compute_dtype) for state in initial_state]
@@ -164,10 +170,10 @@ class CASLSTM(MaskedRNN):
         x = _swap_batch_and_time(self._in_reading_order(sequences))
         if mask is not None:
             mask = ops.cast(_swap_batch_and_time(self._in_reading_order(mask)), x.dtype)[..., None]
-        lower_cells, runs = None, []
-        for index, weights in enumerate(self.cell.layer_weights()):
-            h, c = states[2 * index : 2 * index + 2]
-            rate = self.layer_dropout if index else self.dropout
+        lower_cells = None
+        runs: list[_LayerRun] = []
+        for weights, h, c in zip(self.cell.layer_weights(), states[::2], states[1::2], strict=True):
+            rate = self.layer_dropout if runs else self.dropout
             if rate and training:  # the rate first: rematerialised on JAX, `training` is a tracer
                 x = x * self._noise(x[:1], rate)
             noise = self._noise(h, self.recurrent_dropout) if self.recurrent_dropout and training else None

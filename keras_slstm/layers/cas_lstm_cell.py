@@ -46,10 +46,13 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
 
     Call arguments:
         inputs: x_t, `(batch, features)`.
-        states: [h1, c1, h2, c2, ...], layer after layer from the lowest, each `(batch, units)`.
+        states: [[h1, c1], [h2, c2], ...], layer after layer from the lowest, each `(batch, units)`; or the same flat,
+            as `CASLSTM` has it.
 
     Returns:
-        h_t of the highest layer, `(batch, units)`, and the list of the new states.
+        h_t of the highest layer, `(batch, units)`, and the new states, nested or flat as those given. (In
+        `keras.layers.RNN` they are nested. That is how it knows on JAX that the first of them is not the output,
+        which it takes as the last one where a sentence ends in padding.)
 
     Raises:
         ValueError: If an argument is out of its range, the number of features is unknown, or the number of states is
@@ -105,7 +108,7 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         self.peephole = check_bool("peephole", peephole)
         self.lam = _check_lam(lam, self.peephole)
         self.unit_forget_bias = check_bool("unit_forget_bias", unit_forget_bias)
-        self.state_size = [self.units] * (2 * self.num_layers)
+        self.state_size = [[self.units] * 2 for _ in range(self.num_layers)]
         self.output_size = self.units
         self.set_weight_arguments(
             kernel_initializer=kernel_initializer,
@@ -177,19 +180,19 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
             )
         return layers
 
-    def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
-        if len(states) != len(self.state_size):
-            raise ValueError(f"{self.name} expects {len(self.state_size)} states, but got {len(states)}.")
+    def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, Any]:
+        flat = keras.tree.flatten(states)
+        if len(flat) != 2 * self.num_layers:
+            raise ValueError(f"{self.name} expects {2 * self.num_layers} states, but got {len(flat)}.")
         x, lower_cell, new_states = inputs, None, []
-        for index, weights in enumerate(self.layer_weights()):
-            h, c = states[2 * index : 2 * index + 2]
+        for weights, h, c in zip(self.layer_weights(), flat[::2], flat[1::2], strict=True):
             x, lower_cell = cas_lstm.step(weights, x, h, c, lower_cell)
             new_states += [x, lower_cell]
-        return x, new_states
+        return x, keras.tree.pack_sequence_as(states, new_states)
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
+    def get_initial_state(self, batch_size: Any = None) -> list[list[Tensor]]:
         """Zeros, `(batch, units)` each."""
-        return [ops.zeros((batch_size, self.units), dtype=self.compute_dtype) for _ in self.state_size]
+        return [[ops.zeros((batch_size, d), dtype=self.compute_dtype) for d in sizes] for sizes in self.state_size]
 
     def get_config(self) -> dict[str, Any]:
         return {

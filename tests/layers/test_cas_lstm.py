@@ -185,6 +185,28 @@ def test_cell_in_keras_loops_is_the_layer(variant, wrapped):
         np.testing.assert_allclose(a, b, **EXACT_GRADIENT)
 
 
+def test_cell_takes_flat_states():
+    cell = layers.CASLSTMCell(D, num_layers=3)
+    cell.build((None, E))
+    x, states = X[:, 0].astype("float32"), [state.astype("float32") for state in _states(6)]
+    one, flat = cell(x, states)
+    other, nested = cell(x, [states[k : k + 2] for k in (0, 2, 4)])
+    assert (len(flat), [len(pair) for pair in nested]) == (6, [2, 2, 2])
+    for a, b in zip([one, *flat], [other, *keras.tree.flatten(nested)], strict=True):
+        np.testing.assert_array_equal(to_numpy(a), to_numpy(b))
+    np.testing.assert_array_equal(to_numpy(one), to_numpy(flat[-2]))
+
+
+def test_cell_in_keras_loop_respects_padding():
+    """The last output is that of the highest layer, not what Keras' loop finds first among the states."""
+    loop, layer = keras.layers.RNN(layers.CASLSTMCell(D)), layers.CASLSTM(D)
+    for one in (loop, layer):
+        one.build(X.shape)
+        randomize(one)
+    found, expected = (to_numpy(one(X.astype("float32"), mask=MASK)) for one in (loop, layer))
+    np.testing.assert_allclose(found[:4], expected[:4], atol=1e-6)
+
+
 def test_bidirectional_is_two_independent_stacks():
     with dtype_policy("float64"):
         both = keras.layers.Bidirectional(layers.CASLSTM(D, return_sequences=True))
@@ -393,6 +415,8 @@ def test_input_mask_and_states_must_fit():
         layers.CASLSTM(2)(x, mask=np.ones((2, 3, 1), bool))
     with pytest.raises(ValueError, match="expects 4 initial states, but got 2"):
         layers.CASLSTM(2)(x, initial_state=[np.zeros((2, 2), "float32")] * 2)
+    with pytest.raises(ValueError, match="expects 4 initial states, but got 2"):
+        layers.CASLSTM(2).vertical_gates(x, initial_state=[np.zeros((2, 2), "float32")] * 2)
     with pytest.raises(ValueError, match="expects 4 states, but got 2"):
         layers.CASLSTMCell(2)(x[:, 0], [np.zeros((2, 2), "float32")] * 2)
 
