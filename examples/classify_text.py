@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import sys
 import time
 from collections import Counter, defaultdict
@@ -33,6 +32,7 @@ from typing import Any, NamedTuple
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
 import keras
+from _common import add_preset_options, check_prediction_options, command, fail, option, short_name
 
 from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.corpus import Corpus, load_corpus, load_folds
@@ -65,9 +65,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "batch_size": 10, "epochs": 20, "patience": 5,
     },
 }  # fmt: skip
-# What stands for a place on one machine: `command` shows PATH, or leaves it out.
-FILE_OPTIONS = ("data", "dev_data", "test_data", "manual_dir", "vectors")
-LEFT_OUT = ("output", "results", "data_dir", "overwrite", "seed")
 SLSTM_OPTIONS = ("steps", "window", "sentence_nodes")
 # Texts that are published tokenised.
 TOKENISED = ("movie_review", "subj", "cr", "mpqa", "sst", "trec", "fdu_mtl")
@@ -240,7 +237,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> di
         "test_seconds": seconds,
         "right_by_length": right_by_length(lengths, right),
         "seconds_by_length": stopwatch.seconds_by_length,
-        "command": command(args),
+        "command": command("classify_text.py", make_parser(), args),
         "settings": settings,
         "history": history,
     }
@@ -344,8 +341,8 @@ def choose_settings(args: argparse.Namespace, job: Job) -> dict[str, Any]:
     if args.encoder != "slstm":
         settings = {name: value for name, value in settings.items() if name not in SLSTM_OPTIONS}
     settings.pop("epochs")  # a resumed training may run longer
-    for option in ("encoder", "attention", "fixed_vectors", "cased", "dtype"):
-        settings[option] = vars(args)[option]
+    for option_name in ("encoder", "attention", "fixed_vectors", "cased", "dtype"):
+        settings[option_name] = vars(args)[option_name]
     settings["preset"] = name
     settings["encoder_options"] = dict(args.encoder_option)
     settings["vectors"] = args.vectors and Path(args.vectors).name
@@ -360,30 +357,6 @@ def choose_settings(args: argparse.Namespace, job: Job) -> dict[str, Any]:
 def choose_tokenizer(args: argparse.Namespace, corpus: Corpus) -> str:
     """The one asked for, or what fits the data set."""
     return args.tokenizer or ("whitespace" if corpus.name.split("/")[0] in TOKENISED else "words")
-
-
-def command(args: argparse.Namespace) -> str:
-    """The command that was given, to be repeated elsewhere: without the places of one machine."""
-    words = ["python", "examples/classify_text.py"]
-    parser = make_parser()
-    for name, value in vars(args).items():
-        option = name.replace("_", "-")
-        if name in LEFT_OUT or value == parser.get_default(name):
-            continue
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            if name == "encoder_option":
-                value = [f"{key}={json.dumps(option)}" for key, option in value]
-            values = ["PATH"] if name in FILE_OPTIONS else value if isinstance(value, list) else [value]
-            words += [f"--{option}", *map(str, values)]
-    return shlex.join(words)
-
-
-def fail(error: Exception) -> int:
-    """Say what is wrong in one line; the exit status of bad input."""
-    print(" ".join(str(error).replace("overwrite=True", "--overwrite").split()), file=sys.stderr)
-    return 2
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -421,10 +394,7 @@ def make_parser() -> argparse.ArgumentParser:
                        help="further arguments of the encoder, such as num_layers=3")  # fmt: skip
     model.add_argument("--preset", choices=tuple(PRESETS), help="(small for travel_desk and --data, else paper)")
     model.add_argument("--dtype", default="float32", help="such as mixed_bfloat16")
-    for name, value in PRESETS["small"].items():
-        both = f"{value} small, {PRESETS['paper'][name]} paper"
-        group = model if name in ("units", "embedding_dim", "dropout", *SLSTM_OPTIONS) else parser
-        group.add_argument(f"--{name.replace('_', '-')}", type=type(value), help=f"({both})")
+    add_preset_options(parser, PRESETS, model, ("units", "embedding_dim", "dropout", *SLSTM_OPTIONS))
 
     run = parser.add_argument_group("run")
     run.add_argument("--seed", type=int, nargs="+", default=[0], help="one training for each")
@@ -441,32 +411,13 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def option(text: str) -> tuple[str, Any]:
-    """`num_layers=3` as a name and a value: JSON, or else a string."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"NAME=VALUE expected, but got {text!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
-
-
-def short_name(name: str) -> str:
-    """A name of a data set, or of a file, as part of a folder's name."""
-    return Path(name).name.split(".")[0] if Path(name).suffix else name.replace("/", "-").replace(":", "-")
-
-
 def parse_arguments() -> argparse.Namespace:
     """The command line, with a default for `--output`."""
     parser = make_parser()
     args = parser.parse_args()
     if args.epochs is not None and args.epochs < 1:
         parser.error(f"--epochs must be at least 1, but got {args.epochs}")
-    if args.model and not (args.predict or args.predict_file):
-        parser.error("--model needs --predict or --predict-file")
-    if args.predict_file and not args.model:
-        parser.error("--predict-file needs --model")
+    check_prediction_options(parser, args)
     for name in SLSTM_OPTIONS:
         if vars(args)[name] is not None and args.encoder != "slstm":
             parser.error(f"--{name.replace('_', '-')} belongs to --encoder slstm, not {args.encoder}")

@@ -16,6 +16,7 @@ from keras_slstm.data.vectors import WordVectors
 from keras_slstm.layers.attention_pooling import AttentionPooling
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.encoders import build_encoder
+from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.masks import accumulation_dtype
 
 _POOLINGS = {
@@ -26,7 +27,7 @@ _POOLINGS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SentenceClassifier(keras.Model):
+class SentenceClassifier(RawDataModel):
     """Classifies sentences: embedding, dropout, sentence encoder, softmax(g W + b).
 
     Texts go in and label names come out; a saved `.keras` file holds vocabulary and labels. Inside, the
@@ -213,85 +214,42 @@ class SentenceClassifier(keras.Model):
 
     def batches(
         self,
-        texts: Iterable[str],
-        labels: Iterable[str] | None = None,
+        x: Iterable[str],
+        y: Iterable[str] | None = None,
         sample_weight: Sequence[float] | None = None,
         **options: Any,
     ) -> TextBatches:
         """Turn texts and label names into batches of similar length, as `fit` and the others do.
 
         Args:
-            texts: The texts.
-            labels: A label name for each, or None.
+            x: The texts.
+            y: A label name for each, or None.
             sample_weight: A weight for each, or None.
             **options: Further arguments of `TextBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
 
         Raises:
             ValueError: If a label is unknown (with its position), or there is no vocabulary yet.
         """
-        ids = self.vectorizer.encode(texts)
-        return TextBatches(ids, None if labels is None else self._label_ids(labels), sample_weight, **options)
+        ids = self.vectorizer.encode(x)
+        return TextBatches(ids, None if y is None else self._label_ids(y), sample_weight, **options)
 
     def fit(
-        self,
-        x: Any = None,
-        y: Any = None,
-        batch_size: int | None = None,
-        validation_data: Any = None,
-        shuffle: bool = True,
-        class_weight: dict[str | int, float] | None = None,
-        sample_weight: Any = None,
-        callbacks: Any = None,
-        validation_batch_size: int | None = None,
-        **kwargs: Any,
+        self, *args: Any, class_weight: dict[str | int, float] | None = None, **kwargs: Any
     ) -> keras.callbacks.History:
         """As `keras.Model.fit`. `x` and `y` may be lists of texts and of label names, and so may be those of
         `validation_data`; or `x` a `TextBatches` (see `batches`), or whatever else Keras takes. The keys of
         `class_weight` may be label names.
         """
-        if isinstance(validation_data, (tuple, list)) and len(validation_data):
-            texts = _as_texts(validation_data[0])
-            if texts is not None:
-                labels, weights = (*validation_data[1:], None, None)[:2]
-                size = validation_batch_size or batch_size or 32
-                validation_data = self.batches(texts, _needed(labels), weights, shuffle=False, batch_size=size)
-                validation_batch_size = None
-        texts = _as_texts(x)
-        if texts is not None:
-            if kwargs.get("validation_split"):
-                raise ValueError("`validation_split` does not cut lists of texts: use `validation_data`.")
-            x = self.batches(texts, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=shuffle)
-            y = sample_weight = batch_size = None
-        if isinstance(x, TextBatches):
-            shuffle = False  # `x` shuffles by itself
-            callbacks = _with_callback(callbacks, x.follow_epochs())
-        return super().fit(
-            x,
-            y,
-            batch_size=batch_size,
-            validation_data=validation_data,
-            shuffle=shuffle,
-            class_weight=self._class_weight(class_weight),
-            sample_weight=sample_weight,
-            callbacks=callbacks,
-            validation_batch_size=validation_batch_size,
-            **kwargs,
-        )
+        return super().fit(*args, class_weight=self._class_weight(class_weight), **kwargs)
 
-    def evaluate(
-        self,
-        x: Any = None,
-        y: Any = None,
-        batch_size: int | None = None,
-        sample_weight: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """As `keras.Model.evaluate`; `x` and `y` may be lists of texts and of label names."""
-        texts = _as_texts(x)
-        if texts is not None:
-            x = self.batches(texts, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=False)
-            y = sample_weight = batch_size = None
-        return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+    def as_examples(self, x: Any) -> list[str] | None:
+        """The texts that `x` holds, or None where it holds what Keras takes."""
+        if hasattr(x, "tolist"):  # NumPy, pandas
+            kind = getattr(getattr(x, "dtype", None), "kind", None)
+            return list(check_texts(x.tolist())) if kind in ("U", "T", "O", "S") else None
+        if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or any(isinstance(text, str) for text in x))):
+            return list(check_texts(x))
+        return None
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> np.ndarray:
         """As `keras.Model.predict`; `x` may be a list of texts.
@@ -299,7 +257,7 @@ class SentenceClassifier(keras.Model):
         Returns:
             Probabilities, `(len(x), labels)`, in the order of `x`.
         """
-        texts = _as_texts(x)
+        texts = self.as_examples(x)
         if texts is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
         if not texts:
@@ -423,26 +381,3 @@ def _check_labels(labels: Sequence[str]) -> None:
         raise ValueError(f"`labels` must be a list of non-empty strings, but got {labels!r}.")
     if len(labels) < 2 or len(set(labels)) < len(labels):
         raise ValueError(f"`labels` must be at least two different names, but got {list(labels)!r}.")
-
-
-def _as_texts(x: Any) -> list[str] | None:
-    """The texts that `x` holds, or None where it holds what Keras takes."""
-    if hasattr(x, "tolist"):  # NumPy, pandas
-        kind = getattr(getattr(x, "dtype", None), "kind", None)
-        return list(check_texts(x.tolist())) if kind in ("U", "T", "O", "S") else None
-    if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or any(isinstance(text, str) for text in x))):
-        return list(check_texts(x))
-    return None
-
-
-def _needed(labels: Any) -> Any:
-    if labels is None:
-        raise ValueError("`y` is missing: give a label name for each text.")
-    return labels
-
-
-def _with_callback(callbacks: Any, callback: keras.callbacks.Callback) -> Any:
-    if isinstance(callbacks, keras.callbacks.CallbackList):
-        callbacks.append(callback)
-        return callbacks
-    return [callback, *(callbacks or ())]

@@ -33,6 +33,7 @@ TINY = [
 @pytest.fixture
 def script(monkeypatch):
     """Runs the script in this process, which saves the seconds of a start, and gives its exit status."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     spec = importlib.util.spec_from_file_location("classify_text", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
