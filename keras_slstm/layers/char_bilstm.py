@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._characters import CharacterLayer
+from keras_slstm.layers.cas_lstm import CASLSTM
 
 Tensor = Any
 
@@ -37,8 +37,8 @@ class CharBiLSTM(CharacterLayer):
             unknown, or the mask does not fit it.
 
     Weights:
-        bidirectional/...: those of a `keras.layers.Bidirectional` around a `keras.layers.LSTM`: for each direction
-            kernel `(features, 4 units)`, recurrent kernel `(units, 4 units)`, bias `(4 units,)`, gate order i, f, c, o.
+        bidirectional/...: for each direction, the forward one first, kernel `(features, 4 units)`, recurrent kernel
+            `(units, 4 units)` and bias `(4 units,)`, gate order i, f, c, o: those of `keras.layers.LSTM`.
 
     Example:
 
@@ -53,8 +53,8 @@ class CharBiLSTM(CharacterLayer):
         super().__init__(**kwargs)
         self.units = check_integer("units", units, least=1)
         self.output_size = 2 * self.units
-        # The kernels of cuDNN want padding on the right and no empty rows.
-        lstm = keras.layers.LSTM(self.units, use_cudnn=False, dtype=self.dtype_policy)
+        # Of one layer, it is the LSTM; unlike Keras' own it takes padding anywhere, empty rows and float64.
+        lstm = CASLSTM(self.units, num_layers=1, dtype=self.dtype_policy)
         self.bidirectional = keras.layers.Bidirectional(lstm, name="bidirectional", dtype=self.dtype_policy)
 
     def build(self, input_shape: tuple) -> None:
@@ -64,11 +64,7 @@ class CharBiLSTM(CharacterLayer):
         self.built = True
 
     def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        # Nothing in it depends on `training`, which, rematerialised on JAX, would be a tracer.
-        vectors = self.bidirectional(x, mask=mask, training=False)
-        if mask is None:
-            return vectors
-        return ops.where(ops.any(mask, axis=1)[:, None], vectors, ops.zeros_like(vectors))
+        return self.bidirectional(x, mask=mask, training=False)  # nothing in it depends on `training`
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units}

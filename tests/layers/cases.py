@@ -155,13 +155,5 @@ CASES = [
         lambda: Spelled(layers.CharCNN(5, kernel_regularizer="l2")),
         outputs=("sequence",),
     ),
-    LayerCase(
-        "char_bilstm",
-        lambda: Spelled(layers.CharBiLSTM(3)),
-        outputs=("sequence",),
-        exempt={
-            "double": "Keras' own LSTM rounds to float32 on some backends",
-            "rematerialisation": "Keras' own LSTM takes no traced `training`, which it becomes on JAX",
-        },
-    ),
+    LayerCase("char_bilstm", lambda: Spelled(layers.CharBiLSTM(3)), outputs=("sequence",)),
 ]

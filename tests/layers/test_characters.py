@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_slstm import layers
-from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, evaluate, to_numpy
+from tests.backend import EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, evaluate, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles import characters
 from tests.oracles.differences import central_differences
@@ -14,8 +14,6 @@ BATCH, TIME, CHARACTERS, FEATURES = 2, 3, 4, 2
 X = np.random.default_rng(0).normal(size=(BATCH, TIME, CHARACTERS, FEATURES))
 # Words of every kind: full, padded on the right, on the left, with a hole, of one character, and of none.
 MASK = np.array([[[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1]], [[1, 0, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]]], bool)
-# Keras' own LSTM takes float64 to float32 on these backends.
-LSTM = {} if BACKEND == "tensorflow" else {"rtol": 0, "atol": 1e-6}
 
 
 def _made(layer_class, *args, **kwargs):
@@ -48,10 +46,9 @@ CASES = {
 def test_outputs_are_those_of_the_explicit_loop(name):
     layer_class, arguments, oracle = CASES[name]
     layer, weights = _made(layer_class, **arguments)
-    tolerance = {**EXACT, **(LSTM if name == "bilstm" else {})}
     for mask in (MASK, None):
         expected = oracle(X, np.ones(X.shape[:3], bool) if mask is None else mask, *weights)
-        np.testing.assert_allclose(_run(layer, mask).outputs[0], expected, **tolerance)
+        np.testing.assert_allclose(_run(layer, mask).outputs[0], expected, **EXACT)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -61,14 +58,13 @@ def test_gradients_are_finite_differences(name):
     found = _run(layer)
     values = [X, *weights]
     cotangent = default_cotangent(found.outputs[0].shape)
-    tolerance = {**EXACT_GRADIENT, **(LSTM if name == "bilstm" else {})}
     for position, gradient in enumerate([found.input_gradient, *found.weight_gradients.values()]):
 
         def loss(value, k=position):
             x, *others = [*values[:k], value, *values[k + 1 :]]
             return np.sum(oracle(x, MASK, *others) * cotangent)
 
-        np.testing.assert_allclose(gradient, central_differences(loss, values[position]), **tolerance)
+        np.testing.assert_allclose(gradient, central_differences(loss, values[position]), **EXACT_GRADIENT)
     assert not np.any(found.input_gradient[~MASK])
 
 
