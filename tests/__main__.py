@@ -8,6 +8,8 @@ import sys
 import time
 
 BACKENDS = ("tensorflow", "jax", "torch")
+# What computes nothing with tensors: once is enough.
+WITHOUT_BACKEND = ("tests/data", "tests/benchmarks", "tests/test_plots.py")
 
 
 def main() -> int:
@@ -19,6 +21,8 @@ def main() -> int:
         # Each process of xdist takes one core: more threads than cores only wait for each other.
         environment = {**os.environ, "KERAS_BACKEND": backend, "OMP_NUM_THREADS": "1"}
         options = sys.argv[1:] or ["-q", "-n", str(os.cpu_count() or 1), "--durations", "10"]
+        if backend != BACKENDS[0]:
+            options = [*options, *(f"--ignore={path}" for path in WITHOUT_BACKEND)]
         status = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, check=False).returncode
         print(f"=== {backend}: exit status {status} after {time.monotonic() - start:.0f} s ===", flush=True)
         worst = max(worst, abs(status))
