@@ -314,24 +314,26 @@ def test_other_dropouts_act_on_products_only(option):
 def test_gradient_follows_what_was_dropped(option):
     """The gradient is that of the function with these very factors, which a seed draws again."""
 
-    def layer():
-        with dtype_policy("float64"):
-            layer = layers.CASLSTM(D, seed=5, **{option: 0.5})
-            layer.build(X.shape)
-            randomize(layer)
+    def layer(*changed):
+        layer = _layer(seed=5, **{option: 0.5})
+        for variable, value in zip(layer.trainable_variables, changed):
+            variable.assign(value)
         return layer
 
-    def loss(x):
+    def loss(x, *weights):
         with dtype_policy("float64"):
-            y = to_numpy(layer()(x, training=True, mask=MASK))
+            y = to_numpy(layer(*weights)(x, training=True, mask=MASK))
         return np.sum(y * default_cotangent(y.shape))
 
-    found = _run(layer(), training=True).input_gradient
-    row = np.zeros_like(X)
-    for index in ((0, 0, 0), (2, 1, 2), (3, 3, 1)):
-        row[index] = 1e-5
-        np.testing.assert_allclose(found[index], (loss(X + row) - loss(X - row)) / 2e-5, **EXACT_GRADIENT)
-        row[index] = 0
+    found = _run(layer(), training=True)
+    gradients = [found.input_gradient, *found.weight_gradients.values()]
+    values = [X, *_weights(layer()).values()]
+    for position, gradient in enumerate(gradients):
+        index = np.unravel_index(np.argmax(np.abs(gradient)), gradient.shape)
+        one, other = ([value.copy() for value in values] for _ in range(2))
+        one[position][index] += 1e-5
+        other[position][index] -= 1e-5
+        np.testing.assert_allclose(gradient[index], (loss(*one) - loss(*other)) / 2e-5, **EXACT_GRADIENT)
 
 
 def test_number_of_parameters_is_that_of_the_paper():
