@@ -157,7 +157,11 @@ def test_saved_file_holds_all(trained, tmp_path):
     for one, other in zip(loaded.predict(sentences), model.predict(sentences)):
         np.testing.assert_allclose(one, other, atol=1e-6)
     assert loaded.tag(sentences) == model.tag(sentences)
-    loaded.fit(sentences, labels, epochs=1, verbose=0)  # loss and optimizer came with it
+    # Loss, metrics and the optimizer with its state came with it.
+    assert loaded.evaluate(sentences, labels, verbose=0) == pytest.approx(model.evaluate(sentences, labels, verbose=0))
+    for one, other in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, (one, other)))
+    loaded.fit(sentences, labels, epochs=1, verbose=0)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
@@ -292,6 +296,39 @@ def test_characters_count():
 def test_encoder_by_instance():
     model = small(keras.layers.GRU(6, return_sequences=True), compiled=False)
     assert model.predict([["Ada"]])[0].shape == (1, 5)
+
+
+class Forgetful(keras.layers.Layer):
+    """An encoder that takes a mask and does not hand it on."""
+
+    def call(self, inputs, mask=None):
+        return inputs[..., :6]
+
+    def compute_mask(self, inputs, mask=None):
+        return None
+
+
+def test_the_head_knows_the_mask_whatever_the_encoder_does_with_it():
+    model = small(Forgetful(), compiled=False)
+    for variable in model.head.trainable_variables:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    sentences = corpus(6)[0]
+    for one, other in zip(model.predict(sentences), [model.predict([tokens])[0] for tokens in sentences]):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    ids = model.vectorizer.encode([["Ada"]])[0]
+    padded = {"words": np.array([ids + [0, 0]], "int32"), "characters": np.zeros((1, 3, 8), "int32")}
+    bare = {name: array[:, :1] for name, array in padded.items()}
+    scores = [keras.ops.convert_to_numpy(keras_slstm.crf_log_partition(model(x))) for x in (bare, padded)]
+    np.testing.assert_allclose(*scores, atol=1e-5)
+
+
+def test_pairwise_features_learn_and_are_saved(tmp_path):
+    model = small(head_options={"pairwise": True})
+    sentences, labels = corpus(60)
+    losses = model.fit(sentences, labels, epochs=8, verbose=0).history["loss"]
+    assert losses[-1] < 0.5 * losses[0]
+    model.save(tmp_path / "model.keras")
+    assert keras.saving.load_model(tmp_path / "model.keras").tag(sentences) == model.tag(sentences)
 
 
 def test_options_of_the_head():
