@@ -53,7 +53,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "units": 64, "embedding_dim": 64, "steps": 6, "window": 3, "sentence_nodes": 1,
         "dropout": 0.1, "word_dropout": 0.02, "l2": 0.0,
         "learning_rate": 4e-3, "decay": 0.9, "clip": 3.0,
-        "batch_size": 32, "epochs": 8, "patience": 3,
+        "batch_size": 32, "epochs": 6, "patience": 3,
     },
     # Zhang, Liu, Song (ACL 2018). The gradient's global norm is clipped, as in the authors' code. The paper
     # does not say what its L2 of 0.001 acts on: here on the classifier's W. On the word vectors, Adam would
