@@ -31,41 +31,12 @@ import numpy as np
 import keras_slstm
 from benchmarks import timing
 from keras_slstm.files import write_json
+from keras_slstm.models.encoders import build_encoder
 from keras_slstm.results import conditions
 
 MEGABYTE = 1e6
 # What an encoder would replace, where that is not the BiLSTM.
 COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM"}
-
-
-class Transformer(keras.layers.Layer):
-    """Encoder blocks after Vaswani et al. (2017), with the average over the words as sentence vector."""
-
-    def __init__(self, units: int, blocks: int, heads: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.blocks = [
-            (
-                keras.layers.MultiHeadAttention(heads, units // heads),
-                keras.layers.LayerNormalization(),
-                keras.layers.Dense(4 * units, activation="relu"),
-                keras.layers.Dense(units),
-                keras.layers.LayerNormalization(),
-            )
-            for _ in range(blocks)
-        ]
-
-    def build(self, input_shape: tuple) -> None:
-        for attention, norm, widen, narrow, last_norm in self.blocks:
-            attention.build(input_shape, input_shape)
-            for layer in (norm, widen, last_norm):
-                layer.build(input_shape)
-            narrow.build((*input_shape[:-1], widen.units))
-
-    def call(self, x: Any) -> Any:
-        for attention, norm, widen, narrow, last_norm in self.blocks:
-            x = norm(x + attention(x, x))
-            x = last_norm(x + narrow(widen(x)))
-        return keras.ops.mean(x, axis=1)
 
 
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
@@ -84,7 +55,7 @@ def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
         "2 stacked LSTM": lambda: keras.Sequential([lstm(return_sequences=True), lstm()]),
         "CAS-LSTM": lambda: keras_slstm.CASLSTM(units, num_layers=2),
         "Bi-CAS-LSTM": lambda: keras.layers.Bidirectional(keras_slstm.CASLSTM(units, num_layers=2)),
-        "Transformer (8 blocks)": lambda: Transformer(units, blocks=8, heads=6),
+        "Transformer (8 blocks)": lambda: build_encoder("transformer", units, num_blocks=8, heads=6),
     }
 
 

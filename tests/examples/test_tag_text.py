@@ -44,7 +44,7 @@ def files(tmp_path_factory):
     sentences = []
     for i in range(60):
         words = [("fly", "O", "VERB")] * (i % 3) + [("to", "O", "ADP")]
-        parts = cities[i % 3].split()
+        parts = cities[i // 3 % 3].split()  # each city after each number of verbs
         words += [(word, f"{'I' if k else 'B'}-city", "PROPN") for k, word in enumerate(parts)]
         sentences.append("\n".join(" ".join(word) for word in words))
     for name, part in (("train", sentences), ("dev", sentences[:9]), ("test", sentences[9:20])):

@@ -314,12 +314,12 @@ def test_the_head_knows_the_mask_whatever_the_encoder_does_with_it():
         variable.assign(np.random.default_rng(0).normal(size=variable.shape))
     sentences = corpus(6)[0]
     for one, other in zip(model.predict(sentences), [model.predict([tokens])[0] for tokens in sentences]):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
     ids = model.vectorizer.encode([["Ada"]])[0]
     padded = {"words": np.array([ids + [0, 0]], "int32"), "characters": np.zeros((1, 3, 8), "int32")}
     bare = {name: array[:, :1] for name, array in padded.items()}
     scores = [keras.ops.convert_to_numpy(keras_slstm.crf_log_partition(model(x))) for x in (bare, padded)]
-    np.testing.assert_allclose(*scores, atol=1e-5)
+    np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
 
 
 def test_pairwise_features_learn_and_are_saved(tmp_path):
