@@ -15,10 +15,7 @@ import argparse
 import gc
 import json
 import os
-import resource
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,12 +26,11 @@ import keras
 import numpy as np
 
 import keras_slstm
-from benchmarks import timing
+from benchmarks import memory, timing
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.results import conditions
 
-MEGABYTE = 1e6
 # What an encoder would replace, where that is not the BiLSTM.
 COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM"}
 
@@ -125,19 +121,9 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
 
 def peak_memory(args: argparse.Namespace, name: str, batch: int, length: int) -> float:
     """Megabytes by which training steps, in the first of the modes, raise the largest resident set of a new process."""
-    command = [sys.executable, "-m", "benchmarks.encoders", "--peak-of", name, "--lengths", str(length)]
-    command += [
-        "--batches",
-        str(batch),
-        "--units",
-        str(args.units),
-        "--steps",
-        str(args.steps),
-        "--dtype",
-        args.dtype,
-    ]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
-    return json.loads(done.stdout.splitlines()[-1])
+    size = {"lengths": length, "batches": batch, "units": args.units, "steps": args.steps, "dtype": args.dtype}
+    options = [word for option, value in size.items() for word in (f"--{option}", str(value))]
+    return memory.in_new_process("benchmarks.encoders", "--peak-of", name, *options)
 
 
 def print_peak_memory(args: argparse.Namespace) -> None:
@@ -146,25 +132,10 @@ def print_peak_memory(args: argparse.Namespace) -> None:
     shape = (args.batches[0], args.lengths[0], args.units)
     x = timing.tensor(np.zeros(shape, "float32"), "float32")
     layer.build(shape)
-    # The same on every encoder, so that what a backend allocates once is there before.
-    timing.matrix_products([(8, 8, 8, 1)], "float32", timing.MODES[0], backward=True)()
-    before = largest_resident_set()
-    step = timing.training_step(layer, x, timing.MODES[0])
-    for _ in range(3):
-        step()
-    print(json.dumps(largest_resident_set() - before))
+    memory.print_growth(timing.training_step(layer, x, timing.MODES[0]))
 
 
-def largest_resident_set() -> float:
-    """Of this process, in megabytes."""
-    if sys.platform == "linux":  # where `getrusage` counts what the parent had when it started this process, too
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / MEGABYTE
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MEGABYTE
-
-
-def table(rows: list[dict[str, Any]], memory: dict[str, dict[str, float]], batch: int) -> str:
+def table(rows: list[dict[str, Any]], peaks: dict[str, dict[str, float]], batch: int) -> str:
     """Markdown: milliseconds, and the ratios to the floor and to the counterpart, against the length."""
     lengths = sorted({row["length"] for row in rows})
     lines = ["| | " + " | ".join(f"length {n}" for n in lengths) + " |", "| --- |" + " ---: |" * len(lengths)]
@@ -179,7 +150,7 @@ def table(rows: list[dict[str, Any]], memory: dict[str, dict[str, float]], batch
                 ratios.append(f"{row['to_counterpart']:.2f} x {row['counterpart']}")
             cells.append(f"{row['seconds'] * 1e3:.0f} ms ({', '.join(ratios)})")
         lines.append(f"| {kind}, {mode}: {name} | " + " | ".join(cells) + " |")
-    for name, by_length in memory.items():
+    for name, by_length in peaks.items():
         cells = [f"{by_length[str(n)]:.0f} MB" if str(n) in by_length else "" for n in lengths]
         lines.append(f"| peak memory, training: {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -232,15 +203,15 @@ def main() -> None:
     path = args.output / "encoders.json"
     head = {"conditions": conditions(), "settings": settings}
     rows: list[dict[str, Any]] = []
-    memory: dict[str, dict[str, float]] = {}
+    peaks: dict[str, dict[str, float]] = {}
     if path.exists():  # an interrupted run with the same settings goes on
         before = json.loads(path.read_text(encoding="utf-8"))
         if {name: before[name] for name in head} != head:
             parser.error(f"{path} holds measurements with other settings or versions: choose another --output")
-        rows, memory = before["rows"], before["peak_memory_mb"]
+        rows, peaks = before["rows"], before["peak_memory_mb"]
 
     def keep() -> None:
-        write_json(path, {**head, "rows": rows, "peak_memory_mb": memory})
+        write_json(path, {**head, "rows": rows, "peak_memory_mb": peaks})
 
     for batch in args.batches:
         for length in args.lengths:
@@ -251,12 +222,12 @@ def main() -> None:
                 gc.collect()  # what was compiled for one size takes gigabytes
     if not args.no_memory:
         for name in args.encoders or encoders(args.units, args.steps):
-            if name not in memory:
-                memory[name] = {str(n): peak_memory(args, name, max(args.batches), n) for n in args.lengths}
-                print(f"peak memory of training, batch {max(args.batches)}: {name} {memory[name]} MB", flush=True)
+            if name not in peaks:
+                peaks[name] = {str(n): peak_memory(args, name, max(args.batches), n) for n in args.lengths}
+                print(f"peak memory of training, batch {max(args.batches)}: {name} {peaks[name]} MB", flush=True)
                 keep()
     for batch in args.batches:
-        text = table(rows, memory if batch == max(args.batches) else {}, batch)
+        text = table(rows, peaks if batch == max(args.batches) else {}, batch)
         (args.output / f"encoders-batch{batch}.md").write_text(text + "\n", encoding="utf-8")
         print(
             f"\nBatch {batch}, {args.dtype}, {timing.BACKEND}; in brackets: ratios to floor and counterpart\n\n{text}"

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import crf
 from keras_slstm.files import complete_file
 from keras_slstm.results import mean_and_spread, read_results
 
@@ -95,7 +96,25 @@ def speed() -> str:
     return "\n".join(lines[1:])
 
 
-TABLES = {"classification": classification, "speed": speed}
+def crf_speed() -> str:
+    """The CRF beside the library that was measured in the same run, on each backend."""
+    lines: list[str] = []
+    for path in sorted(RESULTS.glob("crf-*/crf.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        conditions, settings = result["conditions"], result["settings"]
+        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+        for kind in dict.fromkeys(row["kind"] for row in result["rows"]):
+            lines += [
+                "",
+                f"{kind[0].upper()}{kind[1:]}, batch {settings['batch']}; {conditions['processor']}, "
+                f"{conditions['cores']} cores; {versions}; medians of {settings['rounds']} rounds:",
+                "",
+                crf.table(result["rows"], kind),
+            ]
+    return "\n".join(lines[1:])
+
+
+TABLES = {"classification": classification, "speed": speed, "crf": crf_speed}
 
 
 def filled(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -13,6 +13,9 @@ import numpy as np
 BACKEND: str = keras.backend.backend()
 # How a function can be run: "graph" is tf.function, "xla" is jit_compile, "eager" is operation by operation.
 MODES = {"tensorflow": ("graph", "xla"), "jax": ("xla",), "torch": ("eager",)}[BACKEND]
+
+SHORT = 0.01  # seconds
+CALLS = 7
 
 Step = Callable[[], None]
 
@@ -27,11 +30,14 @@ def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
     if BACKEND == "tensorflow":
         import tensorflow as tf
 
-        call = tf.function(function, jit_compile=mode == "xla")
+        # Of one signature: to look it up among others in Python takes longer than a small function.
+        call = tf.function(function, jit_compile=mode == "xla").get_concrete_function(*arguments)
+        asynchronous = bool(tf.config.list_logical_devices("GPU"))
 
         def step() -> None:
             call(*arguments)
-            tf.test.experimental.sync_devices()
+            if asynchronous:
+                tf.test.experimental.sync_devices()
 
         return step
     if BACKEND == "jax":
@@ -86,29 +92,36 @@ def training_step(layer: keras.Layer, x: Any, mode: str) -> Step:
     def loss(outputs: Any) -> Any:
         return keras.ops.sum(keras.ops.square(keras.ops.cast(outputs, "float32")))
 
+    if BACKEND == "jax":
+        weights, call = _functional(layer)
+        return gradient(lambda weights, x: loss(call(weights, x)), mode, weights, x)
+    return gradient(lambda x: loss(layer(x)), mode, x, variables=layer.trainable_variables)
+
+
+def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables: Sequence[Any] = ()) -> Step:
+    """The gradient of a scalar function of its arguments and, but on JAX, of variables that it reads."""
     if BACKEND == "tensorflow":
         import tensorflow as tf
 
-        def differentiate(x: Any) -> Any:
+        def differentiate(*arguments: Any) -> Any:
             with tf.GradientTape() as tape:
-                tape.watch(x)
-                value = loss(layer(x))
-            return tape.gradient(value, [x, *[v.value for v in layer.trainable_variables]])
+                tape.watch(arguments)
+                value = function(*arguments)
+            return tape.gradient(value, [*arguments, *[v.value for v in variables]])
 
-        return compiled(differentiate, mode, x)
+        return compiled(differentiate, mode, *arguments)
     if BACKEND == "jax":
         import jax
 
-        weights, call = _functional(layer)
-        return compiled(jax.grad(lambda w, x: loss(call(w, x)), argnums=(0, 1)), mode, weights, x)
+        return compiled(jax.grad(function, argnums=tuple(range(len(arguments)))), mode, *arguments)
 
     import torch
 
-    def backward(x: Any) -> Any:
-        x = x.detach().requires_grad_(True)
-        return torch.autograd.grad(loss(layer(x)), [x, *[v.value for v in layer.trainable_variables]])
+    def backward(*arguments: Any) -> Any:
+        leaves = [x.detach().requires_grad_(True) for x in arguments]
+        return torch.autograd.grad(function(*leaves), [*leaves, *[v.value for v in variables]])
 
-    return compiled(backward, mode, x)
+    return compiled(backward, mode, *arguments)
 
 
 def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode: str, backward: bool) -> Step:
@@ -153,7 +166,9 @@ def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode:
 def in_turn(steps: Mapping[tuple[str, str], Step], rounds: int) -> dict[tuple[str, str], list[float]]:
     """Seconds of each step in each of `rounds` rounds, in which all steps take their turn, after a warm-up.
 
-    What is compared is compared round by round, so that a machine that gets slower changes no ratio.
+    What is compared is compared round by round, so that a machine that gets slower changes no ratio. A step of less
+    than ten milliseconds is called a few times in its turn, and their median counts: its first call finds the caches
+    filled by the others.
     """
     for step in steps.values():
         step()
@@ -162,7 +177,10 @@ def in_turn(steps: Mapping[tuple[str, str], Step], rounds: int) -> dict[tuple[st
     for _ in range(rounds):
         for name, step in steps.items():
             overhead = _timed(step.overhead) if hasattr(step, "overhead") else 0.0
-            seconds[name].append(_timed(step) - overhead)
+            taken = _timed(step)
+            if taken < SHORT:
+                taken = statistics.median(_timed(step) for _ in range(CALLS))
+            seconds[name].append(taken - overhead)
     return seconds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -13,29 +14,31 @@ from keras_slstm.ops.masks import is_first, zero_padding
 Tensor = Any
 
 
-class Expectations(NamedTuple):
-    """What the gradient of the log-partition consists of.
+class Score(NamedTuple):
+    """A score of sentences, and its gradient.
 
     Attributes:
-        log_partition: `(batch,)`, 0 where a row has no word.
-        labels: `(batch, time, labels)`: the probability of each label at each word; 0 at masked positions.
-        transitions: `(batch, labels, labels)`: how often each transition is expected in a sentence; in the pairwise
-            form `(batch, time, labels, labels)`: its probability at each word; 0 at first words and masked positions.
+        value: `(batch,)`; 0 where a row has no word.
+        gradient: From the gradient by `value` to those by unary scores and transitions. For the log-partition they
+            count how often labels and transitions are expected.
     """
 
-    log_partition: Tensor
-    labels: Tensor
-    transitions: Tensor
+    value: Tensor
+    gradient: Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
-def expectations(potentials: Potentials) -> Expectations:
-    """The log-partition and its gradient."""
+def log_partition(potentials: Potentials) -> Score:
+    """The log of the sum over all sequences of labels of exp(score)."""
     _, before, last, shift = _forward(potentials)
     some = ops.any(potentials.mask, axis=1)
-    log_partition = ops.where(some, ops.logsumexp(last, axis=1) + shift[:, 0], ops.zeros_like(shift[:, 0]))
-    labels, transitions = _backward(potentials, before, ops.zeros_like(before), softmax(last, axis=1))
-    labels = ops.where(potentials.mask[..., None], labels, ops.zeros_like(labels))
-    return Expectations(log_partition, labels, transitions)
+    found = ops.where(some, ops.logsumexp(last, axis=1) + shift[:, 0], ops.zeros_like(shift[:, 0]))
+
+    def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
+        d_last = softmax(last, axis=1) * upstream[:, None]
+        d_unary, d_transitions = _backward(potentials, before, ops.zeros_like(before), d_last)
+        return zero_padding(d_unary, potentials.mask), d_transitions
+
+    return Score(found, gradient)
 
 
 def incoming(potentials: Potentials) -> Tensor:
@@ -59,8 +62,6 @@ def incoming(potentials: Potentials) -> Tensor:
             # PyTorch hands over the inputs, and the gradient by its name.
             d_came = inputs[0] if upstream is None else upstream
             d_unary, d_transitions = _backward(parts, before, time_first(d_came), ops.zeros_like(d_came[:, 0]))
-            if not parts.pairwise:
-                d_transitions = ops.sum(d_transitions, axis=0)
             inputs = (unary, transitions) if upstream is None else inputs[:2]
             return (*differentiable_once((d_unary, d_transitions), inputs), ops.zeros_like(real))
 
@@ -82,8 +83,7 @@ def outgoing(potentials: Potentials) -> Tensor:
     unary, transitions, mask = potentials
     if potentials.pairwise:
         # What leads to a word leads, read from the end, to the real word before it.
-        following = ops.shape(mask)[1] - 1 - ops.flip(index_before(ops.flip(mask, axis=1)), axis=1)
-        transitions = ops.flip(ops.transpose(take_words(transitions, following), (0, 1, 3, 2)), axis=1)
+        transitions = ops.flip(ops.transpose(take_words(transitions, index_after(mask)), (0, 1, 3, 2)), axis=1)
     else:
         transitions = ops.transpose(transitions)
     turned = Potentials(ops.flip(unary, axis=1), transitions, ops.flip(mask, axis=1))
@@ -130,7 +130,7 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
 
     Returns:
         The gradients by the unary scores, `(batch, time, labels)`, meaningless at masked positions, and by the
-        transitions, `(batch, labels, labels)` or in the pairwise form `(batch, time, labels, labels)`.
+        transitions.
     """
     transitions, mask, pairwise = potentials.transitions, potentials.mask, potentials.pairwise
 
@@ -153,7 +153,7 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
         kept=2 if pairwise else 1,
     )
     d_unary = time_first(ops.concatenate([d_after, d_last[None]], axis=0)[1:])
-    return d_unary, time_first(d_pairs) if pairwise else d_pairs
+    return d_unary, time_first(d_pairs) if pairwise else ops.sum(d_pairs, axis=0)
 
 
 def index_before(mask: Tensor) -> Tensor:
@@ -174,6 +174,11 @@ def index_before(mask: Tensor) -> Tensor:
 
     holes = ops.any(begins & ~is_first(mask))
     return ops.cond(holes, through_holes, lambda: position - ops.cast(position > 0, "int32"))
+
+
+def index_after(mask: Tensor) -> Tensor:
+    """`(batch, time)` int32: where the next real word after each position stands; the last where there is none."""
+    return ops.shape(mask)[1] - 1 - ops.flip(index_before(ops.flip(mask, axis=1)), axis=1)
 
 
 def take_words(x: Tensor, index: Tensor) -> Tensor:
@@ -205,3 +210,8 @@ def softmax(x: Tensor, axis: int) -> Tensor:
 def time_first(x: Tensor) -> Tensor:
     """Swap the first two axes."""
     return ops.transpose(x, (1, 0, *range(2, len(x.shape))))
+
+
+def rows(x: Tensor) -> Tensor:
+    """All axes but the last as one."""
+    return ops.reshape(x, (-1, x.shape[-1]))

@@ -95,9 +95,16 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 def is_first(mask: Tensor) -> Tensor:
     """`(batch, time)` bool: whether a position is that of the first real word."""
-    return mask & (ops.cumsum(ops.cast(mask, "int32"), axis=1) == 1)
+    from_end = ops.shape(mask)[1] - ops.arange(ops.shape(mask)[1], dtype="int32")
+    return mask & (from_end == _largest(mask, from_end))
 
 
 def is_last(mask: Tensor) -> Tensor:
     """`(batch, time)` bool: whether a position is that of the last real word."""
-    return ops.flip(is_first(ops.flip(mask, axis=1)), axis=1)
+    from_start = 1 + ops.arange(ops.shape(mask)[1], dtype="int32")
+    return mask & (from_start == _largest(mask, from_start))
+
+
+def _largest(mask: Tensor, position: Tensor) -> Tensor:
+    """`(batch, 1)`: the largest position of a real word; 0 where there is none."""
+    return ops.max(ops.where(mask, position, ops.zeros_like(position)), axis=1, keepdims=True, initial=0)
