@@ -63,4 +63,5 @@ class ScorePearson(keras.metrics.Metric):
         variances = ops.stack([xx / count - x * x, yy / count - y * y])
         # Rounding leaves equal scores a variance of up to 1e-7, and with it a correlation without meaning.
         varied = ops.all(variances > 1e-6)
-        return ops.where(varied, covariance / ops.sqrt(ops.prod(ops.where(varied, variances, 1.0))), 0.0)
+        safe = ops.where(varied, variances, ops.ones_like(variances))
+        return ops.where(varied, covariance / ops.sqrt(safe[0] * safe[1]), ops.zeros_like(covariance))

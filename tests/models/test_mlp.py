@@ -153,7 +153,9 @@ def test_wrong_arguments(arguments, message):
 def test_statistics_under_mirrored_strategy():
     import tensorflow as tf
 
-    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+    # Collective operations, the default, mix up the strategies of one process.
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    with strategy.scope():
         model = keras.Sequential([MLP((4,), batch_norm=True), keras.layers.Dense(1)])
         model.compile("sgd", loss="mse", jit_compile=False)
         model.fit(np.repeat(X, 4, axis=0), np.ones((20, 1)), batch_size=10, verbose=0)

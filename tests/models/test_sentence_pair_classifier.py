@@ -49,7 +49,7 @@ def scored(count=300, seed=0):
     return pairs, [4.5 if label == "same" else 1.25 for label in labels]
 
 
-def small(encoder="bi_caslstm", compiled=True, **options):
+def small(encoder="cnn", compiled=True, **options):
     keras.utils.set_random_seed(1)
     options = {
         "units": 8, "embedding_dim": 8, "mlp_units": (16,), "features": "paraphrase",
@@ -75,7 +75,7 @@ def trained():
 @pytest.fixture(scope="module")
 def trained_on_scores():
     model = small(score_range=(1, 5))
-    history = model.fit(*scored(), validation_data=scored(60, seed=1), epochs=8, batch_size=16, verbose=0)
+    history = model.fit(*scored(), validation_data=scored(60, seed=1), epochs=20, batch_size=16, verbose=0)
     return model, history
 
 
@@ -167,7 +167,7 @@ def test_learns_scores(trained_on_scores):
     true = np.stack([pair_classifier.score_distribution(score, 1, 5) for score in scores])
     probabilities = model.predict(pairs, verbose=0)
     ratio = np.log(np.where(true > 0, true, 1)) - np.log(np.where(true > 0, probabilities, 1))
-    assert loss == pytest.approx((true * ratio).sum(axis=1).mean(), rel=1e-3)  # the divergence
+    assert loss == pytest.approx((true * ratio).sum(axis=1).mean(), abs=1e-5)  # the divergence
 
 
 def test_predictions_are_in_the_order_of_the_pairs(trained):
@@ -257,11 +257,13 @@ def test_two_replicas_learn_what_one_does(task):
     import tensorflow as tf
 
     histories = []
-    for strategy in (tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), tf.distribute.get_strategy()):
+    # Collective operations, the default, mix up the strategies of one process.
+    mirrored = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    for strategy in (mirrored, tf.distribute.get_strategy()):
         with strategy.scope():
             # Batch normalisation takes the statistics of each replica, so it is left out of the comparison.
             options = {"score_range": (1, 5)} if task == "scores" else {}
-            model = small("bilstm", compiled=False, mlp_batch_norm=False, **options)
+            model = small(compiled=False, mlp_batch_norm=False, **options)
             model.compile(keras.optimizers.SGD(0.1), jit_compile=False)
         pairs, targets = (scored if task == "scores" else corpus)(32)
         batches = model.batches(pairs, targets, batch_size=16, shuffle=False)
@@ -339,7 +341,8 @@ def test_plain_export_takes_word_ids(trained, tmp_path):
     model, _ = trained
     ids = np.array([[[3, 4, 0], [5, 0, 0]]], "int32")
     model.export(tmp_path / "plain", verbose=False)
-    np.testing.assert_allclose(tf.saved_model.load(str(tmp_path / "plain")).serve(ids), model(ids), atol=1e-5)
+    served = tf.saved_model.load(str(tmp_path / "plain"))
+    np.testing.assert_allclose(served.serve(ids), model(ids), atol=1e-5)
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="works there")
