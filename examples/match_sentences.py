@@ -4,7 +4,7 @@ Inference (what does the first sentence say about the second?), paraphrases (do 
 score): SICK, from a folder with its files or downloaded, then a pair of your own with the saved model:
 
     python examples/match_sentences.py --dataset sick/entailment --manual-dir PATH --vectors glove.840B.300d.txt
-    python examples/match_sentences.py --model runs/sick-entailment-bi_caslstm/model.keras --predict "It rains" "It is dry"
+    python examples/match_sentences.py --model runs/sick-entailment-bi_caslstm/model.keras --predict "A man" "A dog"
 
 Other data sets, encoders and settings; your own data (columns `text_a`, `text_b` and `label`; with
 `--task relatedness` the label is a number); several seeds (a table at the end):
