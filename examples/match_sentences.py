@@ -9,7 +9,7 @@ score): SICK, from a folder with its files or downloaded, then a pair of your ow
 Other data sets, encoders and settings; your own data (columns `text_a`, `text_b` and `label`; with
 `--task relatedness` the label is a number); several seeds (a table at the end):
 
-    python examples/match_sentences.py --dataset sick/relatedness --encoder stacked_bilstm --seed 0 1 2
+    python examples/match_sentences.py --dataset sick/relatedness --encoder stacked_bilstm --pooling max --seed 0 1 2
     python examples/match_sentences.py --dataset snli --vectors glove.840B.300d.txt --encoder-option num_layers=3
     python examples/match_sentences.py --dataset mrpc --vectors glove.840B.300d.txt
     python examples/match_sentences.py --data pairs.tsv --task paraphrase --output runs/pairs
@@ -65,6 +65,7 @@ from keras_slstm.data.readers import file_kind
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.extras import require
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.text_model import POOLINGS
 from keras_slstm.results import right_by_length
 from keras_slstm.training import TrainingRun, fingerprint
 
@@ -154,7 +155,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     corpus = job.corpus
     task = task_of(args, corpus)
     preset = args.preset or ("small" if args.data else "paper")
-    settings = choose_settings(args, job, preset, PRESETS[preset], "batch_norm", "fixed_vectors", "limit")
+    settings = choose_settings(args, job, preset, PRESETS[preset], "batch_norm", "fixed_vectors", "limit", "pooling")
     settings["fixed_vectors"] = vectors is not None and args.fixed_vectors is not False
     settings["features"] = args.features or FEATURES[task]
     model, batches = build_model(settings, job, vectors)
@@ -173,7 +174,8 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
         "parameters": model.count_params(),
         "settings": settings,
     }
-    result = keep_result(args, run, job, args.encoder, coverage, "match_sentences.py", make_parser(), found)
+    encoder = args.encoder + (f" + {args.pooling}" if args.pooling else "")
+    result = keep_result(args, run, job, encoder, coverage, "match_sentences.py", make_parser(), found)
     beside = " (confusion matrix beside it)" if model.labels else ""
     print(f"Saved {run.save(model)}{beside}\n")
     show(model, [(first, second) for first, second in args.predict] or corpus.test.texts[:3])
@@ -191,6 +193,7 @@ def build_model(
         score_range=corpus.score_range,
         features=settings["features"],
         encoder_options=settings["encoder_options"],
+        pooling=settings["pooling"],
         mlp_batch_norm=settings["batch_norm"] and "mlp_units" in settings,
         **model_options(settings, vectors),
     )
@@ -282,6 +285,9 @@ def make_parser() -> argparse.ArgumentParser:
 
     of_model = ("units", "embedding_dim", "mlp_units", "mlp_layers", "dropout", "mlp_dropout")
     model = add_model_options(parser, "bi_caslstm", PRESETS, of_model, "small for --data, else paper")
+    model.add_argument(
+        "--pooling", choices=tuple(POOLINGS), help="of the words (default: what the encoder is known for)"
+    )
     model.add_argument("--features", choices=("inference", "paraphrase"), help="eq. 15 or 16 (as the task wants)")
     model.add_argument("--batch-norm", default=True, action=argparse.BooleanOptionalAction, help="in the MLP")
     add_run_options(parser, "runs/DATA-ENCODER")
@@ -302,7 +308,7 @@ def parse_arguments() -> argparse.Namespace:
         parser.error(f"--limit must be at least 1, but got {args.limit}")
     if args.output is None:
         source = "-".join(map(short_name, [args.data] if args.data else args.dataset))
-        args.output = Path("runs", f"{source}-{args.encoder}")
+        args.output = Path("runs", f"{source}-{args.encoder}{f'-{args.pooling}' if args.pooling else ''}")
     args.results = args.results or args.output.parent / "results.jsonl"
     return args
 

@@ -19,7 +19,7 @@ from keras_slstm.models.mlp import MLP, Dense
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.masks import accumulation_dtype
 
-_POOLINGS = {
+POOLINGS = {
     "attention": AttentionPooling,
     "max": MaskedGlobalMaxPooling1D,
     "mean": MaskedGlobalAveragePooling1D,
@@ -63,8 +63,8 @@ class TextModel(RawDataModel):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if pooling is not None and pooling not in _POOLINGS:
-            raise ValueError(f"`pooling` must be None or one of {tuple(_POOLINGS)}, but got {pooling!r}.")
+        if pooling is not None and pooling not in POOLINGS:
+            raise ValueError(f"`pooling` must be None or one of {tuple(POOLINGS)}, but got {pooling!r}.")
         if not isinstance(embedding_dim, int) or embedding_dim < 1:
             raise ValueError(f"`embedding_dim` must be an integer of at least 1, but got {embedding_dim!r}.")
         for name, rate in (("dropout", dropout), ("word_dropout", word_dropout), ("mlp_dropout", mlp_dropout)):
@@ -90,7 +90,7 @@ class TextModel(RawDataModel):
         self.seed_generator = keras.random.SeedGenerator()
         self.embedding: Any = None  # its size is the vocabulary's
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
-        self.pooling_layer = None if pooling is None else _POOLINGS[pooling](dtype=dtype)
+        self.pooling_layer = None if pooling is None else POOLINGS[pooling](dtype=dtype)
         self.mlp = MLP(self.mlp_units, mlp_dropout, mlp_batch_norm, dtype=dtype) if mlp_units else None
         self.head = Dense(
             outputs,
@@ -156,7 +156,7 @@ class TextModel(RawDataModel):
             if shape is None or len(shape) != 2:
                 raise ValueError(
                     f"Without `pooling`, the encoder has to return sentence vectors (batch, features), but "
-                    f"{self.encoder.name!r} returns {shape}. Use pooling={tuple(_POOLINGS)} for word vectors."
+                    f"{self.encoder.name!r} returns {shape}. Use pooling={tuple(POOLINGS)} for word vectors."
                 )
         else:
             if shape is None or len(shape) != 3:

@@ -180,6 +180,15 @@ def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, ca
     assert "Epoch 2/2" in out
 
 
+def test_pooling_is_named_with_the_encoder(data, tmp_path, script):
+    command = ["--data", data, "--epochs", 1, "--limit", 20, "--output", tmp_path / "run", *TINY]
+    assert script(*command, "--pooling", "mean", "--no-batch-norm", "--features", "inference") == 0
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert result["encoder"] == "cnn + mean"
+    model = keras.saving.load_model(tmp_path / "run" / "model.keras")
+    assert (model.pooling, model.mlp_batch_norm, model.features) == ("mean", False, "inference")
+
+
 def test_vectors_are_fixed_unless_said_otherwise(data, tmp_path, script, capsys):
     vectors = tmp_path / "tiny.txt"
     vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("to", "oslo", "unused")))
@@ -217,6 +226,7 @@ def test_settings_of_the_paper(script):
     assert {name: paper[name] for name in ("units", "embedding_dim", "mlp_units", "clip", "batch_size")} == {
         "units": 300, "embedding_dim": 300, "mlp_units": 1024, "clip": 5.0, "batch_size": 128,
     }  # fmt: skip
+    assert set(script.module.POOLINGS) == {"attention", "max", "mean"}
     assert (paper["learning_rate"], paper["decay"], paper["dropout"]) == (1e-3, 0.5, 0.1)
 
 
