@@ -118,7 +118,7 @@ def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -
                 break
         else:
             examples.append((line, values))
-    problems.warn()
+    problems.warn(stacklevel=4)  # where the function was called that calls this one
     if not examples:
         raise DataError(path, 1, "the file holds no example")
     return examples
@@ -195,11 +195,11 @@ class Problems:
             raise error
         self._errors.append(error)
 
-    def warn(self) -> None:
+    def warn(self, stacklevel: int = 3) -> None:
         if self._errors:
             warnings.warn(
                 f"{self._path}: {self._unit} left out: {len(self._errors)}. The first: {self._errors[0]}",
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
 

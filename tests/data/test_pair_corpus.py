@@ -126,10 +126,10 @@ def test_own_parts(write):
 
 
 def test_scores_of_files(write):
-    train = write("train.tsv", table([("1.5", "1", "2"), ("4", "3", "4")], ("score", "text_a", "text_b")))
+    train = write("train.tsv", table([("1.5", "1", "2"), ("3.5", "3", "4")], ("score", "text_a", "text_b")))
     held = write("held.tsv", table([("2", "5", "6")]))
     loaded = load_pair_corpus(train, validation_path=held, test_path=held, scores=True)
-    assert (loaded.label_names, loaded.score_range, loaded.train.labels) == ([], (1, 4), [1.5, 4.0])
+    assert (loaded.label_names, loaded.score_range, loaded.train.labels) == ([], (1, 4), [1.5, 3.5])
     assert load_pair_corpus(held, validation_path=held, test_path=held, scores=True).score_range == (2, 3)
     outside = write("outside.tsv", table([("4", "5", "6"), ("4.5", "5", "6")]))
     with pytest.raises(DataError, match=r"outside\.tsv:3: a score from 1 to 4 expected, found 4\.5"):
