@@ -46,6 +46,31 @@ def classification() -> str:
     return "\n".join(lines)
 
 
+def pairs() -> str:
+    """Scores of the runs of `examples/match_sentences.py`: mean and spread over the seeds."""
+    lines = [
+        "| data | encoder | word vectors | pairs | measure | development | test | runs | seconds an epoch | command |",
+        "| --- | --- | --- | ---: | --- | ---: | ---: | ---: | ---: | --- |",
+    ]
+    path = RESULTS / "pairs.jsonl"
+    for runs in groups(read_results(path) if path.exists() else []):
+        measure = "accuracy" if "test_accuracy" in runs[0] else "pearson"
+        cells = [
+            runs[0]["data"],
+            runs[0]["encoder"],
+            runs[0].get("vectors") or "",
+            f"{runs[0]['split']['sizes'][0]:,}",
+            {"accuracy": "accuracy", "pearson": "Pearson × 100"}[measure],
+            percent(run[f"development_{measure}"] for run in runs),
+            percent(run[f"test_{measure}"] for run in runs),
+            str(len(runs)),
+            f"{statistics.median(run['seconds_per_epoch'] for run in runs):.0f}",
+            f"`{runs[0]['command']}`",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def groups(results: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Runs that differ in their seed or fold only, by data set; of a run that was repeated, the last."""
     grouped: dict[tuple, dict[tuple, dict[str, Any]]] = {}
@@ -114,7 +139,7 @@ def crf_speed() -> str:
     return "\n".join(lines[1:])
 
 
-TABLES = {"classification": classification, "speed": speed, "crf": crf_speed}
+TABLES = {"classification": classification, "pairs": pairs, "speed": speed, "crf": crf_speed}
 
 
 def filled(text: str) -> str:

@@ -16,8 +16,8 @@ from keras_slstm.layers import (
     NormalizedLSTMCell,
 )
 from keras_slstm.losses import CRFLoss
-from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
-from keras_slstm.models import SentenceClassifier, SequenceTagger
+from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
+from keras_slstm.models import SentenceClassifier, SentencePairClassifier, SequenceTagger
 from keras_slstm.ops.crf import (
     crf_decode,
     crf_entropy,
@@ -44,7 +44,9 @@ __all__ = [
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
     "NormalizedLSTMCell",
+    "ScorePearson",
     "SentenceClassifier",
+    "SentencePairClassifier",
     "SequenceTagger",
     "TokenAccuracy",
     "__version__",

@@ -85,6 +85,11 @@ class TrainingRun:
         """The best epoch so far, counted from 1; 0 before the first."""
         return self.progress.best_epoch
 
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """A list with one value for each finished epoch, for each entry of Keras' logs."""
+        return self.progress.history
+
     def fit(
         self,
         model: keras.Model,

@@ -7,6 +7,8 @@ from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.conll import TaggedSentence, read_conll
 from keras_slstm.data.corpus import Corpus, Texts, load_corpus, load_folds
 from keras_slstm.data.errors import DataError
+from keras_slstm.data.pair_corpus import PairCorpus, Pairs, load_pair_corpus
+from keras_slstm.data.pair_readers import PairExample, read_labelled_pairs
 from keras_slstm.data.readers import Example, read_labelled_text, read_lines
 from keras_slstm.data.schemes import Span, convert_tags, spans_to_tags, tags_to_spans
 from keras_slstm.data.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
@@ -24,6 +26,9 @@ __all__ = [
     "Coverage",
     "DataError",
     "Example",
+    "PairCorpus",
+    "PairExample",
+    "Pairs",
     "Request",
     "Span",
     "TaggedCorpus",
@@ -40,9 +45,11 @@ __all__ = [
     "generate_splits",
     "load_corpus",
     "load_folds",
+    "load_pair_corpus",
     "load_tagged_corpus",
     "load_word_vectors",
     "read_conll",
+    "read_labelled_pairs",
     "read_labelled_text",
     "read_lines",
     "spans_to_tags",

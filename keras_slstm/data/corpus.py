@@ -207,7 +207,7 @@ def _read_parts(
     on_error: OnError,
 ) -> tuple[dict[str, Texts], list[str]]:
     """Read the parts that a corpus comes with, and the names of all labels."""
-    if _is_file(name):
+    if is_file(name):
         paths = {"train": Path(name), "validation": validation_path, "test": test_path}
         return _read_files(paths, text_column or "text", label_column or "label", on_error)
     if validation_path or test_path:
@@ -273,7 +273,8 @@ def _shuffled(size: int, seed: int) -> list[int]:
 # --- files --------------------
 
 
-def _is_file(name: PathLike) -> bool:
+def is_file(name: PathLike) -> bool:
+    """Whether a name is that of a file of examples, not of a data set."""
     if Path(name).is_file():
         return True
     try:

@@ -6,6 +6,9 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from keras_slstm.data.pair_readers import PAIR_COLUMNS, Pair
 from keras_slstm.data.readers import PathLike
 from keras_slstm.extras import require
 
@@ -85,6 +88,60 @@ def read_texts(
             f'The data set "{name}" has no labelled split "train"; its splits: {list(builder.info.splits)}'
         )
     return parts, label_names
+
+
+def read_pairs(
+    name: str,
+    data_dir: PathLike | None = None,
+    manual_dir: PathLike | None = None,
+    first_column: str | None = None,
+    second_column: str | None = None,
+    label_column: str | None = None,
+) -> tuple[dict[str, list[tuple[Pair, Any]]], list[str]]:
+    """Read the labelled pairs of each split, and the names of all labels (none: scores); see `load_pair_corpus`."""
+    tfds = require("tensorflow_datasets", "datasets")
+    builder = prepare(name, data_dir, manual_dir)
+    features = builder.info.features
+    firsts, seconds = zip(*PAIR_COLUMNS)
+    first = _feature(name, features, "first", tfds.features.Text, first_column or "", firsts)
+    second = _feature(name, features, "second", tfds.features.Text, second_column or "", seconds)
+    if first == second:
+        raise ValueError(f'"{name}" does not hold pairs: its one text is "{first}"')
+    target, label_names = _target(name, features, label_column or "")
+
+    parts = {}
+    for split in ("train", "validation", "test"):
+        if split in builder.info.splits:
+            rows = [
+                ((record[first].decode("utf-8"), record[second].decode("utf-8")), record[target])
+                for record in read_split(builder, split)
+            ]
+            if label_names:  # pairs without a label have -1
+                rows = [(texts, label_names[int(label)]) for texts, label in rows if label >= 0]
+            elif all(score == -1 for _, score in rows):  # as in the test part of GLUE
+                rows = []
+            else:  # float32, back to the number that was written
+                rows = [(texts, float(str(np.float32(score)))) for texts, score in rows]
+            if rows:
+                parts[split] = rows
+    if "train" not in parts:
+        raise ValueError(
+            f'The data set "{name}" has no labelled split "train"; its splits: {list(builder.info.splits)}'
+        )
+    return parts, label_names
+
+
+def _target(name: str, features: Any, wanted: str) -> tuple[str, list[str]]:
+    """Tell which feature holds the label, and its names; or else which one holds the score, and none."""
+    tfds = require("tensorflow_datasets", "datasets")
+    numbers = [key for key in features if type(features[key]) in (tfds.features.Scalar, tfds.features.Tensor)]
+    scores = [key for key in numbers if not features[key].shape and np.issubdtype(features[key].np_dtype, np.floating)]
+    if wanted in scores:
+        return wanted, []
+    if not wanted and len(scores) == 1 and not any(isinstance(f, tfds.features.ClassLabel) for f in features.values()):
+        return scores[0], []
+    label = _feature(name, features, "label", tfds.features.ClassLabel, wanted, ("label",))
+    return label, list(features[label].names)
 
 
 def _builder(tfds: Any, name: str, data_dir: PathLike | None) -> Any:

@@ -12,15 +12,39 @@ import json
 import os
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from keras_slstm.data.errors import DataError
 
 PathLike = str | os.PathLike[str]
 OnError = Literal["raise", "skip"]
 Row = tuple[int, list[str]]  # (line number, fields)
+Record = tuple[int, list[str], list[str]]  # (line number, names of the columns, what they hold)
+
+_KINDS: dict[type, str] = {str: "a string", int: "an integer", float: "a number"}
+
+
+class Column(NamedTuple):
+    """What is read of each line of a file of examples.
+
+    Args:
+        role: What it holds, for messages.
+        names: The names that the column (JSONL: the key) may have; the first that is there is read.
+        types: What JSON may hold there.
+    """
+
+    role: str
+    names: Sequence[str]
+    types: tuple[type, ...] = (str,)
+
+    def among(self, names: Collection[str]) -> str | None:
+        """The first of its names that is there."""
+        return next((name for name in self.names if name in names), None)
+
+    def __str__(self) -> str:
+        return " or ".join(f'"{name}"' for name in self.names)
 
 
 class Example(NamedTuple):
@@ -67,24 +91,34 @@ def read_labelled_text(
     print(examples[0].text, examples[0].label)
     ```
     """
+    columns = Column("text", [text_column]), Column("label", [label_column], (str, int))
+    return [Example(text, label.strip(), line) for line, (text, label) in read_columns(path, columns, on_error)]
+
+
+def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -> list[tuple[int, list[str]]]:
+    """Read some columns of a file of examples, all of which must have text; see `read_labelled_text`.
+
+    Returns:
+        For each example the line on which it begins, and a string for each of the columns.
+    """
     path = Path(path)
     problems = Problems(path, on_error)
     kind = file_kind(path)
     if kind == ".jsonl":
-        records = _json_records(_lines(path, problems), text_column, label_column, problems)
+        records = _json_records(_lines(path, problems), columns, problems)
     else:
         rows = _csv_rows(path, problems) if kind == ".csv" else _tsv_rows(_lines(path, problems))
-        records = _table_records(path, rows, text_column, label_column, problems)
+        records = _table_records(path, rows, columns, problems)
 
     examples = []
-    for line, text, label in records:
-        if not text.strip():
-            problems.report(line, f'the text (column "{text_column}") is empty')
-        elif not label.strip():
-            problems.report(line, f'the label (column "{label_column}") is empty')
+    for line, names, values in records:
+        for column, name, value in zip(columns, names, values):
+            if not value.strip():
+                problems.report(line, f'the {column.role} (column "{name}") is empty')
+                break
         else:
-            examples.append(Example(text, label.strip(), line))
-    problems.warn()
+            examples.append((line, values))
+    problems.warn(stacklevel=4)  # where the function was called that calls this one
     if not examples:
         raise DataError(path, 1, "the file holds no example")
     return examples
@@ -161,11 +195,11 @@ class Problems:
             raise error
         self._errors.append(error)
 
-    def warn(self) -> None:
+    def warn(self, stacklevel: int = 3) -> None:
         if self._errors:
             warnings.warn(
                 f"{self._path}: {self._unit} left out: {len(self._errors)}. The first: {self._errors[0]}",
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
 
@@ -232,27 +266,26 @@ def _csv_rows(path: Path, problems: Problems) -> Iterator[Row]:
             yield first, fields
 
 
-def _table_records(
-    path: Path, rows: Iterator[Row], text_column: str, label_column: str, problems: Problems
-) -> Iterator[tuple[int, str, str]]:
+def _table_records(path: Path, rows: Iterator[Row], columns: Sequence[Column], problems: Problems) -> Iterator[Record]:
     line, fields = next(rows, (1, [""]))
     header = [field.strip() for field in fields]
-    for column in (text_column, label_column):
-        if column not in header:
-            raise DataError(path, line, f'the header has no column "{column}"; its columns: {_names(header)}')
-        if header.count(column) > 1:
-            raise DataError(path, line, f'the header has the column "{column}" more than once: {_names(header)}')
-    text_index, label_index = header.index(text_column), header.index(label_column)
+    names = []
+    for column in columns:
+        name = column.among(header)
+        if name is None:
+            raise DataError(path, line, f"the header has no column {column}; its columns: {_names(header)}")
+        if header.count(name) > 1:
+            raise DataError(path, line, f'the header has the column "{name}" more than once: {_names(header)}')
+        names.append(name)
+    indices = [header.index(name) for name in names]
     for line, fields in rows:
         if len(fields) == len(header):
-            yield line, fields[text_index], fields[label_index]
+            yield line, names, [fields[index] for index in indices]
         else:
             problems.report(line, f"{len(header)} columns expected as in the header, found {len(fields)}")
 
 
-def _json_records(
-    lines: Iterator[tuple[int, str]], text_key: str, label_key: str, problems: Problems
-) -> Iterator[tuple[int, str, str]]:
+def _json_records(lines: Iterator[tuple[int, str]], columns: Sequence[Column], problems: Problems) -> Iterator[Record]:
     for number, line in lines:
         try:
             record = json.loads(line)
@@ -265,17 +298,22 @@ def _json_records(
         if not isinstance(record, dict):
             problems.report(number, f"a JSON object expected, found {type(record).__name__}")
             continue
-        missing = [key for key in (text_key, label_key) if key not in record]
-        if missing:
-            problems.report(number, f'the object has no key "{missing[0]}"; its keys: {_names(record)}')
-            continue
-        text, label = record[text_key], record[label_key]
-        if not isinstance(text, str):
-            problems.report(number, f'the text (key "{text_key}") must be a string, found {text!r}')
-        elif isinstance(label, bool) or not isinstance(label, str | int):
-            problems.report(number, f'the label (key "{label_key}") must be a string or an integer, found {label!r}')
+        names = [column.among(record) for column in columns]
+        problem = next(filter(None, (_json_problem(record, *each) for each in zip(columns, names))), None)
+        if problem:
+            problems.report(number, problem)
         else:
-            yield number, text, str(label)
+            yield number, [str(name) for name in names], [str(record[name]) for name in names]
+
+
+def _json_problem(record: dict[str, Any], column: Column, name: str | None) -> str | None:
+    if name is None:
+        return f"the object has no key {column}; its keys: {_names(record)}"
+    value = record[name]
+    if isinstance(value, bool) or not isinstance(value, column.types):
+        kinds = " or ".join(_KINDS[kind] for kind in column.types)
+        return f'the {column.role} (key "{name}") must be {kinds}, found {value!r}'
+    return None
 
 
 def _names(names) -> str:

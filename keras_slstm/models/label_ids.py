@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_slstm.data.schemes import TagError, check_tags
 from keras_slstm.data.token_batches import UNKNOWN_LABEL
+from keras_slstm.models.label_names import check_labels
 from keras_slstm.ops.label_schemes import allowed_transitions
 
 
@@ -23,11 +24,7 @@ class LabelIds:
     """
 
     def __init__(self, labels: Sequence[str], scheme: str | None):
-        if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
-            raise ValueError(f"`labels` must be a list of non-empty strings, but got {labels!r}.")
-        if len(labels) < 2 or len(set(labels)) < len(labels):
-            raise ValueError(f"`labels` must be at least two different names, but got {list(labels)!r}.")
-        self.labels = tuple(labels)
+        self.labels = check_labels(labels)
         self.scheme = scheme
         self._ids = {label: i for i, label in enumerate(self.labels)}
         self._allowed = None if scheme is None else allowed_transitions(self.labels, scheme)

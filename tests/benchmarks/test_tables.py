@@ -28,6 +28,26 @@ def test_seeds_make_one_row_with_mean_and_spread(tmp_path, monkeypatch):
     ]
 
 
+def test_pairs_have_accuracies_or_correlations(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    assert tables.pairs().count("\n") == 1  # nothing has been measured yet
+    split = {"sizes": [4500, 500, 4927]}
+    labels = [run("bi_caslstm (lam=0.25)", seed, 0.8, data="sick/entailment", split=split) for seed in (0, 1)]
+    scores = {**run("bi_caslstm", 0, 0.0, data="sick/relatedness", split=split), "test_pearson": 0.85}
+    scores["development_pearson"] = 0.86
+    del scores["test_accuracy"], scores["development_accuracy"]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*labels, scores]))
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.pairs().splitlines()]
+    assert rows[2] == [
+        "sick/entailment", "bi_caslstm (lam=0.25)", "", "4,500", "accuracy", "80.0 ± 0.0", "80.0 ± 0.0", "2", "10",
+        "`python x`",
+    ]  # fmt: skip
+    assert rows[3] == [
+        "sick/relatedness", "bi_caslstm", "", "4,500", "Pearson × 100", "86.0", "85.0", "1", "10", "`python x`",
+    ]  # fmt: skip
+    assert {len(row) for row in rows} == {10}
+
+
 def test_other_settings_make_another_row():
     other = run("a", 1, 0.7)
     other["settings"]["units"] = 4

@@ -201,6 +201,15 @@ def test_an_archive_without_the_files_is_named(write, tmp_path, network):
         prepare(None, tmp_path / "data")
 
 
+def test_downloads_archives_of_single_files(tmp_path, monkeypatch, network):
+    monkeypatch.setattr(Trec, "QUESTIONS", {"train": 1, "test": 1})
+    original_files.write(tmp_path / "zip_1" / "train_5500.label", ["HUM:ind Who ?"])
+    original_files.write(tmp_path / "zip_2" / "TREC_10.label", ["NUM:date When ?"])
+    network(lambda addresses: {"train": tmp_path / "zip_1", "test": tmp_path / "zip_2"})
+    builder = original_files.prepare(Trec, tmp_path / "data", None)
+    assert original_files.rows(builder, "test") == [("NUM", "When ?")]
+
+
 def test_downloads_single_files(tmp_path, monkeypatch, network):
     monkeypatch.setattr(Trec, "QUESTIONS", {"train": 1, "test": 1})
     # TFDS gives downloaded files names of its own.
@@ -279,6 +288,12 @@ COUNTS = {
     "sst": ("sst/sentences_2", {"train": 6920, "validation": 872, "test": 1821}),
     "fdu_mtl": ("fdu_mtl/books", {"train": 1400, "validation": 200, "test": 400}),
     "dbpedia": ("dbpedia", {"train": 560_000, "test": 70_000}),
+    "mrpc": ("mrpc", {"train": 4076, "test": 1725}),
+    "multinli": ("multi_nli/matched_only", {"test": 9815}),
+    "qqp": ("qqp/heldout", {"validation": 10_000, "test": 10_000}),
+    "sick": ("sick/relatedness", {"train": 4500, "validation": 500, "test": 4927}),
+    "snli": ("snli/subset", {"train": 21_605, "validation": 9842, "test": 9824}),
+    "stsb": ("stsb", {"train": 5749, "validation": 1500, "test": 1379}),
     "conll2003": ("conll2003", {"train": 14_041, "validation": 3_250, "test": 3_453}),
     "ud_ewt": ("ud_ewt", {"train": 12_544, "validation": 2_001, "test": 2_077}),
 }

@@ -45,6 +45,7 @@ def script(monkeypatch):
         except SystemExit as end:  # argparse
             return end.code
 
+    run.module = module
     return run
 
 
@@ -149,6 +150,36 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, script, capsys):
     assert script("--data", path, "--output", tmp_path / "run") == 2
     assert capsys.readouterr().err.startswith(f"{path}:3: ")
     assert not (tmp_path / "run").exists()
+
+
+def test_settings_of_each_paper(script):
+    from keras_slstm.data.corpus import Corpus, Texts
+
+    def preset(name, *arguments):
+        args = script.module.make_parser().parse_args(arguments)
+        return script.module.default_preset(args, Corpus(name, *[Texts([], [])] * 3, label_names=["a", "b"]))
+
+    assert preset("sst/phrases_2", "--encoder", "bi_caslstm") == preset("imdb", "--encoder", "caslstm") == "cas-lstm"
+    assert preset("sst/phrases_2", "--encoder", "bilstm") == preset("sst/phrases_2") == "paper"
+    assert preset("travel_desk", "--encoder", "caslstm") == "small"
+    assert preset("a.tsv", "--encoder", "caslstm", "--data", "a.tsv") == "small"
+    cas_lstm = script.module.PRESETS["cas-lstm"]
+    names = ("units", "mlp_units", "dropout", "mlp_dropout", "learning_rate", "decay", "plateau", "clip", "batch_size")
+    assert [cas_lstm[name] for name in names] == [300, 300, 0.5, 0.5, 1e-3, 0.5, 1, 5.0, 128]
+
+
+def test_hidden_layers_and_plateaus(data, tmp_path, script):
+    command = ["--data", data, "--output", tmp_path / "run", "--epochs", 2, *TINY]
+    assert script(*command, "--preset", "cas-lstm", "--mlp-units", 6, "--mlp-layers", 2, "--mlp-dropout", 0) == 0
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert len(result["history"]["learning_rate"]) == 2
+    assert result["settings"]["plateau"] == 1
+    model = keras.saving.load_model(tmp_path / "run" / "model.keras")
+    assert model.mlp_units == (6, 6)
+    assert script(*command, "--overwrite") == 0
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert not {"plateau", "mlp_units", "mlp_layers", "mlp_dropout"} & set(result["settings"])
+    assert "learning_rate" not in result["history"]
 
 
 @pytest.mark.parametrize(

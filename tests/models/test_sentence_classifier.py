@@ -201,6 +201,19 @@ def test_word_dropout_acts_in_training_only():
         SentenceClassifier(LABELS, "bilstm", units=4, word_dropout=1.0)
 
 
+def test_hidden_layers_learn_and_are_saved(tmp_path):
+    model = small("cnn", mlp_units=(12, 6), mlp_dropout=0.1, mlp_batch_norm=True)
+    history = model.fit(*corpus(), validation_data=corpus(40, seed=1), epochs=6, verbose=0)
+    assert history.history["val_accuracy"][-1] > 0.9
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    texts, _ = corpus(20, seed=4)
+    np.testing.assert_allclose(loaded.predict(texts, verbose=0), model.predict(texts, verbose=0), atol=1e-6)
+    ids = np.array([[2, 3, 0]], "int32")
+    by_hand = model.head(model.mlp(model.encode(ids)))
+    np.testing.assert_allclose(*map(keras.ops.convert_to_numpy, (model(ids), by_hand)), atol=1e-6)
+
+
 def test_mixed_precision_keeps_probabilities_in_float32():
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
@@ -226,6 +239,9 @@ def test_mixed_precision_keeps_probabilities_in_float32():
         ({"dropout": 1.0}, "dropout"),
         ({"embedding_dim": 0}, "embedding_dim"),
         ({"vectorizer": {"tokenizer": "bpe"}}, "tokenizer"),
+        ({"mlp_dropout": 0.5}, "need hidden layers"),
+        ({"mlp_units": [0]}, "units"),
+        ({"mlp_units": [3], "mlp_dropout": 1}, "mlp_dropout"),
     ],
 )
 def test_bad_arguments_fail_at_construction(arguments, message):

@@ -6,7 +6,8 @@ of `keras_slstm.data` that needs the `datasets` extra when it is imported.
 Names: TFDS keeps one register for all, and prepared data lies in a folder of the set's name. A set whose name TFDS
 has given to one of its own is therefore registered with the ending `_original` (it is read from the original
 files): `tfds.load("trec")` stays what it was, `tfds.load("trec_original/fine")` is ours, and neither takes the
-other's prepared data for its own. `load_corpus` and `load_tagged_corpus` know the sets by the names in `BUILDERS`.
+other's prepared data for its own. `load_corpus`, `load_pair_corpus` and `load_tagged_corpus` know the sets by the
+names in `BUILDERS`.
 """
 
 from keras_slstm.extras import require
@@ -19,13 +20,20 @@ from keras_slstm.data.builders.dbpedia import Dbpedia  # noqa: E402
 from keras_slstm.data.builders.fdu_mtl import FduMtl  # noqa: E402
 from keras_slstm.data.builders.movie_review import MovieReview  # noqa: E402
 from keras_slstm.data.builders.mpqa import MPQA  # noqa: E402
+from keras_slstm.data.builders.mrpc import Mrpc  # noqa: E402
+from keras_slstm.data.builders.multi_nli import MultiNli  # noqa: E402
+from keras_slstm.data.builders.qqp import Qqp  # noqa: E402
+from keras_slstm.data.builders.sick import Sick  # noqa: E402
+from keras_slstm.data.builders.snli import Snli  # noqa: E402
 from keras_slstm.data.builders.sst import Sst  # noqa: E402
+from keras_slstm.data.builders.stsb import Stsb  # noqa: E402
 from keras_slstm.data.builders.subj import Subj  # noqa: E402
 from keras_slstm.data.builders.travel_desk import TravelDesk  # noqa: E402
 from keras_slstm.data.builders.trec import Trec  # noqa: E402
 from keras_slstm.data.builders.ud_ewt import UdEwt  # noqa: E402
 
-# The sets that are read from their original files: for `load_corpus`, and the last two for `load_tagged_corpus`.
+# The sets that are read from their original files: for `load_corpus`, of pairs for `load_pair_corpus`,
+# and of tagged sentences for `load_tagged_corpus`.
 BUILDERS = {
     "cr": CR,
     "dbpedia": Dbpedia,
@@ -35,6 +43,12 @@ BUILDERS = {
     "sst": Sst,
     "subj": Subj,
     "trec": Trec,
+    "mrpc": Mrpc,
+    "multi_nli": MultiNli,
+    "qqp": Qqp,
+    "sick": Sick,
+    "snli": Snli,
+    "stsb": Stsb,
     "conll2003": Conll2003,
     "ud_ewt": UdEwt,
 }
@@ -47,7 +61,13 @@ __all__ = [
     "Dbpedia",
     "FduMtl",
     "MovieReview",
+    "Mrpc",
+    "MultiNli",
+    "Qqp",
+    "Sick",
+    "Snli",
     "Sst",
+    "Stsb",
     "Subj",
     "TravelDesk",
     "Trec",

@@ -27,8 +27,8 @@ class Originals:
         names: The file of each role, e.g. `{"train": "train_5500.label", "test": "TREC_10.label"}`. A name
             may begin with a folder of the archive: `"trees/train.txt"`.
         folders: Folders of `manual_dir` that are looked into before `manual_dir` itself.
-        source: Address of an archive that holds the files, or the address of each role's file. None: they
-            cannot be downloaded without more ado.
+        source: Address of an archive that holds the files, or the address of each role's file, or of an archive that
+            holds it. None: they cannot be downloaded without more ado.
         remark: A sentence on how to get the files, where the source alone does not say it.
     """
 
@@ -105,12 +105,15 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
     def _features(self) -> dict[str, Any]:
         return {"text": tfds.features.Text(), "label": tfds.features.ClassLabel(names=list(self.LABELS))}
 
+    def _supervised_keys(self) -> tuple[Any, Any]:
+        return self.SUPERVISED_KEYS
+
     def _info(self) -> tfds.core.DatasetInfo:
         return tfds.core.DatasetInfo(
             builder=self,
             description=self.DESCRIPTION,
             features=tfds.features.FeaturesDict(self._features()),
-            supervised_keys=self.SUPERVISED_KEYS,
+            supervised_keys=self._supervised_keys(),
             homepage=self.HOMEPAGE,
             citation=self.CITATION,
             metadata=tfds.core.MetadataDict(),
@@ -213,7 +216,10 @@ def _download(originals: Originals, dl_manager: tfds.download.DownloadManager) -
         return originals.find(dl_manager.download_and_extract(source))
     _reach(next(iter(source.values())))  # one stands for all: they lie on one server
     paths = dl_manager.download_and_extract({role: source[role] for role in originals.names})
-    return {role: Path(path) for role, path in paths.items()}
+    files = {role: Path(path) for role, path in paths.items()}
+    return {  # of an archive for each file, the file inside it
+        role: path / originals.names[role] if path.is_dir() else path for role, path in files.items()
+    }
 
 
 def _reach(address: str) -> None:

@@ -1,0 +1,46 @@
+"""The labels of a classifier: checked, and turned into ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+
+def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the label names, or raise ValueError if they are not at least two different non-empty strings."""
+    if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
+        raise ValueError(f"`labels` must be a list of non-empty strings, but got {labels!r}.")
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise ValueError(f"`labels` must be at least two different names, but got {list(labels)!r}.")
+    return tuple(labels)
+
+
+def label_ids(names: Sequence[str], labels: Iterable[str]) -> np.ndarray:
+    """The ids of labels, int32.
+
+    Raises:
+        ValueError: If there is no such label; the message names its position.
+    """
+    known = {name: i for i, name in enumerate(names)}
+    ids = []
+    for position, label in enumerate(labels):
+        if label not in known:
+            raise ValueError(f"Unknown label {label!r} at position {position}. Known labels: {', '.join(names)}.")
+        ids.append(known[label])
+    return np.array(ids, np.int32)
+
+
+def class_weight_by_id(names: Sequence[str], class_weight: Mapping[str | int, float] | None) -> dict[int, float] | None:
+    """The weights of classes as Keras takes them: the keys that are label names become ids.
+
+    Raises:
+        ValueError: If there is no such label.
+    """
+    if class_weight is None:
+        return None
+    known = {key: i for i, name in enumerate(names) for key in (name, i)}
+    for key in class_weight:
+        if key not in known:
+            raise ValueError(f"Unknown label {key!r} in `class_weight`. Known labels: {', '.join(names)}.")
+    return {known[key]: weight for key, weight in class_weight.items()}

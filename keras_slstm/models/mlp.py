@@ -1,0 +1,104 @@
+"""The hidden layers of a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
+from keras_slstm.ops.masks import accumulation_dtype
+
+# What `torch.nn.BatchNorm1d` has, and so the authors' code. Keras' momentum of 0.99 suits long epochs: with forty
+# batches in an epoch, the moving averages would be far from the truth when the development part is first read.
+MOMENTUM = 0.9
+EPSILON = 1e-5
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class MLP(keras.layers.Layer):
+    """Hidden layers with ReLU: the MLP of eq. 14 of Choi, Kim and Lee (2019), without what follows it.
+
+    Batch normalisation and dropout stand, in this order, before the first hidden layer and after the last one, as in
+    the authors' code.
+
+    Args:
+        units: Size of each hidden layer, at least one.
+        dropout: Dropout rate before the first hidden layer and after the last.
+        batch_norm: Whether to normalise there. Statistics of the batch are used in training, moving averages otherwise.
+
+    Input: `(batch, features)`. Output: `(batch, units[-1])`, in the compute dtype.
+
+    Weights: `hidden[i].kernel` `(inputs, units[i])` and `hidden[i].bias` `(units[i],)`; with `batch_norm`, `gamma`,
+    `beta`, `moving_mean` and `moving_variance` of `norms[0]`, each `(features,)`, and of `norms[1]`, each
+    `(units[-1],)`.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+
+    def __init__(self, units: Sequence[int], dropout: float = 0.0, batch_norm: bool = False, **kwargs: Any):
+        super().__init__(**kwargs)
+        if isinstance(units, (str, int)) or not units:
+            raise ValueError(f"`units` must be a list of the sizes of the hidden layers, but got {units!r}.")
+        self.units = tuple(check_integer("units", size, 1) for size in units)
+        self.dropout = check_rate("dropout", dropout)
+        self.batch_norm = check_bool("batch_norm", batch_norm)
+        dtype = self.dtype_policy
+        self.hidden = [Dense(size, activation="relu", dtype=dtype) for size in self.units]
+        self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in range(2)]
+        self.norms = [
+            BatchNormalization(momentum=MOMENTUM, epsilon=EPSILON, dtype=dtype) for _ in range(2 if batch_norm else 0)
+        ]
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        batch, features = input_shape
+        for layer in self.hidden:
+            layer.build((batch, features))
+            features = layer.units
+        for norm, size in zip(self.norms, (input_shape[-1], features)):
+            norm.build((batch, size))
+        self.built = True
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        x = self._regularise(inputs, 0, training)
+        for layer in self.hidden:
+            x = layer(x)
+        return self._regularise(x, 1, training)
+
+    def _regularise(self, x: Any, which: int, training: bool) -> Any:
+        if self.norms:
+            x = self.norms[which](x, training=training)
+        return self.dropouts[which](x, training=training)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return (*input_shape[:-1], self.units[-1])
+
+    def get_config(self) -> dict[str, Any]:
+        config = {"units": list(self.units), "dropout": self.dropout, "batch_norm": self.batch_norm}
+        return {**super().get_config(), **config}
+
+
+class Dense(keras.layers.Dense):
+    """Keras' own, but float64 stays float64 on every backend (see `keras_slstm.ops.double`)."""
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        return self.activation(inputs @ self.kernel + self.bias)
+
+
+class BatchNormalization(keras.layers.BatchNormalization):
+    """Keras' own for `(batch, features)`, but float64 stays float64 on every backend."""
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        x = ops.cast(inputs, accumulation_dtype(self.compute_dtype))
+        mean, variance = (ops.cast(v, x.dtype) for v in (self.moving_mean, self.moving_variance))
+        if training and self.trainable:
+            of_batch = ops.sum(x, axis=0) / ops.cast(ops.shape(x)[0], x.dtype)
+            spread = ops.sum((x - of_batch) ** 2, axis=0) / ops.cast(ops.shape(x)[0], x.dtype)
+            self.moving_mean.assign(mean * self.momentum + of_batch * (1 - self.momentum))
+            self.moving_variance.assign(variance * self.momentum + spread * (1 - self.momentum))
+            mean, variance = of_batch, spread
+        gamma, beta = (ops.cast(v, x.dtype) for v in (self.gamma, self.beta))
+        return ops.cast((x - mean) / ops.sqrt(variance + self.epsilon) * gamma + beta, self.compute_dtype)

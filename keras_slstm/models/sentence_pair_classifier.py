@@ -1,0 +1,325 @@
+"""A classifier of pairs of sentences: two texts in, a label name or a score out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.data.pair_batches import PairBatches
+from keras_slstm.data.text import TextVectorizer
+from keras_slstm.data.vectors import WordVectors
+from keras_slstm.metrics.score_pearson import ScorePearson
+from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
+from keras_slstm.models.score_range import ScoreRange
+from keras_slstm.models.text_model import TextModel, check_string_export
+from keras_slstm.ops.pair_features import PAIR_FEATURES, pair_features
+
+Pair = tuple[str, str]
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class SentencePairClassifier(TextModel):
+    """Says what two sentences have to do with each other: a label, or how related they are.
+
+    One encoder reads both sentences, without looking at the other one; a classifier sees features of the two vectors:
+
+        P(y | s1, s2) = softmax(W MLP(phi(s1, s2)) + b)                             (eq. 14)
+        phi = [s1; s2; |s1 - s2|; s1 * s2]     features="inference"                 (eq. 15)
+        phi = [|s1 - s2|; s1 * s2]             features="paraphrase"                (eq. 16)
+
+    Pairs of texts go in, label names come out (`classify`). With `score_range` in place of labels, it is scores
+    (`score`): the expectation under the probabilities of the whole numbers in that range, trained by the
+    Kullback-Leibler divergence from the distribution that a true score means (Tai, Socher and Manning, 2015; see
+    `ScoreRange`). A saved `.keras` file holds vocabulary and labels. Inside, the model maps word ids
+    `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`; callbacks,
+    mixed precision and saving are Keras' own.
+
+    The defaults are the settings of Choi, Kim and Lee (2019) for inference.
+
+    Args:
+        labels: The label names, at least two; or None, if there is a `score_range`.
+        encoder: A name (see `build_encoder`), or a Keras layer that maps `(batch, time, embedding_dim)` and a `mask` to
+            sentence vectors, or, with `pooling`, to word vectors.
+        units: Size of the encoder's states, where it is given by name.
+        encoder_options: Further arguments of an encoder given by name, such as `{"num_layers": 3}`.
+        pooling: None for an encoder that returns sentence vectors; `"attention"`, `"max"` or `"mean"` to pool its word
+            vectors. An encoder given by name returns what is needed.
+        features: `"inference"` or `"paraphrase"`, see above. With the latter the order of a pair does not matter.
+        score_range: Lowest and highest score, two integers such as `(1, 5)`.
+        mlp_units: Sizes of the hidden layers; `()` for none.
+        mlp_dropout: Dropout rate before the first hidden layer and after the last.
+        mlp_batch_norm: Whether to normalise there: see `MLP`.
+        embedding_dim: Size of the word vectors.
+        dropout: Dropout rate on the word vectors.
+        word_dropout: Rate at which words are replaced by the unknown word in training.
+        embeddings_initializer: Initialiser of the word vectors.
+        trainable_embeddings: Whether the word vectors are trained.
+        kernel_regularizer: Regulariser of W.
+        vectorizer: A `TextVectorizer`, or a dict of its arguments.
+        **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
+
+    Raises:
+        ValueError: If an argument does not fit. What concerns the encoder's output shows in `adapt`.
+
+    Example:
+
+    ```python
+    corpus = keras_slstm.data.load_pair_corpus("sick/entailment")
+    model = keras_slstm.SentencePairClassifier(corpus.label_names, encoder="bi_caslstm", units=100)
+    model.adapt(corpus.train.texts)
+    model.compile("adam")
+    model.fit(corpus.train.texts, corpus.train.labels, epochs=5)
+    model.save("entailment.keras")
+
+    model = keras.saving.load_model("entailment.keras")
+    model.classify([("A dog runs", "An animal moves")])  # ["entailment"]
+    ```
+
+    Reference:
+        [Choi, Kim and Lee, 2019](https://proceedings.mlr.press/v101/choi19a.html)
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str] | None = None,
+        encoder: str | keras.layers.Layer = "bi_caslstm",
+        units: int = 300,
+        encoder_options: dict[str, Any] | None = None,
+        pooling: str | None = None,
+        features: str = "inference",
+        score_range: tuple[int, int] | None = None,
+        mlp_units: Sequence[int] = (1024,),
+        mlp_dropout: float = 0.1,
+        mlp_batch_norm: bool = True,
+        embedding_dim: int = 300,
+        dropout: float = 0.1,
+        word_dropout: float = 0.0,
+        embeddings_initializer: Any = "uniform",
+        trainable_embeddings: bool = True,
+        kernel_regularizer: Any = None,
+        vectorizer: TextVectorizer | dict[str, Any] | None = None,
+        **kwargs: Any,
+    ):
+        if (labels is None) == (score_range is None):
+            raise ValueError(
+                f"Either `labels` or `score_range` is needed, but got labels={labels!r}, score_range={score_range!r}."
+            )
+        if features not in PAIR_FEATURES:
+            raise ValueError(f"`features` must be one of {tuple(PAIR_FEATURES)}, but got {features!r}.")
+        scores = None if score_range is None else ScoreRange(score_range)
+        names = () if labels is None else check_labels(labels)
+        super().__init__(
+            len(scores.levels) if scores else len(names),
+            encoder,
+            units,
+            encoder_options,
+            pooling,
+            mlp_units,
+            mlp_dropout,
+            mlp_batch_norm,
+            embedding_dim,
+            dropout,
+            word_dropout,
+            embeddings_initializer,
+            trainable_embeddings,
+            kernel_regularizer,
+            vectorizer,
+            **kwargs,
+        )
+        self.labels = names
+        self.features = features
+        self._scores = scores
+        if self.vectorizer.is_adapted:
+            self.build()
+
+    @property
+    def score_range(self) -> tuple[int, int] | None:
+        """Lowest and highest score; None for a model with labels."""
+        return (self._scores.low, self._scores.high) if self._scores else None
+
+    def adapt(self, pairs: Iterable[Pair], vectors: WordVectors | None = None) -> None:
+        """Learn the vocabulary from the training pairs, and create the weights.
+
+        Args:
+            pairs: The training pairs.
+            vectors: Word vectors to start from (see `load_word_vectors`). The words that the texts do not hold join
+                the vocabulary, too. Those of the texts that have no vector get a random one.
+
+        Raises:
+            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
+        """
+        self.learn_vocabulary((text for pair in check_pairs(pairs) for text in pair), vectors)
+
+    def count_features(self, sentence_features: int) -> int:
+        return PAIR_FEATURES[self.features] * sentence_features
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        """Word ids `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`."""
+        # As one batch, so that the recurrence runs once.
+        sentences = self.encode(ops.reshape(inputs, (-1, ops.shape(inputs)[2])), training)
+        pairs = ops.reshape(sentences, (-1, 2, sentences.shape[-1]))
+        return self.decide(pair_features(pairs[:, 0], pairs[:, 1], self.features), training)
+
+    def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
+        """As `keras.Model.compile`, with the loss and the metric that the model needs as defaults.
+
+        They are cross-entropy and the accuracy, or, for scores, the Kullback-Leibler divergence and `ScorePearson`.
+        """
+        if loss is None:
+            loss = "kl_divergence" if self._scores else "sparse_categorical_crossentropy"
+        if metrics is None:
+            metrics = [ScorePearson()] if self._scores else ["accuracy"]
+        super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        # Keras does so by itself only where `compile` is its own.
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.optimizer is not None and self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    # Pairs of texts in, label names or scores out.
+
+    def as_examples(self, x: Any) -> list[Pair] | None:
+        """The pairs that `x` holds, or None where it holds what Keras takes."""
+        if getattr(getattr(x, "dtype", None), "kind", None) in ("U", "T", "O", "S"):  # NumPy
+            x = x.tolist()
+        if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or isinstance(x[0], (str, list, tuple)))):
+            return list(check_pairs(x))
+        return None
+
+    def batches(
+        self,
+        x: Iterable[Pair],
+        y: Iterable[str] | Iterable[float] | None = None,
+        sample_weight: Sequence[float] | None = None,
+        **options: Any,
+    ) -> PairBatches:
+        """Turn pairs of texts and label names (or scores) into batches of similar length, as `fit` and the others do.
+
+        Args:
+            x: The pairs.
+            y: A label name, or a score, for each, or None.
+            sample_weight: A weight for each, or None.
+            **options: Further arguments of `PairBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
+
+        Raises:
+            ValueError: If a label is unknown or a score out of range (with its position), or there is no vocabulary
+                yet.
+        """
+        pairs = list(check_pairs(x))
+        first, second = (self.vectorizer.encode(texts) for texts in (zip(*pairs) if pairs else ((), ())))
+        targets: np.ndarray | None = None
+        if y is not None:
+            targets = self._scores.encode(y) if self._scores else label_ids(self.labels, y)  # type: ignore[arg-type]
+        return PairBatches(first, second, targets, sample_weight, **options)
+
+    def fit(
+        self, *args: Any, class_weight: dict[str | int, float] | None = None, **kwargs: Any
+    ) -> keras.callbacks.History:
+        """As `keras.Model.fit`. `x` and `y` may be lists of pairs and of label names (or scores), and so may be those
+        of `validation_data`; or `x` a `PairBatches` (see `batches`), or whatever else Keras takes. The keys of
+        `class_weight` may be label names.
+        """
+        return super().fit(*args, class_weight=class_weight_by_id(self.labels, class_weight), **kwargs)
+
+    def classify(
+        self, pairs: Sequence[Pair], return_probabilities: bool = False, batch_size: int = 32
+    ) -> list[str] | tuple[list[str], np.ndarray]:
+        """The most probable label name of each pair.
+
+        Args:
+            pairs: A list of pairs of texts.
+            return_probabilities: Whether to return all probabilities, too.
+            batch_size: Pairs a batch.
+
+        Returns:
+            A list of label names; with `return_probabilities` a pair of it and the probabilities
+            `(len(pairs), labels)`, in the order of `self.labels`.
+
+        Raises:
+            ValueError: If the model gives scores.
+        """
+        if self._scores:
+            raise ValueError("This model has no labels, it gives scores: use `score`.")
+        probabilities = self.predict(list(check_pairs(pairs)), batch_size=batch_size, verbose=0)
+        names = [self.labels[i] for i in probabilities.argmax(axis=-1)]
+        return (names, probabilities) if return_probabilities else names
+
+    def score(self, pairs: Sequence[Pair], batch_size: int = 32) -> np.ndarray:
+        """How related the texts of each pair are.
+
+        Args:
+            pairs: A list of pairs of texts.
+            batch_size: Pairs a batch.
+
+        Returns:
+            A number for each pair, within `score_range`.
+
+        Raises:
+            ValueError: If the model gives labels.
+        """
+        if not self._scores:
+            raise ValueError("This model gives no scores, it has labels: use `classify`.")
+        return self._scores.decode(self.predict(list(check_pairs(pairs)), batch_size=batch_size, verbose=0))
+
+    # Saving and export.
+
+    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
+        """As `keras.Model.export`: a model from word ids, `(batch, 2, time)` int32, to probabilities."""
+        kwargs.setdefault("input_signature", [keras.InputSpec(shape=(None, 2, None), dtype="int32")])
+        return super().export(filepath, format=format, **kwargs)
+
+    def export_text(self, filepath: str) -> None:
+        """Write a TensorFlow SavedModel that takes raw strings: for serving without this package.
+
+        Its signature `serving_default` maps `first` and `second`, `(batch,)` string tensors, to `probabilities`,
+        `(batch, labels)`, and to `label`, `(batch,)` strings, or `score`, `(batch,)`.
+
+        Args:
+            filepath: The folder to write.
+
+        Raises:
+            RuntimeError: If the backend is not TensorFlow.
+        """
+        check_string_export("export_text")
+        import tensorflow as tf
+
+        encode, table = self.vectorizer.tensorflow_function()
+        labels = tf.constant(self.labels, tf.string)
+
+        def serve(first: Any, second: Any) -> dict[str, Any]:
+            ids = tf.stack(tf.split(encode(tf.concat([first, second], axis=0)), 2), axis=1)
+            probabilities = self(ids, training=False)
+            if self._scores:
+                levels = tf.constant(self._scores.levels, probabilities.dtype)
+                return {"probabilities": probabilities, "score": tf.linalg.matvec(probabilities, levels)}
+            return {"probabilities": probabilities, "label": tf.gather(labels, tf.argmax(probabilities, axis=-1))}
+
+        archive = keras.export.ExportArchive()
+        archive.track(self)
+        archive.track(table)
+        signature = [tf.TensorSpec([None], tf.string, name=name) for name in ("first", "second")]
+        archive.add_endpoint("serve", serve, input_signature=signature)
+        archive.write_out(filepath, verbose=False)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "labels": list(self.labels) or None,
+            "features": self.features,
+            "score_range": list(self.score_range) if self.score_range else None,
+        }
+
+
+def check_pairs(pairs: Iterable[Any]) -> Iterator[Pair]:
+    """Yield the pairs; raise ValueError at the first thing that is none."""
+    if isinstance(pairs, str):
+        raise ValueError(f"Expected a list of pairs of texts, but got one string: {pairs[:50]!r}.")
+    for position, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+            raise ValueError(f"Pair {position} is not a pair of texts: {pair!r}.")
+        yield pair[0], pair[1]

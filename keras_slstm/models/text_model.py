@@ -1,0 +1,259 @@
+"""What the models have in common that encode sentences and classify them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID, TextVectorizer
+from keras_slstm.data.vectors import WordVectors
+from keras_slstm.layers.attention_pooling import AttentionPooling
+from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
+from keras_slstm.models.encoders import build_encoder
+from keras_slstm.models.mlp import MLP, Dense
+from keras_slstm.models.raw_data import RawDataModel
+from keras_slstm.ops.masks import accumulation_dtype
+
+POOLINGS = {
+    "attention": AttentionPooling,
+    "max": MaskedGlobalMaxPooling1D,
+    "mean": MaskedGlobalAveragePooling1D,
+}
+
+
+class TextModel(RawDataModel):
+    """Vocabulary, word vectors, dropout, sentence encoder; then hidden layers, if any, and a softmax.
+
+    A subclass says what `call` makes of the sentence vectors (`encode`) before it hands them to `decide`, and how
+    many features that are.
+
+    Args:
+        outputs: Number of probabilities.
+        encoder, units, encoder_options, pooling, mlp_units, mlp_dropout, mlp_batch_norm, embedding_dim, dropout,
+        word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer, vectorizer: See
+            `SentenceClassifier`.
+        **kwargs: `name`, `dtype`.
+
+    Raises:
+        ValueError: If an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        outputs: int,
+        encoder: str | keras.layers.Layer,
+        units: int,
+        encoder_options: dict[str, Any] | None,
+        pooling: str | None,
+        mlp_units: Sequence[int],
+        mlp_dropout: float,
+        mlp_batch_norm: bool,
+        embedding_dim: int,
+        dropout: float,
+        word_dropout: float,
+        embeddings_initializer: Any,
+        trainable_embeddings: bool,
+        kernel_regularizer: Any,
+        vectorizer: TextVectorizer | dict[str, Any] | None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if pooling is not None and pooling not in POOLINGS:
+            raise ValueError(f"`pooling` must be None or one of {tuple(POOLINGS)}, but got {pooling!r}.")
+        if not isinstance(embedding_dim, int) or embedding_dim < 1:
+            raise ValueError(f"`embedding_dim` must be an integer of at least 1, but got {embedding_dim!r}.")
+        for name, rate in (("dropout", dropout), ("word_dropout", word_dropout), ("mlp_dropout", mlp_dropout)):
+            if not 0 <= rate < 1:
+                raise ValueError(f"`{name}` must be in [0, 1), but got {rate!r}.")
+        if isinstance(mlp_units, (str, int)):
+            raise ValueError(f"`mlp_units` must be a list of the sizes of the hidden layers, but got {mlp_units!r}.")
+        if not mlp_units and (mlp_dropout or mlp_batch_norm):
+            raise ValueError("`mlp_dropout` and `mlp_batch_norm` need hidden layers, but `mlp_units` is empty.")
+        self.encoder = self._make_encoder(encoder, units, encoder_options, pooling)
+        if vectorizer is None or isinstance(vectorizer, dict):
+            vectorizer = TextVectorizer(**(vectorizer or {}))
+        self.pooling = pooling
+        self.embedding_dim = embedding_dim
+        self.vectorizer = vectorizer
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.trainable_embeddings = trainable_embeddings
+        self.word_dropout = word_dropout
+        self.mlp_units = tuple(mlp_units)
+        self.mlp_dropout = mlp_dropout
+        self.mlp_batch_norm = mlp_batch_norm
+        dtype = self.dtype_policy
+        self.seed_generator = keras.random.SeedGenerator()
+        self.embedding: Any = None  # its size is the vocabulary's
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.pooling_layer = None if pooling is None else POOLINGS[pooling](dtype=dtype)
+        self.mlp = MLP(self.mlp_units, mlp_dropout, mlp_batch_norm, dtype=dtype) if mlp_units else None
+        self.head = Dense(
+            outputs,
+            activation="softmax",
+            kernel_regularizer=kernel_regularizer,
+            dtype=accumulation_dtype(self.compute_dtype),
+        )
+
+    def _make_encoder(
+        self, encoder: str | keras.layers.Layer, units: int, options: dict[str, Any] | None, pooling: str | None
+    ) -> keras.layers.Layer:
+        if isinstance(encoder, str):
+            return build_encoder(encoder, units, pooling is not None, **{"dtype": self.dtype_policy, **(options or {})})
+        if not isinstance(encoder, keras.layers.Layer):
+            raise ValueError(f"`encoder` must be a name or a Keras layer, but got {encoder!r}.")
+        if options:
+            raise ValueError(f"`encoder_options` are for an encoder given by name, but got {encoder!r}.")
+        if "mask" not in inspect.signature(encoder.call).parameters:
+            raise ValueError(f"`encoder` has to take a `mask`, but {encoder.name!r} does not: padding would count.")
+        return encoder
+
+    # Vocabulary and weights.
+
+    def learn_vocabulary(self, texts: Iterable[str], vectors: WordVectors | None) -> None:
+        """Learn the vocabulary and create the weights; what `adapt` does with its texts."""
+        if self.vectorizer.is_adapted:
+            raise ValueError(
+                f"The model has a vocabulary of {self.vectorizer.vocabulary_size} already. "
+                "A new vocabulary needs a new model."
+            )
+        if vectors is not None and vectors.dim != self.embedding_dim:
+            raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have {vectors.dim} values.")
+        self.vectorizer.adapt(texts, known=() if vectors is None else vectors.words)
+        try:
+            self.build()
+        except Exception:
+            self.vectorizer.set_vocabulary([])
+            raise
+        if vectors is not None:
+            seed = int(keras.random.randint((), 0, 2**31 - 1))  # follows `keras.utils.set_random_seed`
+            self.embedding.set_weights([vectors.embedding_matrix(self.vectorizer.vocabulary, seed)])
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights. `adapt` does so; the vocabulary has to be there."""
+        if not self.vectorizer.is_adapted:
+            raise ValueError("The model has no vocabulary yet: call `adapt` with the training texts first.")
+        self._build(self.vectorizer.vocabulary_size)
+
+    def _build(self, vocabulary_size: int) -> None:
+        embedding = keras.layers.Embedding(
+            vocabulary_size,
+            self.embedding_dim,
+            embeddings_initializer=self.embeddings_initializer,
+            trainable=self.trainable_embeddings,
+            dtype=self.dtype_policy,
+        )
+        embedding.build((None, None))
+        words = keras.KerasTensor((None, None, self.embedding_dim), dtype=self.compute_dtype)
+        mask = keras.KerasTensor((None, None), dtype="bool")
+        encoded = self.encoder(words, mask=mask)
+        shape = getattr(encoded, "shape", None)
+        if self.pooling_layer is None:
+            if shape is None or len(shape) != 2:
+                raise ValueError(
+                    f"Without `pooling`, the encoder has to return sentence vectors (batch, features), but "
+                    f"{self.encoder.name!r} returns {shape}. Use pooling={tuple(POOLINGS)} for word vectors."
+                )
+        else:
+            if shape is None or len(shape) != 3:
+                raise ValueError(
+                    f"With pooling={self.pooling!r}, the encoder has to return word vectors (batch, time, "
+                    f"features), but {self.encoder.name!r} returns {shape}."
+                )
+            encoded = self.pooling_layer(encoded, mask=mask)
+        features = self.count_features(int(encoded.shape[-1]))
+        if self.mlp is not None:
+            self.mlp.build((None, features))
+            features = self.mlp_units[-1]
+        self.head.build((None, features))
+        self.embedding = embedding  # at last: nothing is left of a failed attempt
+        self.built = True
+
+    def count_features(self, sentence_features: int) -> int:
+        """How many features `decide` gets, where a sentence vector has so many."""
+        return sentence_features
+
+    # The model proper.
+
+    def encode(self, ids: Any, training: bool = False) -> Any:
+        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`."""
+        mask = ops.not_equal(ids, PADDING_ID)
+        if training and self.word_dropout:
+            lost = keras.random.uniform(ops.shape(ids), seed=self.seed_generator) < self.word_dropout
+            ids = ops.where(ops.logical_and(lost, mask), UNKNOWN_ID, ids)
+        x = self.embedding_dropout(self.embedding(ids), training=training)
+        x = self.encoder(x, mask=mask, training=training)
+        return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
+
+    def decide(self, features: Any, training: bool = False) -> Any:
+        """Features to probabilities, `(batch, outputs)`."""
+        if self.mlp is not None:
+            features = self.mlp(features, training=training)
+        return self.head(features)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, int]:
+        return (input_shape[0], self.head.units)
+
+    # Texts in.
+
+    def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> np.ndarray:
+        """As `keras.Model.predict`; `x` may be a list of raw examples.
+
+        Returns:
+            Probabilities, a row for each example, in the order of `x`.
+        """
+        examples = self.as_examples(x)
+        if examples is None:
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        if not examples:
+            return np.zeros((0, self.head.units), self.head.compute_dtype)
+        batches = self.batches(examples, batch_size=batch_size or 32, shuffle=False)
+        return batches.restore_order(super().predict(batches, **kwargs))
+
+    # Saving.
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        return {"vocabulary_size": self.vectorizer.vocabulary_size} if self.built else None
+
+    def build_from_config(self, config: dict[str, Any] | None) -> None:
+        # The vocabulary itself is an asset, read after this.
+        if config and not self.built:
+            self._build(config["vocabulary_size"])
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "pooling": self.pooling,
+            "mlp_units": list(self.mlp_units),
+            "mlp_dropout": self.mlp_dropout,
+            "mlp_batch_norm": self.mlp_batch_norm,
+            "embedding_dim": self.embedding_dim,
+            "dropout": self.embedding_dropout.rate,
+            "word_dropout": self.word_dropout,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "trainable_embeddings": self.trainable_embeddings,
+            "kernel_regularizer": keras.regularizers.serialize(self.head.kernel_regularizer),
+            "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
+        objects = {
+            name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
+            for name in ("encoder", "vectorizer")
+        }
+        return cls(**{**config, **objects})
+
+
+def check_string_export(export: str) -> None:
+    """Raise RuntimeError unless the backend is TensorFlow, which alone has tensors of strings."""
+    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError(
+            f"`{export}` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}. "
+            "Save the model as a `.keras` file and load that with KERAS_BACKEND=tensorflow."
+        )

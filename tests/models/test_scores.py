@@ -1,0 +1,86 @@
+"""Scores as distributions, and the correlation of what is expected under them."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from keras_slstm import ScorePearson
+from keras_slstm.models.score_range import ScoreRange
+from tests.backend import dtype_policy
+from tests.oracles import pair_classifier
+
+
+@pytest.mark.parametrize("limits", [(1, 5), (0, 5), (-1, 1)])
+def test_distributions_are_those_of_the_paper(limits):
+    scores = [*range(limits[0], limits[1] + 1), *np.random.default_rng(0).uniform(*limits, 20), limits[0] + 0.185]
+    scale = ScoreRange(limits)
+    found = scale.encode(scores)
+    assert found.dtype == np.float32
+    expected = np.stack([pair_classifier.score_distribution(score, *limits) for score in scores])
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+    np.testing.assert_allclose(scale.decode(found), scores, atol=1e-6)
+    assert scale.encode([]).shape == (0, limits[1] - limits[0] + 1)
+
+
+@pytest.mark.parametrize("limits", [(5, 1), (1, 1), (1.0, 5.0), (1, 2, 3), 5, "15", (True, 5), None])
+def test_wrong_ranges(limits):
+    with pytest.raises(ValueError, match="`score_range` must be two integers, the lower one first"):
+        ScoreRange(limits)
+
+
+@pytest.mark.parametrize("score", [0.9, 5.1, float("nan"), "3", None])
+def test_wrong_scores_are_named_with_their_position(score):
+    with pytest.raises(ValueError, match=r"A score from 1 to 5 expected, but got .* at 1\."):
+        ScoreRange((1, 5)).encode([2.5, score])
+
+
+def distributions(count, seed):
+    return np.random.default_rng(seed).dirichlet(np.ones(5) * 0.3, count)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pearson_is_that_of_all_pairs(weighted):
+    true, found = distributions(103, 0), distributions(103, 1)
+    found = 0.4 * true + 0.6 * found
+    weights = np.random.default_rng(2).uniform(0, 2, 103) if weighted else np.ones(103)
+    weights[50:60] = 0.0 if weighted else 1.0
+    levels = np.arange(1, 6)
+    expected = pair_classifier.pearson(true @ levels, found @ levels, weights)
+    metric = ScorePearson()
+    for _ in range(2):  # of the last reset only
+        for part in np.split(np.arange(103), [1, 30, 70]):
+            options = {"sample_weight": weights[part].astype("float32")} if weighted else {}
+            metric.update_state(true[part].astype("float32"), found[part].astype("float32"), **options)
+        assert float(metric.result()) == pytest.approx(expected, abs=1e-5)
+        metric.reset_state()
+    assert 0.3 < expected < 0.9
+
+
+def test_pearson_in_float64():
+    with dtype_policy("float64"):
+        true, found = distributions(50, 3), distributions(50, 4)
+        metric = ScorePearson(dtype="float64")
+        metric.update_state(keras.ops.convert_to_tensor(true, "float64"), keras.ops.convert_to_tensor(found, "float64"))
+        expected = pair_classifier.pearson(true @ np.arange(5), found @ np.arange(5), np.ones(50))
+        assert float(metric.result()) == pytest.approx(expected, abs=1e-12)
+
+
+def test_pearson_without_variation_is_zero():
+    metric = ScorePearson()
+    assert float(metric.result()) == 0
+    true = distributions(40, 0).astype("float32")
+    equal = np.tile(np.float32([0.1, 0.2, 0.3, 0.3, 0.1]), (40, 1))
+    for pair in ((true, equal), (equal, true), (equal, equal)):
+        metric.reset_state()
+        metric.update_state(*pair)
+        assert float(metric.result()) == 0
+
+
+def test_pearson_signs_and_config():
+    metric = ScorePearson.from_config(ScorePearson(name="r").get_config())
+    assert metric.name == "r"
+    true = distributions(40, 0).astype("float32")
+    metric.update_state(true, true[:, ::-1].copy())
+    assert float(metric.result()) == pytest.approx(-1, abs=1e-5)
