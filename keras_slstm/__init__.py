@@ -18,7 +18,7 @@ from keras_slstm.layers import (
 )
 from keras_slstm.losses import CRFLoss
 from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
-from keras_slstm.models import SentenceClassifier, SequenceTagger
+from keras_slstm.models import SentenceClassifier, Seq2Seq, SequenceTagger
 from keras_slstm.ops.crf import (
     crf_decode,
     crf_entropy,
@@ -47,6 +47,7 @@ __all__ = [
     "NormalizedLSTM",
     "NormalizedLSTMCell",
     "SentenceClassifier",
+    "Seq2Seq",
     "SequenceTagger",
     "TokenAccuracy",
     "__version__",

@@ -95,13 +95,13 @@ def beam_search(
         totals = ops.take(ops.reshape(totals, (-1,)), first_rows * ids.size + chosen)
         lengths, ended = (ops.reshape(ops.take(ops.reshape(x, (-1,)), rows), (-1, beam)) for x in (lengths, ended))
         sequences = ops.where(times == time, last[:, None], ops.take(sequences, rows, axis=0))
-        state = [ops.take(x, rows, axis=0) for x in new_state]
+        new_state = [ops.take(x, rows, axis=0) for x in new_state]
 
         ended = ended | (ops.reshape(last, (-1, beam)) == ids.end) | (lengths >= limits)
         best_ended = ops.max(ops.where(ended, best, minus_infinity), axis=1)
         attainable = ops.max(ops.where(ended, minus_infinity, scores(totals, limits)), axis=1)
         ended = ended | (best_ended >= attainable)[:, None]
-        return time + 1, sequences, last, totals, lengths, ended, *state
+        return time + 1, sequences, last, totals, lengths, ended, *new_state
 
     lengths = ops.zeros((batch, beam), dtype=dtype)
     beginning = (

@@ -19,6 +19,7 @@ from keras_slstm.data.builders.dbpedia import Dbpedia  # noqa: E402
 from keras_slstm.data.builders.fdu_mtl import FduMtl  # noqa: E402
 from keras_slstm.data.builders.movie_review import MovieReview  # noqa: E402
 from keras_slstm.data.builders.mpqa import MPQA  # noqa: E402
+from keras_slstm.data.builders.office_notes import OfficeNotes  # noqa: E402
 from keras_slstm.data.builders.sst import Sst  # noqa: E402
 from keras_slstm.data.builders.subj import Subj  # noqa: E402
 from keras_slstm.data.builders.travel_desk import TravelDesk  # noqa: E402
@@ -47,6 +48,7 @@ __all__ = [
     "Dbpedia",
     "FduMtl",
     "MovieReview",
+    "OfficeNotes",
     "Sst",
     "Subj",
     "TravelDesk",
