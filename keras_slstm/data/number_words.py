@@ -63,6 +63,7 @@ def german(number: int) -> str:
 
 def german_ordinal(number: int) -> str:
     """Its ordinal as it stands behind an article, such as `"dreiundzwanzigste"`."""
+    _check(number)
     words, end = _german(number), number % 100
     if end in _GERMAN_ORDINALS:
         return words.removesuffix(_GERMAN[end]) + _GERMAN_ORDINALS[end]
