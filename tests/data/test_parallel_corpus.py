@@ -56,8 +56,7 @@ def translations(tmp_path_factory):
             for i in range(count):
                 yield i, {"de": f"Zug {i}", "en": " " if i == 7 else f"train {i}"}
 
-    folder = tmp_path_factory.mktemp("tfds")
-    return folder
+    return tmp_path_factory.mktemp("tfds")
 
 
 def test_sets_of_tfds(translations):
@@ -66,7 +65,7 @@ def test_sets_of_tfds(translations):
     assert dict(zip(corpus.test.sources, corpus.test.targets)) == {f"Zug {i}": f"train {i}" for i in range(3)}
     backwards = load_parallel_corpus("tiny_talks", data_dir=translations, target="de")
     assert dict(zip(backwards.test.sources, backwards.test.targets)) == {f"train {i}": f"Zug {i}" for i in range(3)}
-    with pytest.raises(ValueError, match='no texts in "fr". Its languages: de, en'):
+    with pytest.raises(ValueError, match=r'no texts in "fr"\. Its languages: de, en'):
         load_parallel_corpus("tiny_talks", data_dir=translations, source="fr")
     with pytest.raises(ValueError, match="the same language"):
         load_parallel_corpus("tiny_talks", data_dir=translations, source="de", target="de")
@@ -120,7 +119,7 @@ def test_malformed_lines_are_left_out_with_their_translation_where_asked_for(tmp
         pairs = read_aligned_lines(*paths, on_error="skip")
     assert (pairs.sources, pairs.targets) == (["a", "d"], ["x", "z"])
     assert len(warnings) == 2  # one a file
-    with pytest.raises(DataError, match="no text"), pytest.warns(UserWarning):
+    with pytest.raises(DataError, match="no text"), pytest.warns(UserWarning, match="left out"):
         read_aligned_lines(write(tmp_path / "b.en", ""), write(tmp_path / "b.de", "x"), on_error="skip")
     with pytest.raises(DataError, match="no translation"):
         read_aligned_lines(paths[0], write(tmp_path / "b.de", "x"), on_error="skip")
