@@ -35,9 +35,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 from _common import add_preset_options, check_prediction_options, command, fail, option, short_name
 
-from keras_slstm.data.pair_batches import PairBatches
 from keras_slstm.data.parallel_corpus import ParallelCorpus, TextPairs, load_parallel_corpus
 from keras_slstm.data.readers import read_lines
+from keras_slstm.data.translation_batches import TranslationBatches
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.models.equal_width import equal_width
@@ -213,7 +213,7 @@ def print_summary(results: list[dict[str, Any]]) -> None:
             print(f"{part:12} {measure:9} {mean:6.2f} ± {spread:4.2f}  ({len(results)} seeds)")
 
 
-def build_model(settings: dict[str, Any], train: TextPairs) -> tuple[Seq2Seq, PairBatches]:
+def build_model(settings: dict[str, Any], train: TextPairs) -> tuple[Seq2Seq, TranslationBatches]:
     """The compiled model with its subwords, and the batches to train it on."""
     model = make_model(settings)
     model.adapt([*train.sources, *train.targets])
@@ -278,7 +278,7 @@ def show(args: argparse.Namespace, model: Seq2Seq, texts: list[str]) -> None:
         print(f"{' '.join(translation.split())}\t{score:.3f}\t{text}")
 
 
-def describe(corpus: ParallelCorpus, model: Seq2Seq, batches: PairBatches, run: TrainingRun) -> None:
+def describe(corpus: ParallelCorpus, model: Seq2Seq, batches: TranslationBatches, run: TrainingRun) -> None:
     """Say what is trained on what."""
     sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
     print(f"{corpus.name}: {sizes} pairs to train / develop / test")

@@ -8,7 +8,6 @@ from keras_slstm.data.conll import TaggedSentence, read_conll
 from keras_slstm.data.corpus import Corpus, Texts, load_corpus, load_folds
 from keras_slstm.data.errors import DataError
 from keras_slstm.data.office_notes import Note, generate_notes
-from keras_slstm.data.pair_batches import PairBatches
 from keras_slstm.data.parallel_corpus import ParallelCorpus, TextPairs, load_parallel_corpus, read_aligned_lines
 from keras_slstm.data.readers import Example, read_labelled_text, read_lines
 from keras_slstm.data.schemes import Span, convert_tags, spans_to_tags, tags_to_spans
@@ -17,6 +16,7 @@ from keras_slstm.data.tagged_corpus import TaggedCorpus, TaggedSentences, load_t
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.token_batches import TokenBatches
 from keras_slstm.data.tokens import TokenVectorizer
+from keras_slstm.data.translation_batches import TranslationBatches
 from keras_slstm.data.travel_desk import INTENTS, SLOTS, TAGS, Request, generate_requests, generate_splits
 from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
 
@@ -29,7 +29,6 @@ __all__ = [
     "DataError",
     "Example",
     "Note",
-    "PairBatches",
     "ParallelCorpus",
     "Request",
     "Span",
@@ -43,6 +42,7 @@ __all__ = [
     "Texts",
     "TokenBatches",
     "TokenVectorizer",
+    "TranslationBatches",
     "WordVectors",
     "convert_tags",
     "generate_notes",

@@ -9,9 +9,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.pair_batches import PairBatches
 from keras_slstm.data.subwords import END_ID, START_ID, SubwordVectorizer
 from keras_slstm.data.text import check_texts
+from keras_slstm.data.translation_batches import TranslationBatches
 from keras_slstm.data.vocabulary import PADDING_ID
 from keras_slstm.layers._arguments import check_integer, check_rate
 from keras_slstm.layers.attention_decoder import AttentionDecoder
@@ -205,21 +205,21 @@ class Seq2Seq(RawDataModel):
         y: Iterable[str] | None = None,
         sample_weight: Sequence[float] | None = None,
         **options: Any,
-    ) -> PairBatches:
+    ) -> TranslationBatches:
         """Turn texts and their translations into batches of similar length, as `fit` and the others do.
 
         Args:
             x: The texts.
             y: A translation for each, or None.
             sample_weight: A weight for each, or None.
-            **options: Further arguments of `PairBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
+            **options: Further arguments of `TranslationBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
 
         Raises:
             ValueError: If there are not as many translations as texts, or there are no subwords yet.
         """
         sources = [[*ids, END_ID] for ids in self.vectorizer.encode(x)]
         targets = None if y is None else [[START_ID, *ids, END_ID] for ids in self.vectorizer.encode(y)]
-        return PairBatches(sources, targets, sample_weight, **options)
+        return TranslationBatches(sources, targets, sample_weight, **options)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
         """As `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step."""

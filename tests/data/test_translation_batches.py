@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from keras_slstm.data.pair_batches import PairBatches
+from keras_slstm.data.translation_batches import TranslationBatches
 
 SOURCES = [[5, 2], [6, 7, 8, 9, 2], [5, 6, 2]]
 TARGETS = [[1, 9, 9, 9, 2], [1, 4, 2], [1, 2]]
 
 
 def test_every_pair_comes_once_padded_to_one_length():
-    batches = PairBatches(SOURCES, TARGETS, sample_weight=[1, 2, 3], batch_size=2, multiple_of=3, shuffle=False)
+    batches = TranslationBatches(SOURCES, TARGETS, sample_weight=[1, 2, 3], batch_size=2, multiple_of=3, shuffle=False)
     seen = {}
     for inputs, labels, weights in batches:
         assert inputs["source"].shape == inputs["target"].shape == labels.shape
@@ -25,7 +25,7 @@ def test_every_pair_comes_once_padded_to_one_length():
 
 
 def test_without_targets():
-    (inputs,) = PairBatches(SOURCES, multiple_of=1)[0]
+    (inputs,) = TranslationBatches(SOURCES, multiple_of=1)[0]
     assert list(inputs) == ["source"]
     assert inputs["source"].shape == (3, 5)
 
@@ -41,4 +41,4 @@ def test_without_targets():
 )
 def test_errors(arguments, message):
     with pytest.raises(ValueError, match=message):
-        PairBatches(*arguments)
+        TranslationBatches(*arguments)

@@ -12,7 +12,7 @@ from keras_slstm.data.text import pad, round_up
 from keras_slstm.data.token_batches import UNKNOWN_LABEL
 
 
-class PairBatches(Batches):
+class TranslationBatches(Batches):
     """Batches of source sequences, and of the target sequences that a model learns to write; see `Batches`.
 
     A batch is a dict of `source` and, in training, `target`, which holds what the model has written before each
@@ -34,7 +34,7 @@ class PairBatches(Batches):
 
     Example:
 
-    >>> batches = PairBatches([[5, 6, 2]], [[1, 8, 2]], multiple_of=1)
+    >>> batches = TranslationBatches([[5, 6, 2]], [[1, 8, 2]], multiple_of=1)
     >>> inputs, labels = batches[0]
     >>> inputs["source"].tolist(), inputs["target"].tolist(), labels.tolist()
     ([[5, 6, 2]], [[1, 8, 0]], [[8, 2, -1]])
