@@ -51,7 +51,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores.
     "small": {
         "units": 64, "num_layers": 2, "embedding_dim": 64, "subwords": 800, "longest": 100,
-        "dropout": 0.0, "learning_rate": 6e-3, "decay": 0.9, "clip": 1.0,
+        "dropout": 0.0, "learning_rate": 1e-2, "decay": 0.9, "clip": 1.0,
         "batch_size": 32, "epochs": 10, "patience": 3, "beam": 5,
     },
     # Choi, Kim and Lee (ACML 2019), section 4.4: sizes, subwords and beam. The paper tunes the rest, and does not
