@@ -13,12 +13,13 @@ EXTRAS = {
     # keras-tuner imports tensorboard in every trial; its Bayesian oracle needs scikit-learn.
     "tuner": ["keras-tuner>=1.4.8", "tensorboard", "scikit-learn"],
     "plots": ["matplotlib>=3.8"],
+    "translation": ["tokenizers>=0.20", "sacrebleu>=2.4"],
     "jax": ["jax>=0.5"],
     "torch": ["torch>=2.6"],
     "examples": ["scikit-learn", "seqeval"],
     "docs": ["mkdocs", "mkdocs-material", "mkdocstrings[python]"],
 }
-EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"]
+EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"] + EXTRAS["translation"]
 EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in EXTRAS[name]})
 EXTRAS["test"] = sorted(
     {r for name in ("examples", "jax") for r in EXTRAS[name]}

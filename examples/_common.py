@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 # What stands for a place on one machine: `command` shows PATH, or leaves it out.
-FILE_OPTIONS = ("data", "dev_data", "test_data", "manual_dir", "vectors")
+FILE_OPTIONS = (
+    "data", "dev_data", "test_data", "manual_dir", "vectors",
+    "source_file", "target_file", "validation_source", "validation_target", "test_source", "test_target",
+)  # fmt: skip
 LEFT_OUT = ("output", "results", "data_dir", "overwrite", "seed")
 
 

@@ -5,6 +5,7 @@ from keras_slstm.layers import (
     CASLSTM,
     CRF,
     SLSTM,
+    AttentionDecoder,
     AttentionPooling,
     CASLSTMCell,
     CharBiLSTM,
@@ -17,7 +18,7 @@ from keras_slstm.layers import (
 )
 from keras_slstm.losses import CRFLoss
 from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
-from keras_slstm.models import SentenceClassifier, SentencePairClassifier, SequenceTagger
+from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
 from keras_slstm.ops.crf import (
     crf_decode,
     crf_entropy,
@@ -33,6 +34,7 @@ __all__ = [
     "CASLSTM",
     "CRF",
     "SLSTM",
+    "AttentionDecoder",
     "AttentionPooling",
     "CASLSTMCell",
     "CRFAccuracy",
@@ -47,6 +49,7 @@ __all__ = [
     "ScorePearson",
     "SentenceClassifier",
     "SentencePairClassifier",
+    "Seq2Seq",
     "SequenceTagger",
     "TokenAccuracy",
     "__version__",

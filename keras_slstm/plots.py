@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,3 +100,44 @@ def transition_matrix(
             axes.text(column, row, f"{scores[row, column]:.1f}", ha="center", va="center", color=color, size=6)
     with complete_file(path) as unfinished:
         figure.savefig(unfinished, dpi=150, bbox_inches="tight")
+
+
+def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike[str]) -> None:
+    """Draw what the vertical gates of a CAS-LSTM do (Figure 4 of Choi, Kim and Lee, 2019): a column for each layer.
+
+    From top to bottom: the values of the vertical forget gate g, their range over the units of a word, and how far
+    they are from the output gate o of the layer below.
+
+    Args:
+        layers: Three counts `(bins,)` over equal parts of [0, 1] for each layer, by its number: the attribute `layers`
+            of `GateHistograms`.
+        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+
+    Raises:
+        ValueError: If there is no layer, or a layer has not three rows of counts.
+        ImportError: If matplotlib is missing.
+
+    Example:
+
+    ```python
+    gate_histograms(histograms.layers, "gates.png")
+    ```
+    """
+    counts = {layer: np.asarray(rows, float) for layer, rows in layers.items()}
+    if not counts or any(rows.ndim != 2 or len(rows) != 3 for rows in counts.values()):
+        shapes = [rows.shape for rows in counts.values()]
+        raise ValueError(f"`layers` must have counts of shape (3, bins) for each layer, but has {shapes}.")
+    figure_module = require("matplotlib.figure", "plots")
+    figure = figure_module.Figure(figsize=(3.4 * len(counts) + 0.6, 7.0), layout="constrained")
+    grid = figure.subplots(3, len(counts), squeeze=False, sharex=True)
+    for column, (layer, rows) in enumerate(sorted(counts.items())):
+        titles = (f"$g_i^{layer}$", f"$R(\\mathbf{{g}}^{layer})$", f"$|g_i^{layer} - o_i^{layer - 1}|$")
+        for axes, values, title in zip(grid[:, column], rows, titles):
+            width = 1 / len(values)
+            axes.bar(width * np.arange(len(values)), 100 * values / max(values.sum(), 1), width, align="edge")
+            axes.set_title(title)
+            axes.set_xlim(0, 1)
+            if column == 0:
+                axes.set_ylabel("percent")
+    with complete_file(path) as unfinished:
+        figure.savefig(unfinished, dpi=150)

@@ -18,7 +18,8 @@ import keras
 import numpy as np
 
 import keras_slstm  # noqa: F401  registers the layers
-import tests.layers.partition  # noqa: F401  and the one of the tests
+import tests.layers.partition
+import tests.layers.self_attending  # noqa: F401
 from tests.backend import BACKEND
 from tests.layer_checks import CLOSE, LayerCase, predict, randomize, text_model, token_ids
 

@@ -61,3 +61,14 @@ def test_transition_matrix(tmp_path):
     with pytest.raises(ValueError, match="NOUN"):
         plots.transition_matrix(np.ones((2, 2)), ["O", "NOUN"], tmp_path / "x.png", scheme="BIO")
     assert not (tmp_path / "x.png").exists()
+
+
+def test_gate_histograms(tmp_path):
+    counts = np.arange(30).reshape(3, 10)
+    plots.gate_histograms({2: counts, 3: counts + 1}, tmp_path / "gates.png")
+    assert (tmp_path / "gates.png").read_bytes().startswith(b"\x89PNG")
+    plots.gate_histograms({2: np.zeros((3, 10))}, tmp_path / "empty.png")
+    for layers in ({}, {2: counts[:2]}):
+        with pytest.raises(ValueError, match=r"\(3, bins\)"):
+            plots.gate_histograms(layers, tmp_path / "x.png")
+    assert not (tmp_path / "x.png").exists()

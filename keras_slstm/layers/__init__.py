@@ -1,5 +1,6 @@
 """Keras layers. Every public layer is also available as ``keras_slstm.<Layer>``."""
 
+from keras_slstm.layers.attention_decoder import AttentionDecoder
 from keras_slstm.layers.attention_pooling import AttentionPooling
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
@@ -15,6 +16,7 @@ __all__ = [
     "CASLSTM",
     "CRF",
     "SLSTM",
+    "AttentionDecoder",
     "AttentionPooling",
     "CASLSTMCell",
     "CRFDecoder",

@@ -3,6 +3,14 @@
 from keras_slstm.models.encoders import ENCODERS, build_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
 
-__all__ = ["ENCODERS", "SentenceClassifier", "SentencePairClassifier", "SequenceTagger", "build_encoder"]
+__all__ = [
+    "ENCODERS",
+    "SentenceClassifier",
+    "SentencePairClassifier",
+    "Seq2Seq",
+    "SequenceTagger",
+    "build_encoder",
+]

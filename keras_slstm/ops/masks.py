@@ -79,17 +79,17 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     """Softmax over the real positions, in at least float32; 0 at masked ones and in rows that have no other.
 
     Args:
-        scores: `(batch, time)`.
-        mask: `(batch, time)` bool or None.
+        scores: `(batch, time)`, or with further axes before the time.
+        mask: Bool, of a shape that goes with that of the scores, or None.
 
     Returns:
-        `(batch, time)`, float64 for float64 scores, float32 otherwise.
+        The weights in the shape of the scores, float64 for float64 scores, float32 otherwise.
     """
     scores = ops.cast(scores, accumulation_dtype(keras.backend.standardize_dtype(scores.dtype)))
     if mask is None:
-        return ops.softmax(scores, axis=1)
+        return ops.softmax(scores, axis=-1)
     # Finite, so that a row of nothing but padding has a softmax, too; exp(-1e30 - max) is exactly 0.
-    weights = ops.softmax(ops.where(mask, scores, ops.full_like(scores, -1e30)), axis=1)
+    weights = ops.softmax(ops.where(mask, scores, ops.full_like(scores, -1e30)), axis=-1)
     return ops.where(mask, weights, ops.zeros_like(weights))
 
 

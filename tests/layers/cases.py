@@ -9,6 +9,7 @@ from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.models.encoders import build_encoder
 from tests.layer_checks import LayerCase, Spelled
 from tests.layers.partition import Partition
+from tests.layers.self_attending import SelfAttending
 
 _PACKED = "potentials hold transitions and mask as well: the case crf_partition shows what they hold of words"
 _KERAS_LOOP = "Keras' own loop does not keep that promise; the layers around the cells do"
@@ -103,6 +104,11 @@ CASES = [
         "cas_lstm_cell",
         lambda: keras.layers.RNN(layers.CASLSTMCell(5)),
         exempt={"nan_padding": _KERAS_LOOP},
+    ),
+    LayerCase(
+        "attention_decoder",
+        lambda: SelfAttending(layers.AttentionDecoder(layers.CASLSTMCell(5), 3, attention_regularizer="l2")),
+        outputs=("sequence",),
     ),
     LayerCase("slstm", lambda: layers.SLSTM(5, steps=3), interior="cut"),
     LayerCase(

@@ -22,6 +22,7 @@ from keras_slstm.data.builders.movie_review import MovieReview  # noqa: E402
 from keras_slstm.data.builders.mpqa import MPQA  # noqa: E402
 from keras_slstm.data.builders.mrpc import Mrpc  # noqa: E402
 from keras_slstm.data.builders.multi_nli import MultiNli  # noqa: E402
+from keras_slstm.data.builders.office_notes import OfficeNotes  # noqa: E402
 from keras_slstm.data.builders.qqp import Qqp  # noqa: E402
 from keras_slstm.data.builders.sick import Sick  # noqa: E402
 from keras_slstm.data.builders.snli import Snli  # noqa: E402
@@ -63,6 +64,7 @@ __all__ = [
     "MovieReview",
     "Mrpc",
     "MultiNli",
+    "OfficeNotes",
     "Qqp",
     "Sick",
     "Snli",

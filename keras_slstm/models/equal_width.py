@@ -1,0 +1,41 @@
+"""The width at which a model has as many parameters as another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def equal_width(parameters: Callable[[int], int], wanted: int, step: int = 1) -> int:
+    """The width with which a model comes closest to a number of parameters; of two equally close, the smaller.
+
+    Choi et al. (2019) compare an LSTM of 256 units with a CAS-LSTM of 247, which has roughly as many parameters: what
+    is left is what the architecture does.
+
+    Args:
+        parameters: The number of parameters of the model of a width, which grows with it.
+        wanted: The number to come close to.
+        step: Widths are multiples of this.
+
+    Raises:
+        ValueError: If `wanted` or `step` is less than 1.
+
+    Example:
+
+    >>> equal_width(lambda units: 4 * units * (2 * units + 1), 1000)
+    11
+    """
+    if wanted < 1 or step < 1:
+        raise ValueError(f"`wanted` and `step` must be at least 1, but got {wanted!r} and {step!r}.")
+    above = 1
+    while parameters(above * step) < wanted:
+        above *= 2
+    below = above // 2  # 0, or too small
+    while above - below > 1:
+        middle = (above + below) // 2
+        if parameters(middle * step) < wanted:
+            below = middle
+        else:
+            above = middle
+    if not below:
+        return above * step
+    return min((below * step, above * step), key=lambda width: abs(parameters(width) - wanted))

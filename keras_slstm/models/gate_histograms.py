@@ -1,0 +1,146 @@
+"""What the vertical gates of a trained CAS-LSTM do: the histograms of Figure 4 of Choi, Kim and Lee (ACML 2019)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.data.text import check_at_least, pad
+from keras_slstm.layers.cas_lstm import CASLSTM, VerticalGates
+from keras_slstm.models.seq2seq import Seq2Seq
+
+
+class LayerHistograms(NamedTuple):
+    """Counts of one layer l, `(bins,)` each, over equal parts of [0, 1].
+
+    Attributes:
+        gates: Of the values of the vertical forget gate g^l, of every unit and word (a and b of the figure).
+        ranges: Of the largest less the smallest of these values, of every word (c and d).
+        differences: Of |g^l - o^{l-1}|, of every unit and word: how differently the output gate of the layer below
+            chooses from the same cell (e and f).
+    """
+
+    gates: np.ndarray
+    ranges: np.ndarray
+    differences: np.ndarray
+
+
+class GateHistograms:
+    """Counts the values of vertical gates.
+
+    Args:
+        bins: Number of equal parts of [0, 1].
+
+    Attributes:
+        layers: The counts of the layers 2, 3, ..., by their number.
+        words: Number of words counted; where a model reads in two directions, each word counts twice.
+
+    Example:
+
+    ```python
+    histograms = GateHistograms()
+    for gates, mask in read_gates(model, texts):
+        histograms.add(gates, mask)
+    histograms.layers[2].gates
+    ```
+    """
+
+    def __init__(self, bins: int = 50):
+        check_at_least("bins", bins, 1)
+        self.bins = bins
+        self.words = 0
+        self.layers: dict[int, LayerHistograms] = {}
+        self._sums: dict[int, np.ndarray] = {}
+        self._counts: dict[int, np.ndarray] = {}
+
+    def add(self, gates: Sequence[VerticalGates], mask: Any = None) -> None:
+        """Count the gates of a batch.
+
+        Args:
+            gates: What `CASLSTM.vertical_gates` returns: for the layers from 2 on, g and o, `(batch, time, units)`.
+            mask: `(batch, time)` bool, True at words, in the order of the gates; None if all are words.
+        """
+        for layer, pair in enumerate(gates, start=2):
+            g, o = (ops.convert_to_numpy(ops.cast(gate, "float32")) for gate in pair)
+            real = np.ones(g.shape[:2], bool) if mask is None else ops.convert_to_numpy(mask)
+            g, o = g[real], o[real]  # (words, units)
+            values = g, g.max(axis=-1, initial=0) - g.min(axis=-1, initial=1), np.abs(g - o)
+            if layer not in self.layers:
+                self.layers[layer] = LayerHistograms(*(np.zeros(self.bins, np.int64) for _ in values))
+                self._sums[layer], self._counts[layer] = np.zeros(3), np.zeros(3)
+            for counts, found in zip(self.layers[layer], values):
+                counts += np.histogram(found, self.bins, range=(0.0, 1.0))[0]
+            self._sums[layer] += [found.sum(dtype=np.float64) for found in values]
+            self._counts[layer] += [found.size for found in values]
+            self.words += len(g) if layer == 2 else 0
+
+    def means(self, layer: int) -> LayerHistograms:
+        """The mean gate, range and difference of a layer."""
+        return LayerHistograms(*(self._sums[layer] / np.maximum(self._counts[layer], 1)))
+
+
+def read_gates(
+    model: keras.Model, texts: Sequence[str], batch_size: int = 32
+) -> Iterator[tuple[list[VerticalGates], Any]]:
+    """The vertical gates of every CAS-LSTM with which a model reads texts, batch by batch.
+
+    Args:
+        model: A model of this package with a `CASLSTM` of at least two layers in it: a classifier of sentences or of
+            pairs (whose encoder reads the texts one by one), or a `Seq2Seq`.
+        texts: A list of texts.
+        batch_size: Texts a batch.
+
+    Yields:
+        For each batch and each `CASLSTM` (there are two where there are two directions) what its `vertical_gates`
+        returns, and the mask, in the same order.
+
+    Raises:
+        ValueError: If the model has no such layer, or does not read texts.
+    """
+    layers = [layer for layer in model._flatten_layers() if isinstance(layer, CASLSTM) and layer.num_layers > 1]
+    if not layers:
+        raise ValueError(f"{model.name} has no CASLSTM of two layers or more: it has no vertical gates.")
+    if not hasattr(getattr(model, "vectorizer", None), "encode"):
+        raise ValueError(f"{model.name} does not read texts: it has no vectorizer.")
+    read = getattr(model, "encode", model)  # the encoder alone, where the model has more
+    for start in range(0, len(texts), batch_size):
+        with _heard(layers) as calls:
+            read(ops.convert_to_tensor(pad(_encode(model, texts[start : start + batch_size]))))
+        for layer, sequences, mask in calls:
+            gates = layer.vertical_gates(sequences, mask=mask)
+            turned_round = mask is not None and layer.go_backwards
+            yield gates, ops.flip(mask, axis=1) if turned_round else mask
+
+
+def _encode(model: Any, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+    if isinstance(model, Seq2Seq):
+        return model.batches(texts).sources  # with the end
+    return model.vectorizer.encode(texts)
+
+
+@contextlib.contextmanager
+def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
+    """Note with what the layers are called: the layer, its input and its mask."""
+    calls: list[tuple[CASLSTM, Any, Any]] = []
+
+    def listen(layer: CASLSTM) -> None:
+        call = layer.call
+
+        def noting(sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False) -> Any:
+            calls.append((layer, sequences, mask))
+            return call(sequences, initial_state=initial_state, mask=mask, training=training)
+
+        layer.__dict__["call"] = noting  # past Keras, which would take note of it
+
+    for layer in layers:
+        listen(layer)
+    try:
+        yield calls
+    finally:
+        for layer in layers:
+            del layer.__dict__["call"]

@@ -1,0 +1,164 @@
+"""Stacks of CAS-LSTM or plain LSTM layers by name: as an encoder with its states, and as a cell for a decoder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
+from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
+from keras_slstm.ops.masks import check_mask
+
+Tensor = Any
+CELLS = ("caslstm", "lstm")
+
+
+def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **options: Any) -> keras.layers.Layer:
+    """A recurrent cell of several layers.
+
+    Args:
+        cell: `"caslstm"`, or `"lstm"` for plain LSTM layers, one on top of the other.
+        units, num_layers: Size and number of the layers.
+        dtype: The policy.
+        **options: Further arguments of `CASLSTMCell`.
+
+    Returns:
+        A cell for `keras.layers.RNN` and `AttentionDecoder`, whose states are, flat, h and c of each layer.
+
+    Raises:
+        ValueError: If there is no such cell, or it has no such option.
+    """
+    depths = _depths(cell, num_layers)
+    cells = [_call(CASLSTMCell, cell, units=units, num_layers=depth, dtype=dtype, **options) for depth in depths]
+    return cells[0] if len(cells) == 1 else keras.layers.StackedRNNCells(cells, dtype=dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class RecurrentStack(keras.layers.Layer):
+    """An encoder of several CAS-LSTM or plain LSTM layers, which returns the words' vectors and all final states.
+
+    Args:
+        cell: `"caslstm"`: one `CASLSTM`. `"lstm"`: plain LSTM layers (each a `CASLSTM` of one layer, which is one), one
+            on top of the other.
+        units: Size of the vectors, and of the states of each layer.
+        num_layers: Number of layers.
+        bidirectional: Whether to read in both directions, with a stack for each, whose size is half of `units`; their
+            vectors and states are joined.
+        dropout: Dropout rate between the layers.
+        cell_options: Further arguments of `CASLSTM`.
+
+    Call arguments:
+        sequences: `(batch, time, features)`.
+        mask: `(batch, time)` bool, or None.
+        training: Whether to apply dropout.
+
+    Returns:
+        The vectors, `(batch, time, units)`, 0 at masked positions, then h and c of each layer, from the lowest,
+        `(batch, units)` each: what a cell of `recurrent_cell` starts from.
+
+    Raises:
+        ValueError: If an argument is out of its range, or `units` is odd with `bidirectional`.
+    """
+
+    def __init__(
+        self,
+        cell: str = "caslstm",
+        units: int = 256,
+        num_layers: int = 2,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        cell_options: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.units = check_integer("units", units, 1)
+        self.num_layers = check_integer("num_layers", num_layers, 1)
+        self.bidirectional = check_bool("bidirectional", bidirectional)
+        self.dropout = check_rate("dropout", dropout)
+        self.cell_options = dict(cell_options or {})
+        if self.bidirectional and self.units % 2:
+            raise ValueError(f"`units` must be even, half for each direction, but got {units!r}.")
+        size = self.units // 2 if self.bidirectional else self.units
+        self.directions = [
+            [
+                _call(
+                    CASLSTM,
+                    cell,
+                    units=size,
+                    num_layers=depth,
+                    # Between the layers of a `CASLSTM`, and, where there are several of these, between them.
+                    layer_dropout=self.dropout,
+                    dropout=self.dropout if position else 0.0,
+                    return_sequences=True,
+                    return_state=True,
+                    dtype=self.dtype_policy,
+                    **self.cell_options,
+                )
+                for position, depth in enumerate(_depths(cell, self.num_layers))
+            ]
+            for _ in range(2 if self.bidirectional else 1)
+        ]
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple) -> None:
+        for layers in self.directions:
+            shape = input_shape
+            for layer in layers:
+                layer.build(shape)
+                shape = (*shape[:-1], layer.units)
+        self.built = True
+
+    def call(self, sequences: Tensor, mask: Tensor | None = None, training: bool = False) -> tuple[Tensor, ...]:
+        mask = check_mask(sequences, mask, self.name)
+        results = [_run(self.directions[0], sequences, mask, training)]
+        if self.bidirectional:
+            mask = None if mask is None else ops.flip(mask, axis=1)
+            vectors, *states = _run(self.directions[1], ops.flip(sequences, axis=1), mask, training)
+            results.append([ops.flip(vectors, axis=1), *states])
+        return tuple(ops.concatenate(parts, axis=-1) if self.bidirectional else parts[0] for parts in zip(*results))
+
+    def compute_mask(self, sequences: Tensor, mask: Tensor | None = None) -> list[Tensor | None]:
+        return [mask, *[None] * (2 * self.num_layers)]
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return ((*input_shape[:2], self.units), *[(input_shape[0], self.units)] * (2 * self.num_layers))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "cell": self.cell,
+            "units": self.units,
+            "num_layers": self.num_layers,
+            "bidirectional": self.bidirectional,
+            "dropout": self.dropout,
+            "cell_options": self.cell_options,
+        }
+
+
+def _run(layers: list[CASLSTM], x: Tensor, mask: Tensor | None, training: bool) -> list[Tensor]:
+    states: list[Tensor] = []
+    for layer in layers:
+        x, *own = layer(x, mask=mask, training=training)
+        states += own
+    return [x, *states]
+
+
+def _depths(cell: str, num_layers: int) -> list[int]:
+    """The number of layers of each CAS-LSTM in a stack: one of all, or, where none reads the cells below, many of 1."""
+    if cell not in CELLS:
+        raise ValueError(f"`cell` must be one of {CELLS}, but got {cell!r}.")
+    num_layers = check_integer("num_layers", num_layers, 1)
+    return [num_layers] if cell == "caslstm" else [1] * num_layers
+
+
+def _call(function: Any, cell: str, **arguments: Any) -> Any:
+    try:
+        return function(**arguments)
+    except (TypeError, ValueError) as error:
+        if "Unrecognized keyword" in str(error) or isinstance(error, TypeError):
+            raise ValueError(f"The cell {cell!r} does not take these options: {error}") from error
+        raise

@@ -1,0 +1,325 @@
+"""A translation model: text of one language in, text of another out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, overload
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.data.subwords import END_ID, START_ID, SubwordVectorizer
+from keras_slstm.data.text import check_texts
+from keras_slstm.data.translation_batches import TranslationBatches
+from keras_slstm.data.vocabulary import PADDING_ID
+from keras_slstm.layers._arguments import check_integer, check_rate
+from keras_slstm.layers.attention_decoder import AttentionDecoder
+from keras_slstm.metrics.token_accuracy import TokenAccuracy
+from keras_slstm.models.raw_data import RawDataModel
+from keras_slstm.models.recurrent_stack import RecurrentStack, recurrent_cell
+from keras_slstm.models.translation_search import Search, Searches
+from keras_slstm.ops.masks import accumulation_dtype
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class Seq2Seq(RawDataModel):
+    """Translates: a stack of CAS-LSTM or LSTM layers reads, and another, with attention, writes.
+
+    The model of the translation experiments of Choi, Kim and Lee (ACML 2019, section 4.4): layers of equal size on both
+    sides, Luong's attention with input feeding in the decoder (`AttentionDecoder`), whose states begin with the last
+    ones of the encoder, and subwords (`SubwordVectorizer`) that both languages share. Beam search finds the
+    translation.
+
+    Texts go in and come out; a saved `.keras` file holds the subwords. Inside, the model maps a dict of `source` and
+    `target`, ids `(batch, time)` with 0 as padding, where `target` is what has been written before each position, to
+    the logits of what comes next, `(batch, time, vocabulary)`; `compile`, callbacks, mixed precision and saving are
+    Keras' own.
+
+    Args:
+        cell: `"caslstm"` or `"lstm"`, for encoder and decoder.
+        units: Size of the states of every layer, and of the vectors that words are predicted from.
+        num_layers: Number of layers of the encoder, and of the decoder.
+        cell_options: Further arguments of the cells on both sides, such as `{"lam": "trainable"}`.
+        bidirectional: Whether the encoder reads in both directions, each with half of `units`.
+        embedding_dim: Size of the subwords' vectors. Source and target have vectors of their own.
+        dropout: Dropout rate on the subwords' vectors, between the encoder's layers, and on the decoder's output.
+        embeddings_initializer: Initialiser of the subwords' vectors.
+        vectorizer: A `SubwordVectorizer`, or a dict of its arguments.
+        **kwargs: `name`, `dtype`.
+
+    Raises:
+        ValueError: If an argument does not fit.
+
+    Example:
+
+    ```python
+    model = keras_slstm.Seq2Seq(units=100, embedding_dim=100, vectorizer={"size": 1000})
+    model.adapt(train_english + train_german)
+    model.compile("adam")
+    model.fit(train_english, train_german, validation_data=(dev_english, dev_german), epochs=10)
+    model.save("english-german.keras")
+
+    model = keras.saving.load_model("english-german.keras")
+    model.translate(["The meeting begins at noon."], beam=5)  # ["Die Besprechung beginnt um 12:00 Uhr."]
+    ```
+    """
+
+    def __init__(
+        self,
+        cell: str = "caslstm",
+        units: int = 256,
+        num_layers: int = 2,
+        cell_options: dict[str, Any] | None = None,
+        bidirectional: bool = False,
+        embedding_dim: int = 256,
+        dropout: float = 0.2,
+        embeddings_initializer: Any = "uniform",
+        vectorizer: SubwordVectorizer | dict[str, Any] | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if vectorizer is None or isinstance(vectorizer, dict):
+            vectorizer = SubwordVectorizer(**(vectorizer or {}))
+        dtype = self.dtype_policy
+        self.vectorizer = vectorizer
+        self.embedding_dim = check_integer("embedding_dim", embedding_dim, 1)
+        self.dropout_rate = check_rate("dropout", dropout)
+        self.dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.encoder = RecurrentStack(
+            cell, units, num_layers, bidirectional, dropout, cell_options, name="encoder", dtype=dtype
+        )
+        self.decoder = AttentionDecoder(
+            recurrent_cell(cell, units, num_layers, dtype=dtype, **self.encoder.cell_options), dtype=dtype
+        )
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        self.source_embedding: Any = None  # their size is the vocabulary's
+        self.target_embedding: Any = None
+        self.head: Any = None
+        self._searches = Searches(self)
+        if self.vectorizer.is_adapted:
+            self.build()
+
+    # Vocabulary and weights.
+
+    def adapt(self, texts: Iterable[str]) -> None:
+        """Learn the subwords from the training texts of both languages, and create the weights.
+
+        Raises:
+            ValueError: If there are subwords already, or no text.
+        """
+        if self.vectorizer.is_adapted:
+            raise ValueError("The model has its subwords already. New ones need a new model.")
+        self.vectorizer.adapt(texts)
+        self.build()
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the weights. `adapt` does so; the subwords have to be there."""
+        if not self.vectorizer.is_adapted:
+            raise ValueError("The model has no subwords yet: call `adapt(texts)` with the training texts first.")
+        self._build(self.vectorizer.vocabulary_size)
+
+    def _build(self, vocabulary_size: int) -> None:
+        size, units, dtype = self.embedding_dim, self.encoder.units, self.dtype_policy
+        # An initialiser without a seed gives the same numbers whenever it is asked: each has its own.
+        initializer = keras.initializers.serialize(self.embeddings_initializer)
+        self.source_embedding, self.target_embedding = (
+            keras.layers.Embedding(
+                vocabulary_size,
+                size,
+                embeddings_initializer=keras.initializers.get(initializer),
+                name=name,
+                dtype=dtype,
+            )
+            for name in ("source_embedding", "target_embedding")
+        )
+        self.head = keras.layers.Dense(vocabulary_size, name="head", dtype=accumulation_dtype(self.compute_dtype))
+        self.source_embedding.build((None, None))
+        self.target_embedding.build((None, None))
+        self.encoder.build((None, None, size))
+        self.decoder.build((None, None, size), (None, None, units))
+        self.head.build((None, None, units))
+        self.built = True
+
+    # The model proper.
+
+    def call(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
+        """Ids of the source, and of the target as far as it is written, to the logits of what comes next."""
+        source, target = inputs["source"], inputs["target"]
+        vectors, states, source_mask = self.encode(source, training=training)
+        x = self.dropout(self.target_embedding(target), training=training)
+        mask = ops.not_equal(target, PADDING_ID)
+        x = self.decoder(x, vectors, initial_state=states, mask=mask, memory_mask=source_mask)
+        return self.head(self.dropout(x, training=training))
+
+    def encode(self, source: Tensor, training: bool = False) -> tuple[Tensor, list[Tensor], Tensor]:
+        """Read the source.
+
+        Args:
+            source: Ids, `(batch, time)`, 0 being padding.
+            training: Whether to apply dropout.
+
+        Returns:
+            The vectors of its subwords, `(batch, time, units)`; the final states of the encoder; the mask,
+            `(batch, time)` bool.
+        """
+        mask = ops.not_equal(source, PADDING_ID)
+        x = self.dropout(self.source_embedding(source), training=training)
+        vectors, *states = self.encoder(x, mask=mask, training=training)
+        return vectors, states, mask
+
+    def compute_output_shape(self, input_shape: dict[str, tuple]) -> tuple:
+        return (*input_shape["target"], self.head.units)
+
+    def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
+        """As `keras.Model.compile`, with cross-entropy and the accuracy of subwords (`accuracy`) as defaults.
+
+        Both take the subword that was to be written, given those before it, and leave padding, -1, out.
+        """
+        if loss is None:
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1, name="crossentropy")
+        if metrics is None:
+            metrics = [TokenAccuracy(name="accuracy")]
+        super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
+        self._searches.clear()  # compiled as the model was
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        # Keras does so by itself only where `compile` is its own.
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.optimizer is not None and self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    # Text in, text out.
+
+    def as_examples(self, x: Any) -> list[str] | None:
+        """The texts that `x` holds, or None where it holds what Keras takes."""
+        if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or any(isinstance(text, str) for text in x))):
+            return list(check_texts(x))
+        return None
+
+    def batches(
+        self,
+        x: Iterable[str],
+        y: Iterable[str] | None = None,
+        sample_weight: Sequence[float] | None = None,
+        **options: Any,
+    ) -> TranslationBatches:
+        """Turn texts and their translations into batches of similar length, as `fit` and the others do.
+
+        Args:
+            x: The texts.
+            y: A translation for each, or None.
+            sample_weight: A weight for each, or None.
+            **options: Further arguments of `TranslationBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
+
+        Raises:
+            ValueError: If there are not as many translations as texts, or there are no subwords yet.
+        """
+        sources = [[*ids, END_ID] for ids in self.vectorizer.encode(x)]
+        targets = None if y is None else [[START_ID, *ids, END_ID] for ids in self.vectorizer.encode(y)]
+        return TranslationBatches(sources, targets, sample_weight, **options)
+
+    def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
+        """As `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step."""
+        texts = self.as_examples(x)
+        if texts is None:
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        return self.translate(texts, batch_size=batch_size or 32)
+
+    @overload
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
+        return_scores: Literal[False] = False,
+        batch_size: int = 32,
+    ) -> list[str]: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
+        *,
+        return_scores: Literal[True],
+        batch_size: int = 32,
+    ) -> tuple[list[str], np.ndarray]: ...
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
+        return_scores: bool = False,
+        batch_size: int = 32,
+    ) -> list[str] | tuple[list[str], np.ndarray]:
+        """Translate texts by beam search (see `keras_slstm.ops.beam_search`).
+
+        On TensorFlow and JAX the search is one compiled function. What a text becomes does not depend on the others.
+
+        Args:
+            texts: A list of texts.
+            beam: Number of translations that are kept in each step. 1 takes the most probable subword; the paper has
+                10.
+            length_penalty: The score of a translation is its log-probability divided by this power of its length: 0
+                favours short ones, 1 compares the mean of the subwords.
+            max_length: The largest number of subwords of a translation. Default: for each text 10 more than twice its
+                own.
+            return_scores: Whether to return the scores, too.
+            batch_size: Texts a batch.
+
+        Returns:
+            A list of texts; with `return_scores` a pair of it and the scores, `(len(texts),)`.
+
+        Raises:
+            ValueError: If an argument is out of its range, or `texts` is no list of texts.
+        """
+        texts = list(check_texts(texts))
+        search = self._searches.get(Search(beam, length_penalty, max_length))
+        written: list[str] = [""] * len(texts)
+        scores = np.zeros(len(texts), accumulation_dtype(self.compute_dtype))
+        if texts:
+            batches = self.batches(texts, batch_size=batch_size, shuffle=False)
+            for index, chosen in enumerate(batches.order):
+                ids, found = search.predict_on_batch(batches[index][0]["source"])
+                scores[chosen] = found
+                for place, text in zip(chosen, self.vectorizer.decode(ids)):
+                    written[place] = text
+        return (written, scores) if return_scores else written
+
+    # Saving.
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        return {"vocabulary_size": self.head.units} if self.built else None
+
+    def build_from_config(self, config: dict[str, Any] | None) -> None:
+        # The subwords themselves are an asset, read after this.
+        if config and not self.built:
+            self._build(config["vocabulary_size"])
+
+    def get_config(self) -> dict[str, Any]:
+        encoder = self.encoder
+        return {
+            **super().get_config(),
+            "cell": encoder.cell,
+            "units": encoder.units,
+            "num_layers": encoder.num_layers,
+            "cell_options": encoder.cell_options,
+            "bidirectional": encoder.bidirectional,
+            "embedding_dim": self.embedding_dim,
+            "dropout": self.dropout_rate,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Seq2Seq:
+        vectorizer = keras.saving.deserialize_keras_object(config["vectorizer"], custom_objects=custom_objects)
+        return cls(**{**config, "vectorizer": vectorizer})

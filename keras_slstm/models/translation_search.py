@@ -1,0 +1,87 @@
+"""The search of a translation model as a model of its own, which Keras compiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_slstm.data.subwords import END_ID, START_ID
+from keras_slstm.data.text import check_at_least
+from keras_slstm.data.vocabulary import PADDING_ID
+from keras_slstm.ops.beam_search import Ids, beam_search
+
+if TYPE_CHECKING:
+    from keras_slstm.models.seq2seq import Seq2Seq
+
+Tensor = Any
+
+
+class Search(NamedTuple):
+    """How to search: see `Seq2Seq.translate`."""
+
+    beam: int
+    length_penalty: float
+    max_length: int | None
+
+
+class Searches:
+    """The searches of a model, each of which is compiled once.
+
+    No part of the model to Keras: each of them has the model as its part.
+    """
+
+    def __init__(self, model: Seq2Seq):
+        self._model = model
+        self._made: dict[Search, SearchModel] = {}
+
+    def get(self, search: Search) -> SearchModel:
+        """The model that searches so."""
+        if search not in self._made:
+            check_at_least("beam", search.beam, 1)
+            check_at_least("max_length", search.max_length, 1, optional=True)
+            if search.length_penalty < 0:
+                raise ValueError(f"`length_penalty` must not be negative, but got {search.length_penalty!r}.")
+            self._made[search] = SearchModel(self._model, search)
+            self._made[search].jit_compile = self._model.jit_compile
+        return self._made[search]
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self._made.clear()
+
+
+class SearchModel(keras.Model):
+    """From the ids of sources, `(batch, time)`, to the best translations, `(batch, longest)`, and their scores."""
+
+    def __init__(self, model: Seq2Seq, search: Search):
+        super().__init__(dtype=model.dtype_policy)
+        self.model = model
+        self.search = search
+        self.built = True
+
+    def call(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        model, search = self.model, self.search
+        vectors, states, mask = model.encode(source)
+        memory = model.decoder.remember(vectors, mask)
+
+        def step(last: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+            x, states = model.decoder.step(model.target_embedding(last), states, memory)
+            return ops.log_softmax(model.head(x), axis=-1), states
+
+        if search.max_length is None:
+            lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
+            limits, longest = 2 * lengths + 10, 2 * ops.shape(source)[1] + 10
+        else:
+            limits, longest = ops.full((ops.shape(source)[0],), search.max_length, dtype="int32"), search.max_length
+        return beam_search(
+            step,
+            model.decoder.first_states(ops.shape(source)[0], states),
+            limits,
+            longest,
+            Ids(model.head.units, PADDING_ID, START_ID, END_ID),
+            search.beam,
+            search.length_penalty,
+            model.head.compute_dtype,
+        )

@@ -1,0 +1,58 @@
+"""Attention over the positions of another sequence (Luong, Pham, Manning: Effective Approaches, EMNLP 2015)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_slstm.ops.masks import accumulation_dtype, masked_softmax, zero_padding
+
+Tensor = Any
+
+
+class Memory(NamedTuple):
+    """What a decoder attends to, ready for many questions.
+
+    Attributes:
+        values: The sequence m, `(batch, time, m)`, zero at masked positions, in at least float32.
+        keys: m W_a^T, `(batch, time, d)`, likewise.
+        mask: `(batch, 1, time)` bool, or None.
+    """
+
+    values: Tensor
+    keys: Tensor
+    mask: Tensor | None
+
+
+def remember(values: Tensor, mask: Tensor | None, kernel: Tensor) -> Memory:
+    """Compute once what all questions have in common.
+
+    Args:
+        values: `(batch, time, m)`.
+        mask: `(batch, time)` bool, True at real positions, or None.
+        kernel: W_a, `(d, m)`.
+    """
+    wide = accumulation_dtype(keras.backend.standardize_dtype(values.dtype))
+    values = zero_padding(values, mask)
+    keys = values @ ops.transpose(ops.cast(kernel, values.dtype))
+    return Memory(ops.cast(values, wide), ops.cast(keys, wide), None if mask is None else mask[:, None])
+
+
+def attend(h: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+    """Luong's global attention with the general score (eq. 7 and 8).
+
+        score(h, m_s) = h W_a m_s,   a = softmax of the scores over the real s,   c = sum_s a(s) m_s
+
+    Args:
+        h: The questions, `(batch * n, d)`: n for each sequence of the memory, those of one sequence side by side.
+        memory: See `remember`.
+
+    Returns:
+        c, `(batch * n, m)`, in the dtype of `h`, and a, `(batch, n, time)`; zeros where nothing is real.
+    """
+    questions = ops.reshape(ops.cast(h, memory.keys.dtype), (ops.shape(memory.keys)[0], -1, h.shape[-1]))
+    weights = masked_softmax(questions @ ops.transpose(memory.keys, (0, 2, 1)), memory.mask)
+    context = ops.reshape(weights @ memory.values, (-1, memory.values.shape[-1]))
+    return ops.cast(context, h.dtype), weights

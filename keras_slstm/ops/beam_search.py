@@ -1,0 +1,118 @@
+"""Beam search as a pure function over tensors: one loop, which compiles on TensorFlow and JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras import ops
+
+Tensor = Any
+# (last ids `(rows,)`, state) -> (log-probabilities of all ids `(rows, vocabulary)`, new state)
+Step = Callable[[Tensor, list[Tensor]], tuple[Tensor, list[Tensor]]]
+
+
+class Ids(NamedTuple):
+    """The ids of a vocabulary: how many there are, and which have a meaning of their own.
+
+    Attributes:
+        size: Number of ids.
+        padding: What stands behind the end. It never occurs in a sequence.
+        start: What stands before the first id. It never occurs again.
+        end: What ends a sequence.
+    """
+
+    size: int
+    padding: int = 0
+    start: int = 1
+    end: int = 2
+
+
+def beam_search(
+    step: Step,
+    state: list[Tensor],
+    limits: Tensor,
+    longest: int | Tensor,
+    ids: Ids,
+    beam: int = 1,
+    length_penalty: float = 1.0,
+    dtype: str = "float32",
+) -> tuple[Tensor, Tensor]:
+    """The best sequence of ids for each row of a batch, found with a beam.
+
+    The score of a sequence, ended or not, is its log-probability divided by the `length_penalty`-th power of its
+    length, which counts the end. Each step keeps the `beam` sequences of the highest score among all that are one id
+    longer than those kept before, and those kept before that have ended. A sequence that reaches the limit of its row
+    counts as it stands. A row is done when nothing in its beam can overtake the best that has ended, as
+    log-probabilities only fall. What is found for a row does not depend on the other rows.
+
+    A beam of 1 takes the most probable id in every step.
+
+    Args:
+        step: Gives the log-probabilities of what comes next, in `dtype`. It is called on `batch * beam` rows, those
+            of one sentence side by side.
+        state: What `step` carries from one id to the next: tensors `(batch, ...)`.
+        limits: The largest number of ids of each row, `(batch,)` integers of at least 1.
+        longest: At least the largest of the limits.
+        ids: The vocabulary.
+        beam: Number of sequences that are kept for each row.
+        length_penalty: 0 compares sums of log-probabilities, which favours short sequences; 1 compares their means.
+        dtype: Of log-probabilities and scores.
+
+    Returns:
+        The sequences, `(batch, longest)` int32: ids, among them the end unless the limit was reached, then padding.
+        And their scores, `(batch,)`.
+    """
+    batch = ops.shape(limits)[0]
+    first_rows = ops.reshape(ops.arange(batch, dtype="int32") * beam, (-1, 1))
+    limits = ops.cast(limits, dtype)[:, None]
+    times = ops.arange(longest, dtype="int32")
+    vocabulary = ops.arange(ids.size, dtype="int32")
+    is_padding = vocabulary == ids.padding
+    never = ops.logical_or(is_padding, vocabulary == ids.start)
+    minus_infinity = ops.full((), -float("inf"), dtype=dtype)
+    # An ended sequence goes on in one way, at no cost.
+    nothing_more = ops.where(is_padding, ops.zeros((), dtype=dtype), minus_infinity)
+
+    def scores(totals: Tensor, lengths: Tensor) -> Tensor:
+        return totals / lengths**length_penalty
+
+    def goes_on(time: Tensor, sequences: Tensor, last: Tensor, totals: Tensor, lengths: Tensor, ended: Tensor, *state):
+        return ops.logical_not(ops.all(ended))
+
+    def body(time: Tensor, sequences: Tensor, last: Tensor, totals: Tensor, lengths: Tensor, ended: Tensor, *state):
+        log_probabilities, new_state = step(last, list(state))
+        log_probabilities = ops.where(never, minus_infinity, log_probabilities)
+        log_probabilities = ops.reshape(log_probabilities, (-1, beam, ids.size))
+        totals = totals[..., None] + ops.where(ended[..., None], nothing_more, log_probabilities)
+        lengths = ops.where(ended, lengths, lengths + 1)
+        candidates = ops.reshape(scores(totals, lengths[..., None]), (-1, beam * ids.size))
+
+        best, chosen = ops.top_k(candidates, beam)
+        chosen = ops.cast(chosen, "int32")
+        rows = ops.reshape(first_rows + chosen // ids.size, (-1,))
+        last = ops.reshape(chosen % ids.size, (-1,))
+        totals = ops.take(ops.reshape(totals, (-1,)), first_rows * ids.size + chosen)
+        lengths, ended = (ops.reshape(ops.take(ops.reshape(x, (-1,)), rows), (-1, beam)) for x in (lengths, ended))
+        sequences = ops.where(times == time, last[:, None], ops.take(sequences, rows, axis=0))
+        new_state = [ops.take(x, rows, axis=0) for x in new_state]
+
+        ended = ended | (ops.reshape(last, (-1, beam)) == ids.end) | (lengths >= limits)
+        best_ended = ops.max(ops.where(ended, best, minus_infinity), axis=1)
+        attainable = ops.max(ops.where(ended, minus_infinity, scores(totals, limits)), axis=1)
+        ended = ended | (best_ended >= attainable)[:, None]
+        return time + 1, sequences, last, totals, lengths, ended, *new_state
+
+    lengths = ops.zeros((batch, beam), dtype=dtype)
+    beginning = (
+        ops.zeros((), dtype="int32"),
+        ops.full((batch * beam, longest), ids.padding, dtype="int32"),
+        ops.full((batch * beam,), ids.start, dtype="int32"),
+        ops.where(ops.arange(beam) == 0, lengths, minus_infinity),  # one sequence, the empty one
+        lengths,
+        ops.zeros((batch, beam), dtype="bool"),
+        *(ops.repeat(x, beam, axis=0) for x in state),
+    )
+    _, sequences, _, totals, lengths, *_ = ops.while_loop(goes_on, body, beginning)
+    best = ops.reshape(sequences, (batch, beam, -1))[:, 0]  # they stand in the order of their scores
+    return best, scores(totals, lengths)[:, 0]

@@ -1,0 +1,160 @@
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+from keras_slstm.results import read_results
+
+pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
+pytest.importorskip("sacrebleu", reason="BLEU needs the `translation` extra")
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "examples" / "translate.py"
+TINY = ["--units", 6, "--embedding-dim", 6, "--subwords", 270, "--num-layers", 1, "--epochs", 1, "--batch-size", 30]
+TINY += ["--beam", 2, "--max-length", 12]
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Runs the script in this process, which saves the seconds of a start, and gives its exit status."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    spec = importlib.util.spec_from_file_location("translate", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
+        try:
+            return module.main()
+        except SystemExit as end:  # argparse
+            return end.code
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "a.en").write_text("".join(f"{'no ' * (i % 3)}yes\n" for i in range(30)), encoding="utf-8")
+    (folder / "a.de").write_text("".join(f"{'nein ' * (i % 3)}ja\n" for i in range(30)), encoding="utf-8")
+    return ["--source-file", folder / "a.en", "--target-file", folder / "a.de"]
+
+
+def test_trains_reports_saves_and_translates(data, tmp_path, script, capsys):
+    folder = tmp_path / "run"
+    command = [*data, "--output", folder, *TINY]
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, command)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "24 / 3 / 3 pairs to train / develop / test" in done.stdout
+    assert "Test BLEU" in done.stdout
+    assert "\b" not in done.stdout  # no moving cursor outside a terminal
+    assert {path.name for path in folder.iterdir()} == {
+        "model.keras", "translations.txt", "results.json", "settings.json", "progress.json",
+    }  # fmt: skip
+    assert len((folder / "translations.txt").read_text(encoding="utf-8").split("\n")) == 3 + 1
+    (line,) = read_results(tmp_path / "results.jsonl")
+    assert line["command"] == (
+        "python examples/translate.py --source-file PATH --target-file PATH --units 6 --num-layers 1 "
+        "--embedding-dim 6 --subwords 270 --batch-size 30 --epochs 1 --beam 2 --max-length 12"
+    )
+    assert {"bleu", "exact", "signature"} == set(line["test"])
+    assert line["history"]["val_bleu"]
+
+    lines = folder / "lines.txt"
+    lines.write_text("no yes\n", encoding="utf-8")
+    options = ["--beam", 2, "--max-length", 4]
+    assert script("--model", folder / "model.keras", "--predict", "yes", "--predict-file", lines, *options) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [text for _, _, text in rows] == ["yes", "no yes"]
+    assert all(float(score) < 0 for _, score, _ in rows)
+
+    assert script(*command) == 2  # a finished run is not overwritten
+    assert "finished run" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="once will do")
+def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, capsys):
+    command = [*data, "--output", tmp_path, *TINY, "--epochs", 2]
+    fit = keras.Model.fit
+
+    def stop(epoch, logs):
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+    def interrupted(self, *args, callbacks, **kwargs):
+        return fit(self, *args, callbacks=[*callbacks, keras.callbacks.LambdaCallback(on_epoch_begin=stop)], **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keras.Model, "fit", interrupted)
+        assert script(*command) == 130
+    assert "same command goes on" in capsys.readouterr().err
+    assert script(*command) == 0
+    out = capsys.readouterr().out
+    assert "Going on after epoch 1" in out
+    assert "Epoch 1/2" not in out
+    assert "Epoch 2/2" in out
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="once will do")
+def test_seeds_and_equal_parameters(data, tmp_path, script, capsys):
+    """A training for each seed, a table at the end, then none again; the width is that of equal size."""
+    command = [*data, "--output", tmp_path / "runs", "--seed", 0, 1, *TINY, "--num-layers", 2, "--units", 12]
+    command += ["--equal-parameters", "--no-bidirectional", "--longest", 9]
+    assert script(*command) == 0
+    out = capsys.readouterr().out
+    assert "test         bleu" in out
+    assert "(2 seeds)" in out
+    lines = read_results(tmp_path / "results.jsonl")
+    assert [line["seed"] for line in lines] == [0, 1]
+    plain = [*data, "--output", tmp_path / "plain", *TINY, "--num-layers", 2, "--units", 12]
+    assert script(*plain, "--cell", "lstm", "--no-bidirectional") == 0
+    wanted = json.loads((tmp_path / "plain" / "results.json").read_text())["parameters"]
+    assert lines[0]["units"] < 12
+    assert abs(lines[0]["parameters"] - wanted) < 0.05 * wanted
+    capsys.readouterr()
+    assert script(*command) == 0
+    assert capsys.readouterr().out.count("finished before") == 2
+
+
+def test_a_malformed_file_is_named_with_its_line(tmp_path, script, capsys):
+    (tmp_path / "a.en").write_text("one\n\nthree\n")
+    (tmp_path / "a.de").write_text("eins\nzwei\ndrei\n")
+    files = ["--source-file", tmp_path / "a.en", "--target-file", tmp_path / "a.de"]
+    assert script(*files, "--output", tmp_path / "run") == 2
+    assert capsys.readouterr().err.startswith(f"{tmp_path / 'a.en'}:2: ")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "nowhere.keras", "--predict", "a"], "nowhere.keras"),
+        (["--model", "nowhere.keras"], "--predict"),
+        (["--predict-file", "lines.txt"], "--model"),
+        (["--source-file", "a.en"], "--source-file and --target-file go together"),
+        (["--test-source", "a", "--test-target", "b"], "--test-source needs --source-file"),
+        (["--source-file", "nowhere.en", "--target-file", "nowhere.de"], "nowhere.en"),
+        (["--dataset", "office_notes/to_letters"], "to_letters"),
+        (["--source-language", "fr"], '"fr"'),
+        (["--epochs", "0"], "--epochs must be at least 1"),
+        (["--beam", "0"], "--beam must be at least 1"),
+        (["--units", "0"], "units"),
+        (["--longest", "1"], "--longest"),
+        (["--cell-option", "speed=3"], "speed"),
+    ],
+)
+def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert script(*arguments) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,136 @@
+"""`AttentionDecoder` against the explicit loops of `tests/oracles/attention_decoder.py`."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_slstm import layers
+from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, MODES, default_cotangent, dtype_policy, gradients, to_numpy
+from tests.layer_checks import randomize
+from tests.oracles.attention_decoder import attention_decoder
+from tests.oracles.differences import central_differences
+
+E, M, D, K = 3, 4, 2, 5
+rng = np.random.default_rng(0)
+X, MEMORY = rng.normal(size=(4, 3, E)), rng.normal(size=(4, 5, M))
+MASK = np.array([[1, 1, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1]], bool)
+MEMORY_MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0]], bool)
+STATES = [0.5 * rng.normal(size=(4, D)) for _ in range(4)]
+MODE = MODES[-1] if BACKEND == "jax" else "eager"  # eagerly, JAX would compile each operation by itself
+
+
+def make(units=K, **variant):
+    with dtype_policy("float64"):
+        layer = layers.AttentionDecoder(layers.CASLSTMCell(D, **variant), units)
+        layer.build(X.shape, MEMORY.shape)
+        randomize(layer)
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("variant", "mask", "memory_mask"),
+    [
+        ({"num_layers": 1}, None, None),
+        ({"num_layers": 1}, None, MEMORY_MASK),
+        ({"num_layers": 2, "lam": "trainable"}, MASK, MEMORY_MASK),
+    ],
+    ids=["whole", "masked memory", "masked"],
+)
+def test_layer_is_the_explicit_loop_and_its_gradients_are_finite_differences(variant, mask, memory_mask):
+    """Of every weight, of both inputs and of the first states."""
+    layer = make(**variant)
+    count = 2 * variant["num_layers"]
+    with dtype_policy("float64"):
+        variables = layer.trainable_variables
+        values = [to_numpy(variable) for variable in variables]
+        names = [variable.path.rpartition("/")[2] for variable in variables]
+
+        def call(x, memory, *others):
+            scope = keras.StatelessScope(state_mapping=list(zip(variables, others[count:])))
+            with scope:
+                return layer(x, memory, initial_state=list(others[:count]), mask=mask, memory_mask=memory_mask)
+
+        arrays = [X, MEMORY, *STATES[:count], *values]
+        (found,), (dx, dm, *others) = gradients(call, *arrays, mode=MODE)
+
+    def oracle(x, memory, *others):
+        weights = dict(zip(names, others[count:]))
+        W_a, W_c = weights.pop("attention_kernel"), weights.pop("combination_kernel")
+        return attention_decoder(
+            weights, W_a, W_c, x, memory, mask, memory_mask, units=D, states=list(others[:count]), **variant
+        )[0]
+
+    np.testing.assert_allclose(found, oracle(*arrays), **EXACT)
+    for index, gradient in enumerate([dx, dm, *others]):
+
+        def loss(value, index=index):
+            y = oracle(*arrays[:index], value, *arrays[index + 1 :])
+            return np.sum(y * default_cotangent(y.shape))
+
+        np.testing.assert_allclose(gradient, central_differences(loss, arrays[index]), **EXACT_GRADIENT)
+    assert mask is None or not np.any(dx[~mask])
+    assert memory_mask is None or not np.any(dm[~memory_mask])
+
+
+def test_nan_in_the_padding_of_either_input_changes_nothing():
+    layer = make(num_layers=2)
+    x, memory = np.where(MASK[..., None], X, np.nan), np.where(MEMORY_MASK[..., None], MEMORY, np.nan)
+
+    def call(x, memory):
+        return layer(x, memory, mask=MASK, memory_mask=MEMORY_MASK)
+
+    with dtype_policy("float64"):
+        (expected,), clean = gradients(call, X, MEMORY, mode=MODE)
+        (found,), dirty = gradients(call, x, memory, mode=MODE)
+    np.testing.assert_allclose(found, expected, **EXACT)
+    for one, other in zip(dirty, clean):
+        np.testing.assert_allclose(one, other, **EXACT)
+
+
+def test_steps_one_by_one_and_several_rows_a_sentence():
+    """`step` on two rows for each sentence gives what the layer gives for each."""
+    layer = make(units=None, num_layers=2)
+    twice = np.stack([X, X[:, ::-1]], axis=1).reshape(8, 3, E)
+    with dtype_policy("float64"):
+        expected = to_numpy(layer(twice, np.repeat(MEMORY, 2, axis=0), memory_mask=np.repeat(MEMORY_MASK, 2, axis=0)))
+        memory = layer.remember(ops.convert_to_tensor(MEMORY), MEMORY_MASK)
+        states = layer.first_states(8)
+        found = []
+        for t in range(3):
+            output, states = layer.step(ops.convert_to_tensor(twice[:, t]), states, memory)
+            found.append(to_numpy(output))
+    np.testing.assert_allclose(np.stack(found, axis=1), expected, **EXACT)
+    assert expected.shape == (8, 3, D)
+
+
+def test_cells_of_keras():
+    """Any cell will do; a stack of one-layer cells is a stack of LSTMs."""
+    cells = [keras.layers.LSTMCell(D), keras.layers.LSTMCell(D)]
+    theirs = layers.AttentionDecoder(keras.layers.StackedRNNCells(cells))
+    ours = layers.AttentionDecoder(keras.layers.StackedRNNCells([layers.CASLSTMCell(D, 1), layers.CASLSTMCell(D, 1)]))
+    gru = layers.AttentionDecoder(keras.layers.GRUCell(D))
+    x, memory = X.astype("float32"), MEMORY.astype("float32")
+    for layer in (theirs, ours, gru):
+        layer.build(x.shape, memory.shape)
+        randomize(layer)
+    ours.set_weights(theirs.get_weights())
+    np.testing.assert_allclose(to_numpy(ours(x, memory)), to_numpy(theirs(x, memory)), atol=1e-6)
+    assert gru(x, memory).shape == (4, 3, D)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: layers.AttentionDecoder(keras.layers.Dense(3)), "recurrent cell"),
+        (lambda: layers.AttentionDecoder(layers.CASLSTMCell(3), units=0), "units"),
+        (lambda: make()(X, MEMORY, initial_state=STATES[:3]), "4 initial states, but got 3"),
+        (lambda: make()(X, MEMORY, memory_mask=MASK), r"shape \(4, 3\)"),
+        (lambda: make()(X, MEMORY, mask=MEMORY_MASK), r"shape \(4, 5\)"),
+    ],
+)
+def test_wrong_arguments(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
