@@ -52,7 +52,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "small": {
         "units": 64, "num_layers": 2, "embedding_dim": 64, "subwords": 800, "longest": 100,
         "dropout": 0.0, "learning_rate": 1e-2, "decay": 0.9, "clip": 1.0,
-        "batch_size": 32, "epochs": 10, "patience": 3, "beam": 5,
+        "batch_size": 32, "epochs": 12, "patience": 3, "beam": 5,
     },
     # Choi, Kim and Lee (ACML 2019), section 4.4: sizes, subwords and beam. The paper tunes the rest, and does not
     # print it.
@@ -65,17 +65,18 @@ PRESETS: dict[str, dict[str, Any]] = {
 # Of subwords: larger than Keras' own, from which attention takes several epochs more to be learned.
 SUBWORD_VECTORS = keras.initializers.RandomNormal(stddev=0.5)
 
-# For the embedded corpus: worded otherwise than its grammar would.
+# For the embedded corpus: notes of its kind.
 NOTES = {
     "to_figures": [
-        "The course lasts two and a half hours.",
-        "Mr Keller paid the invoice of two hundred and twelve euros on the third of May.",
-        "We will come at a quarter to nine in the evening.",
+        "The course on the third of May lasts two and a half hours.",
+        "If Mr Keller paid two hundred and twelve euros on January the first, please call us.",
+        "Although the train to Vienna is fifty minutes late, Ms Young will come at a quarter to nine in the evening "
+        "instead of half past eight in the evening.",
     ],
     "to_words": [
-        "The course lasts 2.5 hours.",
-        "Mr Keller paid the invoice of €212 on 3 May.",
-        "We will come at 20:45.",
+        "The course on 3 May lasts 2.5 hours.",
+        "If Mr Keller paid €212 on January 1, please call us.",
+        "Although the train to Vienna is 50 minutes late, Ms Young will come at 8:45 pm instead of 20:30.",
     ],
 }
 

@@ -11,7 +11,15 @@ import pytest
 from keras_slstm.extras import require
 from tests.backend import BACKEND
 
-OPTIONAL = ["tensorflow_datasets", "keras_tuner", "tensorflow_addons", "matplotlib", "sklearn"]
+OPTIONAL = [
+    "tensorflow_datasets",
+    "keras_tuner",
+    "tensorflow_addons",
+    "matplotlib",
+    "sklearn",
+    "tokenizers",
+    "sacrebleu",
+]
 
 
 def _loaded(names: list[str], before: str, code: str = "import keras_slstm") -> list[str]:

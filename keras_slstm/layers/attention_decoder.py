@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -167,8 +168,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
             h~_t, `(rows, units)`, and the new states, of which it is the first.
         """
         fed, *of_cell = states
-        nested = keras.tree.pack_sequence_as(self.cell.state_size, of_cell)
-        h, nested = self.cell(ops.concatenate([x, fed], axis=-1), nested)
+        h, nested = self.cell(ops.concatenate([x, fed], axis=-1), _nested(self.cell.state_size, iter(of_cell)))
         context, _ = attend(h, memory)
         output = tanh(ops.concatenate([context, h], axis=-1) @ ops.cast(self.combination_kernel, self.compute_dtype))
         return output, [output, *keras.tree.flatten(nested)]
@@ -186,6 +186,11 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> AttentionDecoder:
         return cls(**{**config, "cell": keras.saving.deserialize_keras_object(config["cell"])})
+
+
+def _nested(sizes: Any, states: Iterator[Tensor]) -> Any:
+    """States as a cell has them, in plain lists: those that Keras makes of a layer's attributes, JAX does not know."""
+    return [_nested(size, states) for size in sizes] if isinstance(sizes, (list, tuple)) else next(states)
 
 
 class _Step:
