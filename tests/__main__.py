@@ -20,7 +20,7 @@ def main() -> int:
         start = time.monotonic()
         # Each process of xdist takes one core: more threads than cores only wait for each other.
         environment = {**os.environ, "KERAS_BACKEND": backend, "OMP_NUM_THREADS": "1"}
-        options = sys.argv[1:] or ["-q", "-n", str(os.cpu_count() or 1), "--durations", "10"]
+        options = sys.argv[1:] or ["-q", "-n", str(os.cpu_count() or 1), "--dist", "loadgroup", "--durations", "10"]
         if backend != BACKENDS[0]:
             options = [*options, *(f"--ignore={path}" for path in WITHOUT_BACKEND)]
         status = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, check=False).returncode

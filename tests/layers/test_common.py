@@ -53,6 +53,7 @@ def problems_elsewhere(tmp_path_factory):
     return {backend: cross_backend.problems(folder, backend) for backend in other_backends()}
 
 
+@pytest.mark.xdist_group("exchange")  # the other backends start once
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_weights_load_on_other_backends(case, problems_elsewhere):
     if not problems_elsewhere:
