@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
+from collections.abc import Iterator
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -30,3 +33,20 @@ def backend() -> str:
 def _seed() -> None:
     """Each test draws the same numbers, alone or among others."""
     keras.utils.set_random_seed(0)
+
+
+if keras.backend.backend() == "jax":
+    import jax
+
+    _finished = itertools.count(1)
+
+    @pytest.fixture(autouse=True)
+    def _forget_what_was_compiled() -> Iterator[None]:
+        """Each compiled function holds parts of the address space, of which Linux grants a process so many only.
+
+        Beyond them XLA crashes, after about 500 tests.
+        """
+        yield
+        if next(_finished) % 100 == 0:
+            jax.clear_caches()
+            gc.collect()
