@@ -48,14 +48,15 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     start, end = ops.cast(first, e.dtype), ops.cast(last, e.dtype)
 
     def step(state: tuple, at_time: tuple) -> tuple:
-        (x,) = state
+        *_, x = state
         e_now, ends, is_real, *own = at_time
         if potentials.pairwise:
             moved = ops.stack([_times(x[:, 0], own[0]), _times(x[:, 1], own[1])], axis=1)
         else:
             moved = ops.reshape(ops.reshape(x, (-1, 2 * labels)) @ both_ways, ops.shape(x))
-        p = (moved + ends) * e_now
-        return (ops.where(is_real, p / ops.max(p, axis=2, keepdims=True), x),)
+        came = moved + ends
+        p = came * e_now
+        return x, came, ops.where(is_real, p / ops.max(p, axis=2, keepdims=True), x)
 
     inputs: tuple[Tensor, ...] = tuple(_from_both_ends(*x) for x in ((e, e), (start, end), (real, real)))
     if potentials.pairwise:
@@ -65,12 +66,11 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
         none = ops.zeros_like(E)
         both_ways = ops.concatenate([ops.concatenate(row, axis=1) for row in ((E, none), (none, onward))], axis=0)
     nothing = ops.sum(ops.zeros_like(inputs[0]), axis=0)
-    (found,) = accumulate(step, (nothing,), inputs)
-    found = ops.concatenate([nothing[None], found], axis=0)[:-1]
-    before, after = found[:, :, 0], found[:, :, 1]  # forward of the real word before; backward, read from the end
-
-    p = (_times(before, E) + start) * e
-    q = ops.flip(_times(after, onward), axis=0) + end
+    # Kept are what a step begins with, forward of the real word before, and what has come to the word of it.
+    before, came, _ = accumulate(step, (nothing, nothing, nothing), inputs, kept=2)
+    before = before[:, :, 0]
+    p = came[:, :, 0] * e
+    q = ops.flip(came[:, :, 1], axis=0)
     total = ops.sum(p * q, axis=2, keepdims=True)
     # The largest number that forward and backward agree on is far above what may have been lost on the way.
     info = np.finfo(keras.backend.standardize_dtype(e.dtype))
@@ -82,11 +82,11 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
         share = ops.where(real, q / total * upstream[:, None], ops.zeros_like(q))
-        came = ops.where(counts, before, ops.zeros_like(before))
+        moving = ops.where(counts, before, ops.zeros_like(before))
         if potentials.pairwise:
-            d_transitions = time_first(came[..., :, None] * E * (e * share)[..., None, :])
+            d_transitions = time_first(moving[..., :, None] * E * (e * share)[..., None, :])
         else:
-            d_transitions = E * (ops.transpose(rows(came)) @ rows(e * share))
+            d_transitions = E * (ops.transpose(rows(moving)) @ rows(e * share))
         return time_first(p * share), d_transitions
 
     return Score(ops.sum(found, axis=(0, 2)), gradient), reliable
