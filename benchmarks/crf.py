@@ -3,11 +3,11 @@
     KERAS_BACKEND=tensorflow TF_USE_LEGACY_KERAS=1 python -m benchmarks.crf --output runs/crf-tensorflow
     KERAS_BACKEND=torch python -m benchmarks.crf --output runs/crf-torch
 
-The other libraries take part where they are installed: tensorflow-addons (the extra `addons`) on TensorFlow, pytorch-crf
-on PyTorch. Measured are the mean negative log-likelihood with its gradient for scores and transitions, the decoding
-of the best labels, and the memory of the former: in one run, on the same scores, for right-padded sentences of between
-half the length and the length. Each form and the reference take turns; reported are medians over the rounds. The
-reference runs the only way that it can: addons in a `tf.function`, since its gradient does not compile by XLA,
+The other libraries take part where they are installed: tensorflow-addons (the extra `addons`) on TensorFlow,
+pytorch-crf on PyTorch. Measured are the mean negative log-likelihood with its gradient for scores and transitions, the
+decoding of the best labels, and the memory of the former: in one run, on the same scores, for right-padded sentences of
+between half the length and the length. Each form and the reference take turns; reported are medians over the rounds.
+The reference runs the only way that it can: addons in a `tf.function`, since its gradient does not compile by XLA,
 pytorch-crf eagerly.
 """
 

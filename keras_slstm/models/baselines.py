@@ -64,9 +64,12 @@ class ConvolutionStack(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class TransformerEncoder(keras.layers.Layer):
-    """The encoder of Vaswani et al. (2017): self-attention and a feed-forward net, each with a residual and a norm.
+    """The encoder of Vaswani et al. (2017): self-attention and a feed-forward net, each with a norm and a residual.
 
     A projection takes the words to `units`; sinusoidal codes of the positions, counted over the real words, are added.
+    The norm stands before each part and at the end, where the paper has it after each residual: eight blocks of that
+    kind learn nothing without a warm-up of the learning rate, with which the other encoders would have to be trained,
+    too.
 
     Args:
         units: Width of the model.
@@ -101,6 +104,7 @@ class TransformerEncoder(keras.layers.Layer):
         dtype = self.dtype_policy
         self.projection = keras.layers.Dense(units, dtype=dtype)
         self.position_dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=dtype)
         self.blocks = [_Block(units, heads, feed_forward or 4 * units, dropout, dtype=dtype) for _ in range(num_blocks)]
         self.supports_masking = True
 
@@ -108,6 +112,7 @@ class TransformerEncoder(keras.layers.Layer):
         self.projection.build(input_shape)
         for block in self.blocks:
             block.build((*input_shape[:-1], self.units))
+        self.norm.build((*input_shape[:-1], self.units))
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
@@ -117,7 +122,7 @@ class TransformerEncoder(keras.layers.Layer):
         x = self.position_dropout(x, training=training)
         for block in self.blocks:
             x = block(x, mask=mask, training=training)
-        return zero_padding(x, mask)
+        return zero_padding(self.norm(x), mask)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*input_shape[:-1], self.units)
@@ -134,7 +139,7 @@ class TransformerEncoder(keras.layers.Layer):
 
 
 class _Block(keras.layers.Layer):
-    """One block: `x = norm(x + attention(x))`, `x = norm(x + feed_forward(x))`."""
+    """One block: `x = x + attention(norm(x))`, `x = x + feed_forward(norm(x))`."""
 
     def __init__(self, units: int, heads: int, feed_forward: int, dropout: float, **kwargs: Any):
         super().__init__(**kwargs)
@@ -156,10 +161,11 @@ class _Block(keras.layers.Layer):
 
     def call(self, x: Any, mask: Any = None, training: bool = False) -> Any:
         keys = None if mask is None else ops.expand_dims(mask, 1)
-        attended = self.attention(x, x, attention_mask=keys, training=training)
-        x = self.norms[0](x + self.dropouts[0](attended, training=training))
-        wide = self.narrow(self.widen(x))
-        return self.norms[1](x + self.dropouts[1](wide, training=training))
+        read = self.norms[0](x)
+        attended = self.attention(read, read, attention_mask=keys, training=training)
+        x = x + self.dropouts[0](attended, training=training)
+        wide = self.narrow(self.widen(self.norms[1](x)))
+        return x + self.dropouts[1](wide, training=training)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return input_shape

@@ -30,7 +30,7 @@ def test_convolutions_see_zeros_outside_the_sentence():
     np.testing.assert_allclose(to_numpy(layer(X, mask=MASK)), expected, atol=1e-5)
 
 
-def test_transformer_is_the_one_of_the_paper():
+def test_transformer_is_the_explicit_loop():
     layer = TransformerEncoder(4, num_blocks=2, heads=2, feed_forward=6)
     layer.build(X.shape)
     randomize(layer)
@@ -44,8 +44,10 @@ def test_transformer_is_the_one_of_the_paper():
                 x[t, i] += np.sin(angle)
                 x[t, 2 + i] += np.cos(angle)
         for block in layer.blocks:
-            x = normalised(block.norms[0], x + attention(block.attention, x))
-            x = normalised(block.norms[1], x + dense(block.narrow, np.maximum(dense(block.widen, x), 0)))
+            x = x + attention(block.attention, normalised(block.norms[0], x))
+            wide = np.maximum(dense(block.widen, normalised(block.norms[1], x)), 0)
+            x = x + dense(block.narrow, wide)
+        x = normalised(layer.norm, x)
         np.testing.assert_allclose(got[row, MASK[row]], x, atol=1e-4)
 
 
