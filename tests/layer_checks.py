@@ -398,10 +398,14 @@ def text_model(case: LayerCase, head: bool) -> keras.Model:
 
 
 def _fit(case: LayerCase) -> tuple[list[float], list[np.ndarray]]:
-    """A few steps of training: the losses, and the weights after them."""
+    """A few steps of training, of the layer alone, or of what is below one without weights: losses and weights."""
     keras.utils.set_random_seed(0)
     model = text_model(case, head=True)
     randomize(model)
+    _, embedding, layer, *head = model.layers
+    embedding.trainable = not layer.trainable_weights
+    for other in head:
+        other.trainable = False
     # MirroredStrategy cannot train with XLA; JAX trains with it only.
     model.compile(keras.optimizers.SGD(0.05), loss="mse", jit_compile=BACKEND == "jax")
     shape = (4, TIME, 1) if case.outputs[0] == "sequence" else (4, 1)
@@ -414,10 +418,9 @@ _fit_on_one_device = functools.cache(_fit)
 
 
 def check_training(case: LayerCase) -> None:
-    """In a short training the loss falls."""
+    """In a short training the loss falls in every step."""
     losses, _ = _fit_on_one_device(case)
-    assert np.all(np.isfinite(losses))
-    assert losses[-1] < 0.9 * losses[0], f"the loss does not fall: {losses}"
+    assert np.all(np.diff(losses) < 0), f"the loss does not fall: {losses}"
 
 
 def check_two_replicas(case: LayerCase) -> None:

@@ -153,6 +153,12 @@ class LearnsNothing(Sound):
         return masked_mean(inputs, mask) + ops.stop_gradient(super().call(inputs, mask))
 
 
+class TurnsGradientRound(Sound):
+    def call(self, inputs, mask=None):
+        outputs = super().call(inputs, mask)
+        return 2 * ops.stop_gradient(outputs) - outputs
+
+
 class Diverges(Sound):
     def call(self, inputs, mask=None):
         return super().call(inputs, mask) * float("nan")
@@ -218,6 +224,7 @@ def test_a_sound_layer_passes(name):
         ("dropout", _case(NeverDrops, stochastic=True)),
         ("gradients", _case(LearnsNothing)),
         ("training", _case(Diverges)),
+        ("training", _case(TurnsGradientRound)),
         ("two_replicas", _case(DependsOnReplica)),
         ("export", _case(KnowsOneShape)),
         ("saving", _case(LosesState)),
