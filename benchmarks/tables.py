@@ -11,7 +11,7 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,56 +22,98 @@ from keras_slstm.results import mean_and_spread, read_results
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
+Runs = list[dict[str, Any]]
 
 
 def classification() -> str:
     """Accuracies of the runs of `examples/classify_text.py` and of the bag of words: mean and spread over the seeds."""
-    lines = [
-        "| data | encoder | word vectors | development | test | runs | seconds an epoch | command or method |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | --- |",
-    ]
-    for runs in groups(read_results(RESULTS / "classification.jsonl")):
-        seconds = [run["seconds_per_epoch"] for run in runs if run.get("seconds_per_epoch")]
-        cells = [
-            runs[0]["data"],
-            runs[0]["encoder"],
-            runs[0].get("vectors") or "",
-            percent(run["development_accuracy"] for run in runs),
-            percent(run["test_accuracy"] for run in runs),
-            str(len(runs)),
-            f"{statistics.median(seconds):.0f}" if seconds else "",
-            f"`{runs[0]['command']}`",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    columns = {
+        "data": lambda runs: runs[0]["data"],
+        "encoder": lambda runs: runs[0]["encoder"],
+        "word vectors": vectors,
+        ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
+        ">test": lambda runs: percent(run["test_accuracy"] for run in runs),
+        ">runs": len,
+        ">seconds an epoch": seconds_per_epoch,
+        "command or method": command,
+    }
+    return table("classification.jsonl", columns)
 
 
 def pairs() -> str:
     """Scores of the runs of `examples/match_sentences.py`: mean and spread over the seeds."""
-    lines = [
-        "| data | encoder | word vectors | pairs | measure | development | test | runs | seconds an epoch | command |",
-        "| --- | --- | --- | ---: | --- | ---: | ---: | ---: | ---: | --- |",
-    ]
-    path = RESULTS / "pairs.jsonl"
+
+    def measure(runs: Runs) -> str:
+        return "accuracy" if "test_accuracy" in runs[0] else "pearson"
+
+    columns = {
+        "data": lambda runs: runs[0]["data"],
+        "encoder": lambda runs: runs[0]["encoder"],
+        "word vectors": vectors,
+        ">pairs": training_examples,
+        "measure": lambda runs: {"accuracy": "accuracy", "pearson": "Pearson × 100"}[measure(runs)],
+        ">development": lambda runs: percent(run[f"development_{measure(runs)}"] for run in runs),
+        ">test": lambda runs: percent(run[f"test_{measure(runs)}"] for run in runs),
+        ">runs": len,
+        ">seconds an epoch": seconds_per_epoch,
+        "command": command,
+    }
+    return table("pairs.jsonl", columns)
+
+
+def tagging() -> str:
+    """Scores of the runs of `examples/tag_text.py`: mean and spread over the seeds."""
+
+    def measure(runs: Runs) -> str:
+        return "f1" if "f1" in runs[0]["test"] else "accuracy"
+
+    columns = {
+        "data": lambda runs: runs[0]["data"],
+        "tagger": lambda runs: " + ".join(filter(None, (runs[0][key] for key in ("encoder", "head", "characters")))),
+        "word vectors": vectors,
+        ">sentences": training_examples,
+        "measure": lambda runs: {"f1": "F1 of the spans", "accuracy": "accuracy"}[measure(runs)],
+        ">development": lambda runs: percent(run["development"][measure(runs)] for run in runs),
+        ">test": lambda runs: percent(run["test"][measure(runs)] for run in runs),
+        ">runs": len,
+        ">seconds an epoch": seconds_per_epoch,
+        "command": command,
+    }
+    return table("tagging.jsonl", columns)
+
+
+def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
+    """Markdown with a row for each group of runs in a file; a column named `>...` stands to the right."""
+    ends = ("---:" if name.startswith(">") else "---" for name in columns)
+    lines = ["| " + " | ".join(name.removeprefix(">") for name in columns) + " |", "| " + " | ".join(ends) + " |"]
+    path = RESULTS / file
     for runs in groups(read_results(path) if path.exists() else []):
-        measure = "accuracy" if "test_accuracy" in runs[0] else "pearson"
-        cells = [
-            runs[0]["data"],
-            runs[0]["encoder"],
-            runs[0].get("vectors") or "",
-            f"{runs[0]['split']['sizes'][0]:,}",
-            {"accuracy": "accuracy", "pearson": "Pearson × 100"}[measure],
-            percent(run[f"development_{measure}"] for run in runs),
-            percent(run[f"test_{measure}"] for run in runs),
-            str(len(runs)),
-            f"{statistics.median(run['seconds_per_epoch'] for run in runs):.0f}",
-            f"`{runs[0]['command']}`",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append("| " + " | ".join(str(cell(runs)) for cell in columns.values()) + " |")
     return "\n".join(lines)
 
 
-def groups(results: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def vectors(runs: Runs) -> str:
+    """The file of the word vectors."""
+    return runs[0].get("vectors") or ""
+
+
+def training_examples(runs: Runs) -> str:
+    """The size of the training set."""
+    return f"{runs[0]['split']['sizes'][0]:,}"
+
+
+def seconds_per_epoch(runs: Runs) -> str:
+    """Median over the runs."""
+    seconds = [run["seconds_per_epoch"] for run in runs if run.get("seconds_per_epoch")]
+    return f"{statistics.median(seconds):.0f}" if seconds else ""
+
+
+def command(runs: Runs) -> str:
+    """What was run."""
+    return f"`{runs[0]['command']}`"
+
+
+def groups(results: Runs) -> list[Runs]:
     """Runs that differ in their seed or fold only, by data set; of a run that was repeated, the last."""
     grouped: dict[tuple, dict[tuple, dict[str, Any]]] = {}
     for run in results:
@@ -139,7 +181,13 @@ def crf_speed() -> str:
     return "\n".join(lines[1:])
 
 
-TABLES = {"classification": classification, "pairs": pairs, "speed": speed, "crf": crf_speed}
+TABLES = {
+    "classification": classification,
+    "tagging": tagging,
+    "pairs": pairs,
+    "speed": speed,
+    "crf": crf_speed,
+}
 
 
 def filled(text: str) -> str:

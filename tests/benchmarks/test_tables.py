@@ -48,6 +48,29 @@ def test_pairs_have_accuracies_or_correlations(tmp_path, monkeypatch):
     assert {len(row) for row in rows} == {10}
 
 
+def test_taggers_have_f1_or_accuracy(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    more = {"head": "crf", "characters": None, "split": {"sizes": [14041, 3250, 3453]}}
+    spans = {**run("slstm", 0, 0, data="ner", **more), "development": {"accuracy": 0.9, "f1": 0.85}}
+    spans["test"] = {"accuracy": 0.9, "f1": 0.8}
+    words = {**run("bilstm", 0, 0, data="pos", **more), "development": {"accuracy": 0.9}, "test": {"accuracy": 0.75}}
+    words["characters"] = "cnn"
+    (tmp_path / "tagging.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [spans, words]))
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.tagging().splitlines()[2:]]
+    assert [row[:8] for row in rows] == [
+        ["ner", "slstm + crf", "", "14,041", "F1 of the spans", "85.0", "80.0", "1"],
+        ["pos", "bilstm + crf + cnn", "", "14,041", "accuracy", "90.0", "75.0", "1"],
+    ]
+
+
+def test_scores_against_steps():
+    def tagger(steps: int, accuracy: float, data: str = "ud_ewt") -> dict:
+        return {"data": data, "task": "pos", "settings": {"steps": steps}, "development": {"accuracy": accuracy}}
+
+    runs = [tagger(3, 0.9), tagger(1, 0.8), tagger(3, 0.7), tagger(1, 0.1, "conll2003")]
+    assert figures.steps(runs, "ud_ewt") == {"pos: accuracy": [(1, 0.8), (3, pytest.approx(0.8))]}
+
+
 def test_other_settings_make_another_row():
     other = run("a", 1, 0.7)
     other["settings"]["units"] = 4
@@ -72,11 +95,11 @@ def test_pictures_are_drawn(tmp_path, monkeypatch):
     path = tmp_path / "results.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     drawn = {}
-    monkeypatch.setattr(figures, "draw", lambda points, label, path: drawn.update({path.name: points}))
+    monkeypatch.setattr(figures, "draw", lambda points, path, *_: drawn.update({path.name: points}))
     monkeypatch.setattr("sys.argv", ["figures", str(path), "--data", "fdu", "--output", str(tmp_path)])
     figures.main()
     assert drawn["fdu-accuracy-by-length.png"]["a"] == [(5, pytest.approx(2 / 3)), (9, pytest.approx(4 / 9))]
     assert drawn["fdu-seconds-by-length.png"]["b"] == [(8, pytest.approx(25)), (16, pytest.approx(60))]
     monkeypatch.undo()
-    figures.draw({"a": [(5, 0.6), (9, 0.5)]}, "accuracy", tmp_path / "a.png")
+    figures.draw({"a": [(5, 0.6), (9, 0.5)]}, tmp_path / "a.png", "words", "accuracy")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
