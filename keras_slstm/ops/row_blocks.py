@@ -20,7 +20,7 @@ Tensors = tuple[Tensor, ...]
 # More blocks compute fewer rows in vain (one of `2 b` in a sentence of b blocks) but take longer to compile.
 BLOCKS = 8
 # A block of fewer words is not worth its loop.
-SHORTEST = 4
+SHORTEST = 8
 
 
 class _Block(NamedTuple):

@@ -196,11 +196,11 @@ def test_tied_is_untied_with_equal_weights(combine):
 
 def test_float32_is_within_1e_5():
     """At a size and a length that are used."""
-    layer = layers.SuBiLSTM(16, return_sequences=True)
-    x = np.random.default_rng(0).normal(size=(2, 24, 8)).astype("float32")
-    mask = np.array([[True] * 24, [False] * 4 + [True] * 14 + [False] * 6])
+    layer = layers.SuBiLSTM(32, return_sequences=True)
+    x = np.random.default_rng(0).normal(size=(2, 16, 16)).astype("float32")
+    mask = np.array([[True] * 16, [False] * 4 + [True] * 10 + [False] * 2])
     found = evaluate(layer, x, mask, mode=MODES[-1]).outputs[0]
-    np.testing.assert_allclose(found, subilstm(_weights(layer), x, mask, units=16)[0], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, subilstm(_weights(layer), x, mask, units=32)[0], rtol=0, atol=1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="the loop that grows is TensorFlow's")
@@ -254,14 +254,12 @@ def test_no_gradient_is_asked_for_in_inference_but_can_be():
 
 def test_random_context_is_drawn_in_training_from_its_range():
     layer = _layer(max_context=(1, 3), seed=3)
-    contexts = {context: _oracle(layer, max_context=context) for context in range(4)}
-    drawn = set()
-    for _ in range(20):
-        with dtype_policy("float64"):
-            found = to_numpy(layer(X, mask=MASK, training=True))
-        near = [context for context, expected in contexts.items() if np.max(np.abs(found - expected)) < 1e-9]
-        assert len(near) == 1, "one context for the whole batch"
-        drawn.update(near)
+    contexts = {context: _oracle(layer, max_context=context) for context in range(5)}
+    with dtype_policy("float64"):
+        found = to_numpy(layer(X, mask=MASK, training=True))
+        drawn = {int(layer._context(training=True)) for _ in range(30)}
+    near = [context for context, expected in contexts.items() if np.max(np.abs(found - expected)) < 1e-9]
+    assert len(near) == 1, "one context for the whole batch"
     assert drawn == {1, 2, 3}
     np.testing.assert_allclose(_run(layer).outputs[0], contexts[3], **EXACT)
 
