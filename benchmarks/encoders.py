@@ -6,7 +6,8 @@ Every encoder is measured in training (forward and backward, without an optimize
 the length of the sentences. The *floor* is the time that the matrix products in the S-LSTM's equations need on the
 same backend, compiled the same way, in the same run (twice as many more for the backward pass); the `best floor`
 takes them the fastest way that the backend has. A CAS-LSTM is compared to Keras' stack of LSTM layers of the same size
-as well. All take turns, and what is reported are medians over the rounds.
+as well, a SuBiLSTM (of which `benchmarks.subilstm` tells more) to a BiLSTM. All take turns, and what is reported are
+medians over the rounds.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from keras_slstm.models.encoders import build_encoder
 from keras_slstm.results import conditions
 
 # What an encoder would replace, where that is not the BiLSTM.
-COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM"}
+COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM", "SuBiLSTM": "BiLSTM"}
 
 
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
@@ -51,6 +52,7 @@ def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
         "2 stacked LSTM": lambda: keras.Sequential([lstm(return_sequences=True), lstm()]),
         "CAS-LSTM": lambda: keras_slstm.CASLSTM(units, num_layers=2),
         "Bi-CAS-LSTM": lambda: keras.layers.Bidirectional(keras_slstm.CASLSTM(units, num_layers=2)),
+        "SuBiLSTM": lambda: keras_slstm.SuBiLSTM(units),
         "Transformer (8 blocks)": lambda: build_encoder("transformer", units, num_blocks=8, heads=6),
     }
 

@@ -8,12 +8,12 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
-from _common import add_preset_options, check_prediction_options, command, fail, option, short_name
+from _common import add_preset_options, check_prediction_options, command, fail, option, saved_model, short_name
 
 from keras_slstm.data.batches import Batches
 from keras_slstm.data.text import TextVectorizer
@@ -48,12 +48,14 @@ def run_script(
     args: argparse.Namespace,
     train_all: Callable[[argparse.Namespace], int],
     predict: Callable[[argparse.Namespace], int],
+    kinds: Collection[str],
 ) -> int:
-    """Train, or predict with a saved model; the exit status."""
+    """Train one of the kinds of model, or predict with a saved one; the exit status."""
+    saved = saved_model(args, kinds)
     try:
-        return predict(args) if args.model else train_all(args)
+        return predict(args) if saved else train_all(args)
     except KeyboardInterrupt:
-        if not args.model:
+        if not saved:
             same = "same command without --overwrite" if args.overwrite else "same command"
             print(f"\nInterrupted. The {same} goes on after the last finished epoch.", file=sys.stderr)
         return 130
@@ -136,8 +138,9 @@ def choose_settings(
     settings.pop("epochs")  # a resumed training may run longer
     if not settings["mlp_units"]:
         settings = {name: value for name, value in settings.items() if name not in MLP_SETTINGS}
-    if not settings["plateau"]:
-        settings.pop("plateau")
+    for name in ("plateau", "weight_decay"):
+        if not settings.get(name):
+            settings.pop(name, None)
     for name in ("encoder", "cased", "dtype", *further):
         settings[name] = vars(args)[name]
     settings["preset"] = preset_name
@@ -179,7 +182,7 @@ def make_optimizer(settings: dict[str, Any], batches: Batches) -> keras.optimize
         rate = keras.optimizers.schedules.ExponentialDecay(
             rate, decay_steps=len(batches), decay_rate=settings["decay"], staircase=True
         )
-    return keras.optimizers.Adam(rate, global_clipnorm=settings["clip"])
+    return keras.optimizers.Adam(rate, global_clipnorm=settings["clip"], weight_decay=settings.get("weight_decay"))
 
 
 def fit(
@@ -363,11 +366,11 @@ def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
     run.add_argument("--overwrite", action="store_true", help="delete what an earlier run left there")
 
 
-def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace, kinds: Collection[str]) -> None:
     """End the program where options do not make sense."""
     if args.epochs is not None and args.epochs < 1:
         parser.error(f"--epochs must be at least 1, but got {args.epochs}")
-    check_prediction_options(parser, args)
+    check_prediction_options(parser, args, kinds)
     if args.fixed_vectors and not args.vectors:
         parser.error("--fixed-vectors needs --vectors")
     for variant in args.variants:

@@ -63,11 +63,19 @@ def add_preset_options(
         where.add_argument(f"--{name.replace('_', '-')}", type=type(value), help=f"({values})")
 
 
-def check_prediction_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+def saved_model(args: argparse.Namespace, kinds: Collection[str] = ()) -> str | None:
+    """The file that `--model` names, unless it names one of the kinds of model that can be trained."""
+    return None if args.model in kinds else args.model
+
+
+def check_prediction_options(
+    parser: argparse.ArgumentParser, args: argparse.Namespace, kinds: Collection[str] = ()
+) -> None:
     """End the program where `--model`, `--predict` and `--predict-file` do not go together."""
-    if args.model and not (args.predict or args.predict_file):
-        parser.error("--model needs --predict or --predict-file")
-    if args.predict_file and not args.model:
+    saved = saved_model(args, kinds)
+    if saved and not (args.predict or args.predict_file):
+        parser.error("--model needs --predict or --predict-file" + (f", or one of {', '.join(kinds)}" if kinds else ""))
+    if args.predict_file and not saved:
         parser.error("--predict-file needs --model")
 
 

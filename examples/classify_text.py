@@ -18,6 +18,12 @@ Cell-aware stacked LSTMs on sentiment, trained on all phrases, with the settings
 
     python examples/classify_text.py --dataset sst/phrases_2 --encoder bi_caslstm --vectors glove.840B.300d.txt
 
+Questions, with the Biattentive Classification Network and the settings of the paper of the SuBiLSTM; its ways to
+combine prefixes and suffixes, a training for each:
+
+    python examples/classify_text.py --model bcn --encoder subilstm --dataset trec/fine --vectors glove.840B.300d.txt
+    python examples/classify_text.py --encoder subilstm --variants combine=max combine=mean combine=concat combine=gate
+
 A training that was interrupted goes on when the same command is run again. A finished one is kept: choose another
 `--output`, or say `--overwrite`. Every run appends a line to `results.jsonl` beside its folder.
 """
@@ -59,16 +65,19 @@ from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.corpus import Corpus, load_corpus, load_folds
 from keras_slstm.data.readers import file_kind, read_lines
 from keras_slstm.data.vectors import WordVectors
+from keras_slstm.models.bcn import BCN
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.results import right_by_length
 from keras_slstm.training import TrainingRun, fingerprint
 
+# What can be trained beside an encoder with a softmax.
+MODELS = ("bcn",)
 PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores.
     "small": {
         "units": 64, "embedding_dim": 64, "steps": 6, "window": 3, "sentence_nodes": 1,
         "mlp_units": 0, "mlp_layers": 1, "dropout": 0.1, "mlp_dropout": 0.0, "word_dropout": 0.02, "l2": 0.0,
-        "learning_rate": 4e-3, "decay": 0.9, "plateau": 0, "clip": 3.0,
+        "learning_rate": 4e-3, "decay": 0.9, "plateau": 0, "clip": 3.0, "weight_decay": 0.0,
         "batch_size": 32, "epochs": 6, "patience": 3,
     },
     # Zhang, Liu, Song (ACL 2018). The gradient's global norm is clipped, as in the authors' code. The paper
@@ -77,7 +86,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "units": 300, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
         "mlp_units": 0, "mlp_layers": 1, "dropout": 0.5, "mlp_dropout": 0.0, "word_dropout": 0.0, "l2": 1e-3,
-        "learning_rate": 1e-3, "decay": 0.97, "plateau": 0, "clip": 3.0,
+        "learning_rate": 1e-3, "decay": 0.97, "plateau": 0, "clip": 3.0, "weight_decay": 0.0,
         "batch_size": 10, "epochs": 20, "patience": 5,
     },
     # Choi, Kim, Lee (ACML 2019) on SST; dropout, optimizer and batches from the authors' code. The learning rate is
@@ -85,8 +94,16 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cas-lstm": {
         "units": 300, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
         "mlp_units": 300, "mlp_layers": 1, "dropout": 0.5, "mlp_dropout": 0.5, "word_dropout": 0.0, "l2": 0.0,
-        "learning_rate": 1e-3, "decay": 0.5, "plateau": 1, "clip": 5.0,
+        "learning_rate": 1e-3, "decay": 0.5, "plateau": 1, "clip": 5.0, "weight_decay": 0.0,
         "batch_size": 128, "epochs": 20, "patience": 5,
+    },
+    # Brahma (2018), the BCN on SST and TREC; `mlp_dropout` is the dropout before the softmax. The paper gives no rate
+    # of dropout or weight decay, and does not say what stops a training.
+    "bcn": {
+        "units": 300, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
+        "mlp_units": 0, "mlp_layers": 1, "dropout": 0.3, "mlp_dropout": 0.3, "word_dropout": 0.0, "l2": 0.0,
+        "learning_rate": 1e-3, "decay": 0.5, "plateau": 2, "clip": 5.0, "weight_decay": 0.01,
+        "batch_size": 64, "epochs": 30, "patience": 6,
     },
 }  # fmt: skip
 SLSTM_OPTIONS = ("steps", "window", "sentence_nodes")
@@ -101,7 +118,7 @@ TRAVEL_SENTENCES = [
 
 def main() -> int:
     """Train, or predict with a saved model; the exit status."""
-    return run_script(parse_arguments(), train_all, predict)
+    return run_script(parse_arguments(), train_all, predict, MODELS)
 
 
 def train_all(args: argparse.Namespace) -> int:
@@ -150,6 +167,12 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     corpus = job.corpus
     preset = args.preset or default_preset(args, corpus)
     settings = choose_settings(args, job, preset, PRESETS[preset], "attention", "fixed_vectors")
+    settings["fixed_vectors"] = vectors is not None and (
+        args.fixed_vectors if args.fixed_vectors is not None else args.model == "bcn"
+    )
+    if args.model:
+        settings["model"] = args.model
+        settings["mlp_dropout"] = PRESETS[preset]["mlp_dropout"] if args.mlp_dropout is None else args.mlp_dropout
     if args.encoder != "slstm":
         settings = {name: value for name, value in settings.items() if name not in SLSTM_OPTIONS}
     model, batches = build_model(settings, job, vectors)
@@ -171,7 +194,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
         "right_by_length": right_by_length(lengths, [a == b for a, b in zip(corpus.test.labels, predicted)]),
         "settings": settings,
     }
-    encoder = args.encoder + (" + attention" if args.attention else "")
+    encoder = args.encoder + (" + attention" if args.attention else "") + (f" + {args.model}" if args.model else "")
     result = keep_result(args, run, job, encoder, coverage, "classify_text.py", make_parser(), found)
     print(f"Saved {run.save(model)} (confusion matrix beside it)\n")
     own = TRAVEL_SENTENCES if corpus.name == "travel_desk" else corpus.test.texts[:3]
@@ -183,6 +206,8 @@ def default_preset(args: argparse.Namespace, corpus: Corpus) -> str:
     """The settings of the encoder's paper; on a corpus of another kind, what is done soon."""
     if args.data or corpus.name == "travel_desk":
         return "small"
+    if args.model:
+        return args.model
     return "cas-lstm" if args.encoder in ("caslstm", "bi_caslstm") else "paper"
 
 
@@ -192,13 +217,17 @@ def build_model(
     """The compiled model with its vocabulary, and the batches to train it on."""
     keras.utils.set_random_seed(job.seed)
     options = {name: settings[name] for name in SLSTM_OPTIONS if name in settings}
-    model = SentenceClassifier(
-        job.corpus.label_names,
-        encoder_options={**options, **settings["encoder_options"]},
-        pooling="attention" if settings["attention"] else None,
-        kernel_regularizer=keras.regularizers.L2(settings["l2"]),
+    of_all = {
         **model_options(settings, vectors),
-    )
+        "encoder_options": {**options, **settings["encoder_options"]},
+        "kernel_regularizer": keras.regularizers.L2(settings["l2"]),
+    }
+    if settings.get("model") == "bcn":
+        of_bcn = {name: value for name, value in of_all.items() if not name.startswith("mlp_")}
+        model = BCN(job.corpus.label_names, maxout_dropout=settings["mlp_dropout"], **of_bcn)
+    else:
+        pooling = "attention" if settings["attention"] else None
+        model = SentenceClassifier(job.corpus.label_names, pooling=pooling, **of_all)
     texts, labels = job.corpus.train.texts, job.corpus.train.labels
     model.adapt(texts, vectors)
     batches = model.batches(texts, labels, batch_size=settings["batch_size"], seed=job.seed)
@@ -248,16 +277,19 @@ def make_parser() -> argparse.ArgumentParser:
     data.add_argument("--text-column", help="column of the text (default: text)")
     data.add_argument("--folds", type=int, help="cross-validation, for a data set without a test part")
     add_data_options(data)
-    data.add_argument("--fixed-vectors", action="store_true", help="do not train them")
+    data.add_argument(
+        "--fixed-vectors", action=argparse.BooleanOptionalAction, help="do not train them (default of --model bcn)"
+    )
 
     of_model = ("units", "embedding_dim", "mlp_units", "mlp_layers", "dropout", "mlp_dropout", *SLSTM_OPTIONS)
-    when = "small for travel_desk and --data, else that of the encoder: cas-lstm, or paper for all others"
+    when = "small for travel_desk and --data, else that of the encoder: cas-lstm, bcn, or paper for all others"
     model = add_model_options(parser, "slstm", PRESETS, of_model, when)
     model.add_argument("--attention", action="store_true", help="attention over the words as sentence vector")
     add_run_options(parser, "runs/DATA-ENCODER")
 
     use = parser.add_argument_group("prediction")
-    use.add_argument("--model", help="a saved .keras file: no training, only predictions")
+    use.add_argument("--model", metavar="FILE", help="a saved .keras file: no training, only predictions;"
+                     " or bcn: a Biattentive Classification Network around the encoder")  # fmt: skip
     use.add_argument("--predict", action="append", default=[], metavar="TEXT", help="may be repeated")
     use.add_argument("--predict-file", metavar="FILE", help="one text a line")
 
@@ -268,7 +300,9 @@ def parse_arguments() -> argparse.Namespace:
     """The command line, with a default for `--output`."""
     parser = make_parser()
     args = parser.parse_args()
-    check_options(parser, args)
+    check_options(parser, args, MODELS)
+    if args.model in MODELS and (args.attention or args.mlp_units):
+        parser.error(f"--model {args.model} pools and decides by itself: no --attention, no --mlp-units")
     for name in SLSTM_OPTIONS:
         if vars(args)[name] is not None and args.encoder != "slstm":
             parser.error(f"--{name.replace('_', '-')} belongs to --encoder slstm, not {args.encoder}")
@@ -276,7 +310,8 @@ def parse_arguments() -> argparse.Namespace:
         parser.error(f"--folds must be at least 2, but got {args.folds}")
     if args.output is None:
         source = "-".join(map(short_name, [args.data] if args.data else args.dataset))
-        args.output = Path("runs", f"{source}-{args.encoder}{'-attention' if args.attention else ''}")
+        more = f"-{args.model}" if args.model else "-attention" if args.attention else ""
+        args.output = Path("runs", f"{source}-{args.encoder}{more}")
     args.results = args.results or args.output.parent / "results.jsonl"
     return args
 

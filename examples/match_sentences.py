@@ -19,6 +19,19 @@ The variants of the vertical gate that the paper of CAS-LSTM compares in its Tab
     python examples/match_sentences.py --dataset sick/entailment --vectors glove.840B.300d.txt \
         --variants lam=0.5 lam=0.25 lam=0.75 lam=trainable lam=null peephole=true
 
+The models that the paper of the SuBiLSTM puts it into, each with the settings of its paper, and five of them that
+decide together (Table 4):
+
+    python examples/match_sentences.py --model esim --encoder subilstm --vectors glove.840B.300d.txt
+    python examples/match_sentences.py --model esim --encoder bilstm --seed 0 1 2 3 4 --ensemble
+    python examples/match_sentences.py --model infersent --dataset snli --vectors glove.840B.300d.txt
+    python examples/match_sentences.py --model siamese --dataset qqp --encoder subilstm_untied
+
+Its ways to combine prefixes and suffixes, a training for each:
+
+    python examples/match_sentences.py --encoder subilstm \
+        --variants combine=max combine=mean combine=concat combine=gate
+
 A training that was interrupted goes on when the same command is run again. A finished one is kept: choose another
 `--output`, or say `--overwrite`. Every run appends a line to `results.jsonl` beside its folder.
 """
@@ -64,6 +77,7 @@ from keras_slstm.data.pair_readers import Pair, read_pair_lines
 from keras_slstm.data.readers import file_kind
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.extras import require
+from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.text_model import POOLINGS
 from keras_slstm.results import right_by_length
@@ -78,7 +92,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "small": {
         "units": 64, "embedding_dim": 64, "mlp_units": 128, "mlp_layers": 1,
         "dropout": 0.1, "mlp_dropout": 0.1, "word_dropout": 0.02,
-        "learning_rate": 2e-3, "decay": 0.5, "plateau": 2, "clip": 5.0,
+        "learning_rate": 2e-3, "decay": 0.5, "plateau": 2, "clip": 5.0, "weight_decay": 0.0,
         "batch_size": 32, "epochs": 20, "patience": 6,
     },
     # Choi, Kim, Lee (ACML 2019); dropout, batch normalisation, optimizer and batches from the authors' code. The
@@ -86,15 +100,42 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "units": 300, "embedding_dim": 300, "mlp_units": 1024, "mlp_layers": 1,
         "dropout": 0.1, "mlp_dropout": 0.1, "word_dropout": 0.0,
-        "learning_rate": 1e-3, "decay": 0.5, "plateau": 2, "clip": 5.0,
+        "learning_rate": 1e-3, "decay": 0.5, "plateau": 2, "clip": 5.0, "weight_decay": 0.0,
         "batch_size": 128, "epochs": 30, "patience": 6,
     },
+    # Conneau et al. (2017), as in Brahma (2018): two layers without an activation. (Theirs are trained by plain SGD.)
+    "infersent": {
+        "units": 2048, "embedding_dim": 300, "mlp_units": 512, "mlp_layers": 2,
+        "dropout": 0.0, "mlp_dropout": 0.0, "word_dropout": 0.0,
+        "learning_rate": 1e-3, "decay": 0.2, "plateau": 1, "clip": 5.0, "weight_decay": 0.0,
+        "batch_size": 64, "epochs": 20, "patience": 5,
+    },
+    # Brahma (2018), paraphrases; the paper does not give the rates of dropout.
+    "siamese": {
+        "units": 600, "embedding_dim": 300, "mlp_units": 600, "mlp_layers": 1,
+        "dropout": 0.2, "mlp_dropout": 0.2, "word_dropout": 0.0,
+        "learning_rate": 1e-3, "decay": 0.5, "plateau": 2, "clip": 5.0, "weight_decay": 0.0,
+        "batch_size": 64, "epochs": 20, "patience": 5,
+    },
+    # Chen et al. (2017), which Brahma (2018) follows.
+    "esim": {
+        "units": 300, "embedding_dim": 300, "mlp_units": 300, "mlp_layers": 1,
+        "dropout": 0.5, "mlp_dropout": 0.5, "word_dropout": 0.0,
+        "learning_rate": 4e-4, "decay": 0.5, "plateau": 1, "clip": 10.0, "weight_decay": 0.0,
+        "batch_size": 32, "epochs": 20, "patience": 5,
+    },
 }  # fmt: skip
+# What can be trained beside the model of the CAS-LSTM paper: what each differs in, beside its preset.
+MODELS: dict[str, dict[str, Any]] = {
+    "infersent": {"pooling": "max", "features": "inference", "batch_norm": False, "mlp_activation": "linear"},
+    "siamese": {"pooling": "max", "features": "inference", "batch_norm": False, "fixed_vectors": False},
+    "esim": {"fixed_vectors": False},
+}
 
 
 def main() -> int:
     """Train, or predict with a saved model; the exit status."""
-    return run_script(parse_arguments(), train_all, predict)
+    return run_script(parse_arguments(), train_all, predict, MODELS)
 
 
 def train_all(args: argparse.Namespace) -> int:
@@ -154,10 +195,15 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     """Train, evaluate on the test set, save, and match a few pairs; what was found."""
     corpus = job.corpus
     task = task_of(args, corpus)
-    preset = args.preset or ("small" if args.data else "paper")
-    settings = choose_settings(args, job, preset, PRESETS[preset], "batch_norm", "fixed_vectors", "limit", "pooling")
-    settings["fixed_vectors"] = vectors is not None and args.fixed_vectors is not False
-    settings["features"] = args.features or FEATURES[task]
+    preset = args.preset or ("small" if args.data else args.model or "paper")
+    settings = choose_settings(args, job, preset, PRESETS[preset], "limit")
+    defaults = {"features": FEATURES[task], "batch_norm": True, "fixed_vectors": True, "pooling": None}
+    defaults |= MODELS.get(args.model, {})
+    for name, value in defaults.items():
+        settings[name] = value if vars(args).get(name) is None else vars(args)[name]
+    settings["fixed_vectors"] &= vectors is not None
+    if args.model:
+        settings["model"] = args.model
     model, batches = build_model(settings, job, vectors)
     settings["data"] = fingerprint(
         *(map(str, column) for part in (corpus.train, corpus.validation) for column in (texts_of(part), part.labels))
@@ -174,7 +220,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
         "parameters": model.count_params(),
         "settings": settings,
     }
-    encoder = args.encoder + (f" + {args.pooling}" if args.pooling else "")
+    encoder = " + ".join(word for word in (args.encoder, args.pooling, args.model) if word)
     result = keep_result(args, run, job, encoder, coverage, "match_sentences.py", make_parser(), found)
     beside = " (confusion matrix beside it)" if model.labels else ""
     print(f"Saved {run.save(model)}{beside}\n")
@@ -188,15 +234,23 @@ def build_model(
     """The compiled model with its vocabulary, and the batches to train it on."""
     keras.utils.set_random_seed(job.seed)
     corpus: PairCorpus = job.corpus
-    model = SentencePairClassifier(
-        corpus.label_names or None,
-        score_range=corpus.score_range,
-        features=settings["features"],
-        encoder_options=settings["encoder_options"],
-        pooling=settings["pooling"],
-        mlp_batch_norm=settings["batch_norm"] and "mlp_units" in settings,
+    of_all = {
+        "labels": corpus.label_names or None,
+        "score_range": corpus.score_range,
         **model_options(settings, vectors),
-    )
+        "encoder_options": settings["encoder_options"],
+    }
+    if settings.get("model") == "esim":
+        of_all.pop("mlp_dropout")  # one rate for all
+        model = ESIM(**of_all)
+    else:
+        model = SentencePairClassifier(
+            features=settings["features"],
+            pooling=settings["pooling"],
+            mlp_batch_norm=settings["batch_norm"] and "mlp_units" in settings,
+            mlp_activation=settings.get("mlp_activation", "relu"),
+            **of_all,
+        )
     model.adapt(corpus.train.texts, vectors)
     batches = model.batches(
         corpus.train.texts, corpus.train.labels, batch_size=settings["batch_size"], seed=settings["seed"]
@@ -281,19 +335,25 @@ def make_parser() -> argparse.ArgumentParser:
     data.add_argument("--score-range", nargs=2, type=int, metavar=("LOW", "HIGH"), help="(that of the training part)")
     data.add_argument("--limit", type=int, help="train on so many pairs only")
     add_data_options(data)
-    data.add_argument("--fixed-vectors", action=argparse.BooleanOptionalAction, help="do not train them (default)")
+    data.add_argument("--fixed-vectors", action=argparse.BooleanOptionalAction, help="do not train them"
+                      " (default, but of --model siamese and esim)")  # fmt: skip
 
     of_model = ("units", "embedding_dim", "mlp_units", "mlp_layers", "dropout", "mlp_dropout")
-    model = add_model_options(parser, "bi_caslstm", PRESETS, of_model, "small for --data, else paper")
+    model = add_model_options(
+        parser, "bi_caslstm", PRESETS, of_model, "small for --data, else that of --model, else paper"
+    )
     model.add_argument(
         "--pooling", choices=tuple(POOLINGS), help="of the words (default: what the encoder is known for)"
     )
     model.add_argument("--features", choices=("inference", "paraphrase"), help="eq. 15 or 16 (as the task wants)")
-    model.add_argument("--batch-norm", default=True, action=argparse.BooleanOptionalAction, help="in the MLP")
+    model.add_argument(
+        "--batch-norm", action=argparse.BooleanOptionalAction, help="in the MLP (default without --model)"
+    )
     add_run_options(parser, "runs/DATA-ENCODER")
 
     use = parser.add_argument_group("prediction")
-    use.add_argument("--model", help="a saved .keras file: no training, only predictions")
+    use.add_argument("--model", metavar="FILE", help="a saved .keras file: no training, only predictions;"
+                     f" or what to train: {', '.join(MODELS)}")  # fmt: skip
     use.add_argument("--predict", action="append", nargs=2, default=[], metavar=("A", "B"), help="may be repeated")
     use.add_argument("--predict-file", metavar="FILE", help="two texts a line, separated by a tab")
     return parser
@@ -303,12 +363,14 @@ def parse_arguments() -> argparse.Namespace:
     """The command line, with a default for `--output`."""
     parser = make_parser()
     args = parser.parse_args()
-    check_options(parser, args)
+    check_options(parser, args, MODELS)
     if args.limit is not None and args.limit < 1:
         parser.error(f"--limit must be at least 1, but got {args.limit}")
+    if args.model == "esim" and (args.pooling or args.features or args.batch_norm or args.mlp_dropout is not None):
+        parser.error("--model esim has no --pooling, --features, --batch-norm or --mlp-dropout of its own")
     if args.output is None:
         source = "-".join(map(short_name, [args.data] if args.data else args.dataset))
-        args.output = Path("runs", f"{source}-{args.encoder}{f'-{args.pooling}' if args.pooling else ''}")
+        args.output = Path("runs", "-".join(word for word in (source, args.encoder, args.pooling, args.model) if word))
     args.results = args.results or args.output.parent / "results.jsonl"
     return args
 

@@ -15,6 +15,7 @@ from keras_slstm.layers import (
     MaskedGlobalMaxPooling1D,
     NormalizedLSTM,
     NormalizedLSTMCell,
+    SuBiLSTM,
 )
 from keras_slstm.losses import CRFLoss
 from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
@@ -51,6 +52,7 @@ __all__ = [
     "SentencePairClassifier",
     "Seq2Seq",
     "SequenceTagger",
+    "SuBiLSTM",
     "TokenAccuracy",
     "__version__",
     "crf_decode",

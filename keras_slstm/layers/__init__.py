@@ -11,6 +11,7 @@ from keras_slstm.layers.crf_decoder import CRFDecoder
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM, NormalizedLSTMCell
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
+from keras_slstm.layers.subilstm import SuBiLSTM
 
 __all__ = [
     "CASLSTM",
@@ -26,4 +27,5 @@ __all__ = [
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
     "NormalizedLSTMCell",
+    "SuBiLSTM",
 ]

@@ -11,6 +11,7 @@ from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
+from keras_slstm.layers.subilstm import SuBiLSTM
 from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, zero_padding
@@ -32,6 +33,9 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"caslstm"`: `CASLSTM` of `num_layers` (default 2) layers. The sentence vector is the maximum over the
               words, `(batch, units)`.
             - `"bi_caslstm"`: two of them, one for each direction, `(batch, 2 * units)`.
+            - `"subilstm"`: `SuBiLSTM`, its weights tied. The sentence vector is the maximum over the words,
+              `(batch, 2 * units)`, or `(batch, 4 * units)` with `combine="concat"`.
+            - `"subilstm_untied"`: the same with weights of their own.
             - `"cnn"`: one convolution over three words, with the maximum over the words as sentence vector,
               `(batch, units)`.
             - `"stacked_cnn"`: `num_layers` (default 3) of them.
@@ -40,8 +44,8 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
         units: Size of the states, for each direction.
         return_sequences: Whether to return word vectors `(batch, time, features)` instead.
         **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
-            `sentence_nodes`, ...), for the recurrent ones those of the layer (`recurrent_dropout`, `lam`, ...), for the
-            others those of `ConvolutionStack` and `TransformerEncoder`.
+            `sentence_nodes`, ...), for the recurrent ones those of the layer (`recurrent_dropout`, `lam`, `combine`,
+            ...), for the others those of `ConvolutionStack` and `TransformerEncoder`.
 
     Returns:
         A layer to be called on `(batch, time, features)` with a `mask`.
@@ -197,6 +201,10 @@ def _pooled(words: keras.layers.Layer, pooling: type[keras.layers.Layer], return
     )
 
 
+def _subilstm_untied(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return SuBiLSTM(units, tied=False, return_sequences=return_sequences, **options)
+
+
 def _cnn(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
     return _stacked_cnn(units, return_sequences, num_layers=1, **options)
 
@@ -218,6 +226,8 @@ ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "normalized_bilstm": _normalized_bilstm,
     "caslstm": _caslstm,
     "bi_caslstm": _bi_caslstm,
+    "subilstm": SuBiLSTM,
+    "subilstm_untied": _subilstm_untied,
     "cnn": _cnn,
     "stacked_cnn": _stacked_cnn,
     "transformer": _transformer,

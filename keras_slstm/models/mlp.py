@@ -19,7 +19,7 @@ EPSILON = 1e-5
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class MLP(keras.layers.Layer):
-    """Hidden layers with ReLU: the MLP of eq. 14 of Choi, Kim and Lee (2019), without what follows it.
+    """Hidden layers, by default with ReLU: the MLP of eq. 14 of Choi, Kim and Lee (2019), without what follows it.
 
     Batch normalisation and dropout stand, in this order, before the first hidden layer and after the last one, as in
     the authors' code.
@@ -28,6 +28,7 @@ class MLP(keras.layers.Layer):
         units: Size of each hidden layer, at least one.
         dropout: Dropout rate before the first hidden layer and after the last.
         batch_norm: Whether to normalise there. Statistics of the batch are used in training, moving averages otherwise.
+        activation: Of the hidden layers: a name that Keras knows, such as `"linear"`.
 
     Input: `(batch, features)`. Output: `(batch, units[-1])`, in the compute dtype.
 
@@ -39,15 +40,23 @@ class MLP(keras.layers.Layer):
         ValueError: If an argument is out of range.
     """
 
-    def __init__(self, units: Sequence[int], dropout: float = 0.0, batch_norm: bool = False, **kwargs: Any):
+    def __init__(
+        self,
+        units: Sequence[int],
+        dropout: float = 0.0,
+        batch_norm: bool = False,
+        activation: str = "relu",
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         if isinstance(units, (str, int)) or not units:
             raise ValueError(f"`units` must be a list of the sizes of the hidden layers, but got {units!r}.")
         self.units = tuple(check_integer("units", size, 1) for size in units)
         self.dropout = check_rate("dropout", dropout)
         self.batch_norm = check_bool("batch_norm", batch_norm)
+        self.activation = activation
         dtype = self.dtype_policy
-        self.hidden = [Dense(size, activation="relu", dtype=dtype) for size in self.units]
+        self.hidden = [Dense(size, activation=activation, dtype=dtype) for size in self.units]
         self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in range(2)]
         self.norms = [
             BatchNormalization(momentum=MOMENTUM, epsilon=EPSILON, dtype=dtype) for _ in range(2 if batch_norm else 0)
@@ -77,8 +86,13 @@ class MLP(keras.layers.Layer):
         return (*input_shape[:-1], self.units[-1])
 
     def get_config(self) -> dict[str, Any]:
-        config = {"units": list(self.units), "dropout": self.dropout, "batch_norm": self.batch_norm}
-        return {**super().get_config(), **config}
+        return {
+            **super().get_config(),
+            "units": list(self.units),
+            "dropout": self.dropout,
+            "batch_norm": self.batch_norm,
+            "activation": self.activation,
+        }
 
 
 class Dense(keras.layers.Dense):

@@ -31,9 +31,10 @@ class SentenceClassifier(TextModel):
         encoder_options: Further arguments of an encoder given by name, such as `{"steps": 7}`.
         pooling: None for an encoder that returns sentence vectors; `"attention"`, `"max"` or `"mean"` to pool
             its word vectors. An encoder given by name returns what is needed.
-        mlp_units: Sizes of hidden layers with ReLU between the sentence vector and the softmax.
+        mlp_units: Sizes of hidden layers between the sentence vector and the softmax.
         mlp_dropout: Dropout rate before the first hidden layer and after the last.
         mlp_batch_norm: Whether to normalise there: see `MLP`.
+        mlp_activation: Activation of the hidden layers, by a name that Keras knows.
         embedding_dim: Size of the word vectors.
         dropout: Dropout rate on the word vectors.
         word_dropout: Rate at which words are replaced by the unknown word in training: where the training
@@ -71,6 +72,7 @@ class SentenceClassifier(TextModel):
         mlp_units: Sequence[int] = (),
         mlp_dropout: float = 0.0,
         mlp_batch_norm: bool = False,
+        mlp_activation: str = "relu",
         embedding_dim: int = 300,
         dropout: float = 0.5,
         word_dropout: float = 0.0,
@@ -90,6 +92,7 @@ class SentenceClassifier(TextModel):
             mlp_units,
             mlp_dropout,
             mlp_batch_norm,
+            mlp_activation,
             embedding_dim,
             dropout,
             word_dropout,

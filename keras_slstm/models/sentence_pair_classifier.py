@@ -53,6 +53,7 @@ class SentencePairClassifier(TextModel):
         mlp_units: Sizes of the hidden layers; `()` for none.
         mlp_dropout: Dropout rate before the first hidden layer and after the last.
         mlp_batch_norm: Whether to normalise there: see `MLP`.
+        mlp_activation: Activation of the hidden layers, by a name that Keras knows.
         embedding_dim: Size of the word vectors.
         dropout: Dropout rate on the word vectors.
         word_dropout: Rate at which words are replaced by the unknown word in training.
@@ -95,6 +96,7 @@ class SentencePairClassifier(TextModel):
         mlp_units: Sequence[int] = (1024,),
         mlp_dropout: float = 0.1,
         mlp_batch_norm: bool = True,
+        mlp_activation: str = "relu",
         embedding_dim: int = 300,
         dropout: float = 0.1,
         word_dropout: float = 0.0,
@@ -121,6 +123,7 @@ class SentencePairClassifier(TextModel):
             mlp_units,
             mlp_dropout,
             mlp_batch_norm,
+            mlp_activation,
             embedding_dim,
             dropout,
             word_dropout,

@@ -34,9 +34,9 @@ class TextModel(RawDataModel):
 
     Args:
         outputs: Number of probabilities.
-        encoder, units, encoder_options, pooling, mlp_units, mlp_dropout, mlp_batch_norm, embedding_dim, dropout,
-        word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer, vectorizer: See
-            `SentenceClassifier`.
+        encoder, units, encoder_options, pooling, mlp_units, mlp_dropout, mlp_batch_norm, mlp_activation,
+        embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer,
+        vectorizer: See `SentenceClassifier`.
         **kwargs: `name`, `dtype`.
 
     Raises:
@@ -53,6 +53,7 @@ class TextModel(RawDataModel):
         mlp_units: Sequence[int],
         mlp_dropout: float,
         mlp_batch_norm: bool,
+        mlp_activation: str,
         embedding_dim: int,
         dropout: float,
         word_dropout: float,
@@ -86,12 +87,13 @@ class TextModel(RawDataModel):
         self.mlp_units = tuple(mlp_units)
         self.mlp_dropout = mlp_dropout
         self.mlp_batch_norm = mlp_batch_norm
+        self.mlp_activation = mlp_activation
         dtype = self.dtype_policy
         self.seed_generator = keras.random.SeedGenerator()
         self.embedding: Any = None  # its size is the vocabulary's
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
         self.pooling_layer = None if pooling is None else POOLINGS[pooling](dtype=dtype)
-        self.mlp = MLP(self.mlp_units, mlp_dropout, mlp_batch_norm, dtype=dtype) if mlp_units else None
+        self.mlp = MLP(self.mlp_units, mlp_dropout, mlp_batch_norm, mlp_activation, dtype=dtype) if mlp_units else None
         self.head = Dense(
             outputs,
             activation="softmax",
@@ -179,14 +181,18 @@ class TextModel(RawDataModel):
 
     # The model proper.
 
-    def encode(self, ids: Any, training: bool = False) -> Any:
-        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`."""
+    def read(self, ids: Any, training: bool = False) -> tuple[Any, Any]:
+        """Word ids `(batch, time)`, 0 being padding, to what the encoder makes of them, and their mask."""
         mask = ops.not_equal(ids, PADDING_ID)
         if training and self.word_dropout:
             lost = keras.random.uniform(ops.shape(ids), seed=self.seed_generator) < self.word_dropout
             ids = ops.where(ops.logical_and(lost, mask), UNKNOWN_ID, ids)
         x = self.embedding_dropout(self.embedding(ids), training=training)
-        x = self.encoder(x, mask=mask, training=training)
+        return self.encoder(x, mask=mask, training=training), mask
+
+    def encode(self, ids: Any, training: bool = False) -> Any:
+        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`."""
+        x, mask = self.read(ids, training)
         return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
 
     def decide(self, features: Any, training: bool = False) -> Any:
@@ -232,6 +238,7 @@ class TextModel(RawDataModel):
             "mlp_units": list(self.mlp_units),
             "mlp_dropout": self.mlp_dropout,
             "mlp_batch_norm": self.mlp_batch_norm,
+            "mlp_activation": self.mlp_activation,
             "embedding_dim": self.embedding_dim,
             "dropout": self.embedding_dropout.rate,
             "word_dropout": self.word_dropout,

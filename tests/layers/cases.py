@@ -140,6 +140,41 @@ CASES = [
         interior="cut",
         variant=True,
     ),
+    LayerCase("subilstm", lambda: layers.SuBiLSTM(3, recurrent_regularizer="l2")),
+    LayerCase(
+        "subilstm_sequences",
+        lambda: layers.SuBiLSTM(3, combine="concat", rematerialize=True, return_sequences=True),
+        outputs=("sequence",),
+        variant=True,
+    ),
+    LayerCase(
+        "subilstm_untied",
+        lambda: layers.SuBiLSTM(3, tied=False, combine="gate", return_sequences=True),
+        outputs=("sequence",),
+        variant=True,
+    ),
+    LayerCase(
+        "subilstm_gru",
+        lambda: layers.SuBiLSTM(
+            3, cell="gru", combine="mean", dropout=0.2, recurrent_dropout=0.3, seed=7, return_sequences=True
+        ),
+        outputs=("sequence",),
+        stochastic=True,
+        variant=True,
+    ),
+    LayerCase(
+        "subilstm_near",
+        lambda: layers.SuBiLSTM(3, max_context=2, return_sequences=True),
+        outputs=("sequence",),
+        variant=True,
+    ),
+    LayerCase(
+        "subilstm_random",
+        lambda: layers.SuBiLSTM(3, tied=False, max_context=(0, 4), seed=7, return_sequences=True),
+        outputs=("sequence",),
+        stochastic=True,
+        variant=True,
+    ),
     LayerCase(
         "crf",
         lambda: layers.CRF(labels=["O", "B-X", "I-X"], scheme="BIO", kernel_regularizer="l2"),

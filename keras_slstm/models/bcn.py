@@ -1,0 +1,226 @@
+"""The Biattentive Classification Network (McCann et al., 2017), as Brahma (2018) uses it: text in, label names out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import keras
+from keras import ops
+
+from keras_slstm.data.text import TextVectorizer
+from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
+from keras_slstm.models.encoders import build_encoder
+from keras_slstm.models.maxout import Maxout
+from keras_slstm.models.mlp import EPSILON, MOMENTUM, BatchNormalization
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.ops.masks import (
+    accumulation_dtype,
+    check_mask,
+    masked_max,
+    masked_mean,
+    masked_softmax,
+    zero_padding,
+)
+from keras_slstm.ops.soft_alignment import align
+
+Tensor = Any
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class BiattentiveEncoder(keras.layers.Layer):
+    """A sentence vector by attention of the words to each other, four poolings and maxout layers.
+
+        X = encoder(words),   C = softmax(X X^T) X                       each word's view of the others
+        Z = BiLSTM([X; X - C; X * C])                                    the integrator
+        v = [max Z; mean Z; min Z; sum_i beta_i Z_i],   beta = softmax(Z u)   over the real words
+        output = maxout(maxout(v))
+
+    Both sentences of McCann et al. (2017) are the same here. What a second copy of it would add to v is left out.
+
+    Args:
+        encoder: A layer that maps `(batch, time, features)` and a `mask` to word vectors: X.
+        units: Units of each direction of the integrator.
+        reductions: By how much each maxout layer reduces the number of features.
+        dropout: Dropout rate after the last maxout layer.
+        batch_norm: Whether the input of each maxout layer is normalised.
+
+    Call arguments:
+        inputs: `(batch, time, features)`.
+        mask: `(batch, time)` bool, or None.
+        training: Whether to apply dropout, and to normalise by the statistics of the batch.
+
+    Returns:
+        `(batch, 8 units / product of the reductions)`; what the maxout layers make of zeros where a row has no word.
+
+    Weights: those of `encoder`, of `integrator`, of `maxouts` and `norms`; query: u, `(2 units,)`.
+
+    Raises:
+        ValueError: If an argument is out of range, or `encoder` does not return word vectors.
+    """
+
+    def __init__(
+        self,
+        encoder: keras.layers.Layer,
+        units: int = 300,
+        reductions: Sequence[int] = (4, 2),
+        dropout: float = 0.0,
+        batch_norm: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if isinstance(reductions, (str, int)):
+            raise ValueError(f"`reductions` must be a list of integers, but got {reductions!r}.")
+        self.encoder = encoder
+        self.units = check_integer("units", units, 1)
+        self.reductions = tuple(check_integer("reductions", reduction, 1) for reduction in reductions)
+        self.dropout = check_rate("dropout", dropout)
+        self.batch_norm = check_bool("batch_norm", batch_norm)
+        dtype = self.dtype_policy
+        self.integrator = build_encoder("bilstm", self.units, return_sequences=True, dtype=dtype)
+        self.maxouts = [Maxout(reduction, dtype=dtype) for reduction in self.reductions]
+        self.norms = [
+            BatchNormalization(momentum=MOMENTUM, epsilon=EPSILON, dtype=dtype)
+            for _ in (self.reductions if self.batch_norm else ())
+        ]
+        self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        if not self.encoder.built:
+            self.encoder.build(input_shape)
+        words = self.encoder.compute_output_shape(input_shape)
+        if len(words) != 3:
+            raise ValueError(f"`encoder` has to return word vectors (batch, time, features), but returns {words}.")
+        self.integrator.build((*words[:2], 3 * words[2]))
+        self.query = self.add_weight(name="query", shape=(2 * self.units,), initializer="glorot_uniform")
+        shape: tuple[int | None, ...] = (words[0], 8 * self.units)
+        for index, maxout in enumerate(self.maxouts):
+            if self.norms:
+                self.norms[index].build(shape)
+            maxout.build(shape)
+            shape = maxout.compute_output_shape(shape)
+        self.built = True
+
+    def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool = False) -> Tensor:
+        mask = check_mask(inputs, mask, self.name)
+        x = zero_padding(self.encoder(zero_padding(inputs, mask), mask=mask, training=training), mask)
+        context = align(x, x, mask)
+        joined = ops.concatenate([x, x - context, x * context], axis=-1)
+        z = zero_padding(self.integrator(zero_padding(joined, mask), mask=mask, training=training), mask)
+        pooled = [masked_max(z, mask), masked_mean(z, mask), -masked_max(-z, mask), self._attended(z, mask)]
+        output = ops.concatenate(pooled, axis=-1)
+        for index, maxout in enumerate(self.maxouts):
+            if self.norms:
+                output = self.norms[index](output, training=training)
+            output = maxout(output)
+        return self.dropout_layer(output, training=training)
+
+    def _attended(self, z: Tensor, mask: Tensor | None) -> Tensor:
+        wide = accumulation_dtype(self.compute_dtype)
+        scores = (ops.cast(z, wide) @ ops.cast(self.query, wide)[:, None])[..., 0]
+        weights = masked_softmax(scores, mask)
+        return ops.cast(ops.sum(weights[..., None] * ops.cast(z, wide), axis=1), self.compute_dtype)
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
+        return None
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        features = 8 * self.units
+        for reduction in self.reductions:
+            features //= reduction
+        return (input_shape[0], features)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "units": self.units,
+            "reductions": list(self.reductions),
+            "dropout": self.dropout,
+            "batch_norm": self.batch_norm,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class BCN(SentenceClassifier):
+    """Classifies sentences as `SentenceClassifier` does, with a `BiattentiveEncoder` between words and softmax.
+
+    In the paper of the SuBiLSTM, its first encoder is a BiLSTM, two of them, or a SuBiLSTM. Unlike McCann et al. (2017)
+    there is no dense layer below it, as there is none in Brahma's description, and dropout is applied to the word
+    vectors and to what the softmax sees only.
+
+    Args:
+        labels: The label names, at least two.
+        encoder: The first encoder: a name (see `build_encoder`), or a Keras layer that maps `(batch, time,
+            embedding_dim)` and a `mask` to word vectors.
+        units: Size of the states of both recurrent layers, in each direction.
+        encoder_options: Further arguments of an encoder given by name, such as `{"combine": "gate"}`.
+        reductions: By how much each maxout layer reduces the number of features.
+        maxout_dropout: Dropout rate after the last maxout layer.
+        maxout_batch_norm: Whether the input of each maxout layer is normalised.
+        embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer,
+        vectorizer: As of `SentenceClassifier`.
+        **kwargs: `name`, `dtype`.
+
+    Raises:
+        ValueError: If an argument does not fit.
+
+    Example:
+
+    ```python
+    model = keras_slstm.models.BCN(corpus.label_names, encoder="subilstm", units=100, embedding_dim=100)
+    model.adapt(corpus.train.texts)
+    model.compile("adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.fit(corpus.train.texts, corpus.train.labels, epochs=5)
+    ```
+
+    Reference:
+        [McCann et al., 2017](https://arxiv.org/abs/1708.00107), [Brahma, 2018](https://arxiv.org/abs/1805.07340)
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        encoder: str | keras.layers.Layer = "subilstm",
+        units: int = 300,
+        encoder_options: dict[str, Any] | None = None,
+        reductions: Sequence[int] = (4, 2),
+        maxout_dropout: float = 0.3,
+        maxout_batch_norm: bool = True,
+        embedding_dim: int = 300,
+        dropout: float = 0.3,
+        word_dropout: float = 0.0,
+        embeddings_initializer: Any = "uniform",
+        trainable_embeddings: bool = False,
+        kernel_regularizer: Any = None,
+        vectorizer: TextVectorizer | dict[str, Any] | None = None,
+        **kwargs: Any,
+    ):
+        dtype = keras.dtype_policies.get(kwargs.get("dtype"))
+        if isinstance(encoder, str):
+            encoder = build_encoder(encoder, units, True, **{"dtype": dtype, **(encoder_options or {})})
+            encoder_options = None
+        if isinstance(encoder, keras.layers.Layer) and not isinstance(encoder, BiattentiveEncoder):
+            encoder = BiattentiveEncoder(encoder, units, reductions, maxout_dropout, maxout_batch_norm, dtype=dtype)
+        super().__init__(
+            labels,
+            encoder,
+            encoder_options=encoder_options,
+            embedding_dim=embedding_dim,
+            dropout=dropout,
+            word_dropout=word_dropout,
+            embeddings_initializer=embeddings_initializer,
+            trainable_embeddings=trainable_embeddings,
+            kernel_regularizer=kernel_regularizer,
+            vectorizer=vectorizer,
+            **kwargs,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()  # whose encoder is the whole `BiattentiveEncoder`
+        return {name: value for name, value in config.items() if name != "pooling" and not name.startswith("mlp_")}

@@ -1,0 +1,78 @@
+"""Saved models that decide together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_slstm.models.score_range import ScoreRange
+from keras_slstm.models.text_model import TextModel
+
+
+class Ensemble:
+    """Models of the same labels or scores, the mean of whose probabilities counts.
+
+    They may differ in everything else: encoder, vocabulary, word vectors, seed. Pairs of texts go into models of pairs,
+    texts into the others.
+
+    Args:
+        models: At least one `SentenceClassifier` or `SentencePairClassifier` (`BCN` and `ESIM` are such), or path of a
+            `.keras` file that holds one.
+
+    Raises:
+        ValueError: If there is no model, one is of another kind, or one has other labels or scores than the first.
+
+    Example:
+
+    ```python
+    ensemble = Ensemble([f"runs/sick-seed{seed}/model.keras" for seed in range(5)])
+    ensemble.classify([("A dog runs", "An animal moves")])  # ["entailment"]
+    ```
+    """
+
+    def __init__(self, models: Sequence[TextModel | str | os.PathLike[str]]) -> None:
+        if isinstance(models, (str, os.PathLike)) or not models:
+            raise ValueError(f"`models` must be a list of at least one model, but got {models!r}.")
+        self.models = [
+            keras.saving.load_model(model) if isinstance(model, (str, os.PathLike)) else model for model in models
+        ]
+        for given, model in zip(models, self.models, strict=True):
+            if not isinstance(model, TextModel):
+                raise ValueError(f"An ensemble consists of classifiers, but {given} is a {type(model).__name__}.")
+            for name in ("labels", "score_range"):
+                one, other = (getattr(m, name, None) for m in (model, self.models[0]))
+                if one != other:
+                    raise ValueError(f"All models must have the same {name}: {given} has {one}, the first has {other}.")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label names, in the order of the probabilities; empty for scores."""
+        return self.models[0].labels
+
+    def predict(self, x: Any, batch_size: int = 32) -> np.ndarray:
+        """The mean of the models' probabilities, a row for each text or pair of texts."""
+        return np.mean([model.predict(x, batch_size=batch_size, verbose=0) for model in self.models], axis=0)
+
+    def classify(self, x: Sequence[Any], batch_size: int = 32) -> list[str]:
+        """The most probable label name of each text or pair of texts.
+
+        Raises:
+            ValueError: If the models give scores.
+        """
+        if not self.labels:
+            raise ValueError("These models have no labels, they give scores: use `score`.")
+        return [self.labels[i] for i in self.predict(x, batch_size).argmax(axis=-1)]
+
+    def score(self, x: Sequence[Any], batch_size: int = 32) -> np.ndarray:
+        """How related the texts of each pair are.
+
+        Raises:
+            ValueError: If the models give labels.
+        """
+        if self.labels:
+            raise ValueError("These models give no scores, they have labels: use `classify`.")
+        return ScoreRange(self.models[0].score_range).decode(self.predict(x, batch_size))

@@ -1,0 +1,215 @@
+"""The loop of `suffix_recurrence` on TensorFlow without XLA: the state grows by a row with every word, and so no row is
+computed in vain, whatever the length of the sentences, known or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from keras_slstm.ops.masks import accumulation_dtype
+from keras_slstm.ops.recurrent_cells import Recurrence, RecurrentCell
+
+Tensor = Any
+Tensors = tuple[Tensor, ...]
+
+# What is not kept is computed again for so many words at a time.
+SEGMENT = 8
+
+
+def is_possible() -> bool:
+    """Whether what is called now runs on TensorFlow and is not compiled by XLA, which wants to know all shapes."""
+    if keras.backend.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    try:
+        from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
+    except ImportError:  # it is not public, but the only way to know
+        return False
+    return not GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+def forward(cell: RecurrentCell, recurrence: Recurrence, growing: bool, keep: bool) -> tuple[Tensors, Any]:
+    """As that of `row_blocks`, for `growing` rows."""
+    import tensorflow as tf
+
+    time = tf.shape(recurrence.projected)[0]
+    firsts = _array(recurrence, time, rows=False)
+    state = tuple(_no_rows(recurrence) for _ in range(cell.states))
+    if keep:
+        state, firsts, kept = _read(cell, recurrence, 0, time, state, firsts, keep=True)
+        return (firsts.stack(), state[0]), kept
+
+    def one_segment(segment: Tensor, state: Tensors, firsts: Any, starts: Tensors) -> tuple:
+        starts = tuple(array.write(segment, x) for array, x in zip(starts, state))
+        start = segment * SEGMENT
+        state, firsts, _ = _read(cell, recurrence, start, _stop(start, time), state, firsts, keep=False)
+        return segment + 1, state, firsts, starts
+
+    starts = tuple(_array(recurrence, _segments(time)) for _ in range(cell.states))
+    _, state, firsts, starts = tf.while_loop(
+        lambda segment, *_: segment < _segments(time),
+        one_segment,
+        (0, state, firsts, starts),
+        _shapes(recurrence, (0, state, firsts, starts)),
+    )
+    return (firsts.stack(), state[0]), starts
+
+
+def backward(
+    cell: RecurrentCell,
+    recurrence: Recurrence,
+    growing: bool,
+    kept: Any,
+    d_of_first: Tensor,
+    d_of_all: Tensor,
+) -> dict[str, Tensor]:
+    """As that of `row_blocks`."""
+    import tensorflow as tf
+
+    time = tf.shape(recurrence.projected)[0]
+    wide = accumulation_dtype(recurrence.projected.dtype.name)
+    d_state = (d_of_all, *[tf.zeros_like(d_of_all)] * (cell.states - 1))
+    sums = (
+        tf.TensorArray(recurrence.projected.dtype, time, element_shape=recurrence.projected.shape[1:]),
+        tf.zeros(recurrence.recurrent_kernel.shape, wide),
+        tf.zeros(recurrence.recurrent_kernel.shape[1:], wide),
+    )
+    if len(kept) > cell.states:
+        _, sums = _read_back(cell, recurrence, 0, time, kept, d_of_first, d_state, sums)
+    else:
+
+        def one_segment(segment: Tensor, d_state: Tensors, sums: Tensors) -> tuple:
+            start, state = segment * SEGMENT, tuple(array.read(segment) for array in kept)
+            stop = _stop(start, time)
+            _, _, inside = _read(cell, recurrence, start, stop, state, _array(recurrence, time, rows=False), keep=True)
+            d_state, sums = _read_back(cell, recurrence, start, stop, inside, d_of_first, d_state, sums)
+            return segment - 1, d_state, sums
+
+        initial = (_segments(time) - 1, d_state, sums)
+        _, _, sums = tf.while_loop(lambda segment, *_: segment >= 0, one_segment, initial, _shapes(recurrence, initial))
+    d_projected, d_kernel, d_bias = sums
+    return {
+        "projected": d_projected.stack(),
+        "recurrent_kernel": tf.cast(d_kernel, recurrence.recurrent_kernel.dtype),
+        "recurrent_bias": tf.cast(d_bias, recurrence.recurrent_kernel.dtype),
+    }
+
+
+def _read(
+    cell: RecurrentCell, recurrence: Recurrence, start: Any, stop: Any, state: Tensors, firsts: Any, keep: bool
+) -> tuple[Tensors, Any, Tensors]:
+    """The words from `start` to `stop`: the state after them, h of row 0 after each (written into the array `firsts`),
+    and, to `keep`, arrays of what the way back needs of each.
+    """
+    import tensorflow as tf
+
+    def one_word(t: Tensor, state: Tensors, firsts: Any, kept: Tensors) -> tuple:
+        before = tuple(tf.pad(x, [[0, 1], [0, 0], [0, 0]]) for x in state)  # the row that begins here
+        state, inside = recurrence.advance(cell, recurrence.projected[t], before, _active(recurrence, t))
+        kept = tuple(array.write(t - start, x) for array, x in zip(kept, (*before, *inside)))
+        return t + 1, state, firsts.write(t, state[0][0]), kept
+
+    kept = tuple(_array(recurrence, stop - start) for _ in range(cell.states + cell.kept if keep else 0))
+    initial = (tf.convert_to_tensor(start), state, firsts, kept)
+    _, *result = tf.while_loop(lambda t, *_: t < stop, one_word, initial, _shapes(recurrence, initial))
+    return tuple(result)
+
+
+def _read_back(
+    cell: RecurrentCell,
+    recurrence: Recurrence,
+    start: Any,
+    stop: Any,
+    kept: Tensors,
+    d_of_first: Tensor,
+    d_state: Tensors,
+    sums: Tensors,
+) -> tuple[Tensors, Tensors]:
+    """The gradient of the state before `start` from that after `stop`, and `sums` with what these words add."""
+    import tensorflow as tf
+
+    transposed_kernel = tf.transpose(recurrence.recurrent_kernel)
+
+    def one_word(t: Tensor, d_state: Tensors, sums: Tensors) -> tuple:
+        d_h, *d_rest = d_state
+        d_h = tf.concat([d_h[:1] + d_of_first[t][None], d_h[1:]], axis=0)
+        inside = tuple(array.read(t - start) for array in kept)
+        before, inside = inside[: cell.states], inside[cell.states :]
+        products, d_state = recurrence.retreat(
+            cell, transposed_kernel, (d_h, *d_rest), before, inside, _active(recurrence, t)
+        )
+        d_projected, d_kernel, d_bias = sums
+        h = tf.reshape(recurrence.read(before[0]), [-1, recurrence.units])
+        d_product = tf.reshape(products[-1], [-1, recurrence.projected.shape[-1]])
+        sums = (
+            d_projected.write(t, _sum(products[0])),
+            d_kernel + tf.cast(tf.matmul(h, d_product, transpose_a=True), d_kernel.dtype),
+            d_bias
+            if recurrence.recurrent_bias is None
+            else d_bias + tf.reduce_sum(tf.cast(d_product, d_bias.dtype), 0),
+        )
+        return t - 1, tuple(x[:t] for x in d_state), sums
+
+    initial = (stop - 1, d_state, sums)
+    _, d_state, sums = tf.while_loop(lambda t, *_: t >= start, one_word, initial, _shapes(recurrence, initial))
+    return d_state, sums
+
+
+def _active(recurrence: Recurrence, t: Tensor) -> Tensor | None:
+    """In which sentences word t is real, `(1, batch, 1)` bool; None if in all."""
+    import tensorflow as tf
+
+    return None if recurrence.mask is None else tf.cast(recurrence.mask[t], "bool")[None]
+
+
+def _row_shape(recurrence: Recurrence) -> list[int | None]:
+    return [None, recurrence.projected.shape[1], recurrence.units]
+
+
+def _no_rows(recurrence: Recurrence) -> Tensor:
+    import tensorflow as tf
+
+    return tf.zeros([0, tf.shape(recurrence.projected)[1], recurrence.units], recurrence.projected.dtype)
+
+
+def _array(recurrence: Recurrence, size: Tensor, rows: bool = True) -> Any:
+    """An array over words of states, which have any number of rows, or are one row."""
+    import tensorflow as tf
+
+    shape = _row_shape(recurrence)[0 if rows else 1 :]
+    return tf.TensorArray(
+        recurrence.projected.dtype, size, element_shape=shape, infer_shape=False, clear_after_read=False
+    )
+
+
+def _shapes(recurrence: Recurrence, variables: Any) -> Any:
+    """The shapes that the variables of a loop keep: tensors of rank 3 are states, which grow and shrink."""
+    import tensorflow as tf
+
+    def shape(x: Any) -> Any:
+        if isinstance(x, tf.TensorArray):
+            return None
+        x = tf.convert_to_tensor(x)
+        return tf.TensorSpec(_row_shape(recurrence) if len(x.shape) == 3 else x.shape, x.dtype)
+
+    return tf.nest.map_structure(shape, variables)
+
+
+def _segments(time: Tensor) -> Tensor:
+    return (time + SEGMENT - 1) // SEGMENT
+
+
+def _stop(start: Tensor, time: Tensor) -> Tensor:
+    import tensorflow as tf
+
+    return tf.minimum(start + SEGMENT, time)
+
+
+def _sum(x: Tensor) -> Tensor:
+    """Sum over the rows, in at least float32."""
+    import tensorflow as tf
+
+    return tf.cast(tf.reduce_sum(tf.cast(x, accumulation_dtype(x.dtype.name)), axis=0), x.dtype)

@@ -1,0 +1,30 @@
+"""Soft alignment of the words of two sentences by their inner products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.ops.masks import accumulation_dtype, masked_softmax, zero_padding
+
+Tensor = Any
+
+
+def align(a: Tensor, b: Tensor, b_mask: Tensor | None) -> Tensor:
+    """What each word of one sentence sees of another: `softmax over the real j of (a_i . b_j)`, weighting the b_j.
+
+    Args:
+        a: `(batch, time, features)`.
+        b: `(batch, other time, features)`.
+        b_mask: `(batch, other time)` bool, True at real words of b, or None.
+
+    Returns:
+        In the shape and dtype of `a`; zeros where b has no real word. Sums run in at least float32.
+    """
+    dtype = keras.backend.standardize_dtype(a.dtype)
+    wide = accumulation_dtype(dtype)
+    b = ops.cast(zero_padding(b, b_mask), wide)
+    scores = ops.cast(a, wide) @ ops.transpose(b, (0, 2, 1))
+    return ops.cast(masked_softmax(scores, None if b_mask is None else b_mask[:, None]) @ b, dtype)

@@ -1,0 +1,394 @@
+"""`SuBiLSTM` against prefixes and suffixes that are encoded one by one, and against Keras' LSTM and GRU."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_slstm import layers
+from keras_slstm.layers.subilstm import COMBINATIONS
+from keras_slstm.ops import growing_loop
+from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, MODES, default_cotangent, dtype_policy, evaluate, to_numpy
+from tests.layer_checks import randomize
+from tests.oracles.differences import central_differences
+from tests.oracles.subilstm import subilstm
+
+E, D = 3, 2
+X = np.random.default_rng(0).normal(size=(5, 4, E))
+MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 1], [0, 0, 0, 0]], bool)
+# More words than a block has, and than a segment of what is computed again.
+LONG = np.random.default_rng(1).normal(size=(2, 19, E))
+LONG_MASK = np.random.default_rng(2).random((2, 19)) < 0.8
+
+VARIANTS = [
+    {"tied": tied, "cell": cell, "combine": combine, "max_context": context}
+    for tied in (True, False)
+    for cell in ("lstm", "gru")
+    for combine in COMBINATIONS
+    for context in (None, 1)
+]
+
+
+def _id(variant):
+    return "-".join(f"{name}={value}" for name, value in variant.items()) or "default"
+
+
+def _layer(x=X, return_sequences=True, **kwargs):
+    with dtype_policy("float64"):
+        layer = layers.SuBiLSTM(D, return_sequences=return_sequences, **kwargs)
+        layer.build(x.shape)
+        randomize(layer)
+    return layer
+
+
+def _weights(layer):
+    return {weight.name: to_numpy(weight) for weight in layer.trainable_variables}
+
+
+def _run(layer, mask=MASK, x=X, mode=None, **kwargs):
+    with dtype_policy("float64"):
+        # Eagerly, JAX would compile each operation by itself.
+        return evaluate(layer, x, mask, mode=mode or (MODES[-1] if BACKEND == "jax" else "eager"), **kwargs)
+
+
+def _oracle(layer, mask=MASK, x=X, weights=None, max_context="that of the layer"):
+    with dtype_policy("float64"):
+        weights = weights or _weights(layer)
+    context = layer.max_context if max_context == "that of the layer" else max_context
+    options = {"tied": layer.tied, "combine": layer.combine, "cell": layer.cell, "max_context": context}
+    return subilstm(weights, x, mask, units=D, **options)[0 if layer.return_sequences else 1]
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+@pytest.mark.parametrize("variant", VARIANTS, ids=_id)
+def test_layer_is_the_encoding_of_each_prefix_and_suffix(variant, mask):
+    layer = _layer(**variant)
+    np.testing.assert_allclose(_run(layer, mask).outputs[0], _oracle(layer, mask), **EXACT)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mask", [None, LONG_MASK], ids=["whole", "masked"])
+@pytest.mark.parametrize(
+    "variant",
+    [{}, {"tied": False}, {"cell": "gru"}, {"rematerialize": True}, {"max_context": 3}, {"max_context": 30}],
+    ids=_id,
+)
+def test_long_sentences_are_the_encodings_too_however_they_run(variant, mask, mode):
+    """In blocks, in segments, in a loop that grows; of known and unknown length."""
+    if BACKEND == "jax" and mode == "eager" and mask is not None:
+        pytest.skip("the other case says the same, slowly")
+    layer = _layer(LONG, **variant)
+    found = _run(layer, mask, LONG, mode)
+    np.testing.assert_allclose(found.outputs[0], _oracle(layer, mask, LONG), **EXACT)
+    if "rematerialize" in variant:
+        expected = _run(_layer(LONG), mask, LONG, mode)
+        np.testing.assert_allclose(found.input_gradient, expected.input_gradient, **EXACT)
+        for one, other in zip(found.weight_gradients.values(), expected.weight_gradients.values(), strict=True):
+            np.testing.assert_allclose(one, other, **EXACT)
+
+
+@pytest.mark.parametrize("variant", [{}, {"combine": "concat"}, {"max_context": 1}], ids=_id)
+def test_sentence_vector_is_the_maximum_over_the_words(variant):
+    layer = _layer(return_sequences=False, **variant)
+    np.testing.assert_allclose(_run(layer).outputs[0], _oracle(layer), **EXACT)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {},
+        {"rematerialize": True},
+        {"tied": False, "combine": "gate"},
+        {"cell": "gru", "combine": "mean"},
+        {"cell": "gru", "tied": False, "rematerialize": True},
+        {"max_context": 1, "combine": "concat"},
+        {"max_context": 2, "cell": "gru", "tied": False},
+    ],
+    ids=_id,
+)
+def test_gradients_are_finite_differences(variant):
+    """Of every weight and of the input."""
+    layer = _layer(**variant)
+    found = _run(layer)
+    with dtype_policy("float64"):
+        weights = _weights(layer)
+
+    def loss(x=X, **changed):
+        y = _oracle(layer, x=x, weights={**weights, **changed})
+        return np.sum(y * default_cotangent(y.shape))
+
+    np.testing.assert_allclose(found.input_gradient, central_differences(lambda x: loss(x=x), X), **EXACT_GRADIENT)
+    assert len(found.weight_gradients) == len(weights)
+    for path, gradient in found.weight_gradients.items():
+        name = path.rpartition("/")[2]
+        expected = central_differences(lambda value, name=name: loss(**{name: value}), weights[name])
+        np.testing.assert_allclose(gradient, expected, **EXACT_GRADIENT, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("variant", [{}, {"cell": "gru", "rematerialize": True}], ids=_id)
+def test_long_gradients_are_finite_differences(variant, mode):
+    """Of the recurrent weights and biases, through many blocks and segments, in every mode."""
+    if BACKEND == "jax" and mode == "eager":
+        pytest.skip("takes minutes; compiled, it is the same function")
+    layer = _layer(LONG, **variant)
+    found = _run(layer, LONG_MASK, LONG, mode)
+    with dtype_policy("float64"):
+        weights = _weights(layer)
+    for path, gradient in found.weight_gradients.items():
+        name = path.rpartition("/")[2]
+        if name not in ("forward_recurrent_kernel", "backward_bias"):
+            continue
+
+        def loss(value, name=name):
+            y = _oracle(layer, LONG_MASK, LONG, {**weights, name: value})
+            return np.sum(y * default_cotangent(y.shape))
+
+        np.testing.assert_allclose(gradient, central_differences(loss, weights[name]), **EXACT_GRADIENT, err_msg=name)
+
+
+@pytest.mark.parametrize("context", [None, 2])
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_keras_layers_are_inside(tied, cell, context):
+    """Forward prefixes and backward suffixes are a Bidirectional of Keras, whose weights fit as they are."""
+    keras_layer = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}[cell]
+    x = X.astype("float32")
+    both = keras.layers.Bidirectional(keras_layer(D, return_sequences=True))
+    layer = layers.SuBiLSTM(D, tied=tied, cell=cell, combine="concat", max_context=context, return_sequences=True)
+    for one in (both, layer):
+        one.build(x.shape)
+        randomize(one)
+    forward, backward = (0, 1) if tied else (0, 3)
+    for index, inner in ((forward, both.forward_layer), (backward, both.backward_layer)):
+        mine = (layer.kernels[index], layer.recurrent_kernels[index], layer.biases[index])
+        for own, given in zip(mine, inner.get_weights(), strict=True):
+            own.assign(given)
+    p_forward, _, _, s_backward = np.split(to_numpy(layer(x)), 4, axis=-1)
+    found = np.concatenate([p_forward, s_backward], axis=-1)
+    np.testing.assert_allclose(found, to_numpy(both(x)), rtol=0, atol=1e-6)
+
+
+def test_an_unlimited_context_is_a_wide_one():
+    wide, unlimited = _layer(max_context=4), _layer()
+    np.testing.assert_allclose(_run(wide).outputs[0], _run(unlimited).outputs[0], **EXACT)
+    assert np.max(np.abs(_run(_layer(max_context=1)).outputs[0] - _run(unlimited).outputs[0])) > 1e-3
+
+
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_tied_is_untied_with_equal_weights(combine):
+    tied, untied = _layer(combine=combine), _layer(combine=combine, tied=False)
+    with dtype_policy("float64"):
+        for mine, given in (
+            (untied.kernels, tied.kernels),
+            (untied.recurrent_kernels, tied.recurrent_kernels),
+            (untied.biases, tied.biases),
+        ):
+            for index in range(4):
+                mine[index].assign(given[index // 2])
+        for name in ("combine_kernels", "combine_biases"):
+            for own, other in zip(getattr(untied, name), getattr(tied, name), strict=True):
+                own.assign(other)
+    np.testing.assert_allclose(_run(tied).outputs[0], _run(untied).outputs[0], **EXACT)
+
+
+def test_float32_is_within_1e_5():
+    """At a size and a length that are used."""
+    layer = layers.SuBiLSTM(32, return_sequences=True)
+    x = np.random.default_rng(0).normal(size=(2, 16, 16)).astype("float32")
+    mask = np.array([[True] * 16, [False] * 4 + [True] * 10 + [False] * 2])
+    found = evaluate(layer, x, mask, mode=MODES[-1]).outputs[0]
+    np.testing.assert_allclose(found, subilstm(_weights(layer), x, mask, units=32)[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="the loop that grows is TensorFlow's")
+def test_xla_takes_the_loop_of_fixed_shapes():
+    import tensorflow as tf
+
+    seen = []
+
+    def note():
+        seen.append(growing_loop.is_possible())
+        return tf.constant(0)
+
+    note()
+    tf.function(note)()
+    tf.function(note, jit_compile=True)()
+    inner = tf.function(note)
+    tf.function(lambda: inner(), jit_compile=True)()
+    assert seen == [True, True, False, False]
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="elsewhere, shapes are known when XLA compiles")
+@pytest.mark.parametrize("variant", [{}, {"rematerialize": True}, {"max_context": 2}, {"tied": False}], ids=_id)
+def test_xla_compiles_sentences_of_unknown_length(variant):
+    """As Keras' `fit` does from the third length on."""
+    import tensorflow as tf
+
+    layer = layers.SuBiLSTM(D, return_sequences=True, **variant)
+    layer.build((None, None, E))
+    randomize(layer)
+    signature = [tf.TensorSpec([None, None, E]), tf.TensorSpec([None, None], "bool")]
+
+    def run(x, mask):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x, mask=mask)
+        return y, tape.gradient(y, x)
+
+    compiled = tf.function(run, jit_compile=True, input_signature=signature)
+    for x, mask in ((X, MASK), (LONG, LONG_MASK)):
+        arguments = tf.constant(x, "float32"), tf.constant(mask)
+        for found, expected in zip(compiled(*arguments), run(*arguments), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_no_gradient_is_asked_for_in_inference_but_can_be():
+    layer = _layer(LONG)
+    found, expected = _run(layer, LONG_MASK, LONG, training=False), _run(layer, LONG_MASK, LONG)
+    np.testing.assert_allclose(found.outputs[0], expected.outputs[0], **EXACT)
+    np.testing.assert_allclose(found.input_gradient, expected.input_gradient, **EXACT)
+
+
+def test_random_context_is_drawn_in_training_from_its_range():
+    layer = _layer(max_context=(1, 3), seed=3)
+    contexts = {context: _oracle(layer, max_context=context) for context in range(5)}
+    with dtype_policy("float64"):
+        found = to_numpy(layer(X, mask=MASK, training=True))
+        drawn = {int(layer._context(training=True)) for _ in range(30)}
+    near = [context for context, expected in contexts.items() if np.max(np.abs(found - expected)) < 1e-9]
+    assert len(near) == 1, "one context for the whole batch"
+    assert drawn == {1, 2, 3}
+    np.testing.assert_allclose(_run(layer).outputs[0], contexts[3], **EXACT)
+
+
+def test_dropout_is_the_same_for_all_words():
+    """Of each sentence, a feature is dropped for all words or for none."""
+    layer = layers.SuBiLSTM(D, dropout=0.5, combine="mean", return_sequences=True, seed=3)
+    layer.build((None, None, 8))
+    x = np.random.default_rng(0).normal(size=(4, 5, 8)).astype("float32")
+    zero = evaluate(layer, x, training=True).input_gradient == 0
+    dropped = np.all(zero, axis=1)
+    assert 0 < np.mean(dropped) < 1
+    assert np.all(zero == dropped[:, None])
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("context", [None, 2])
+def test_recurrent_dropout_acts_on_products_only(context, tied, cell):
+    """Everything dropped: h no longer enters the products, the rest is left alone."""
+    layer = _layer(seed=0, recurrent_dropout=1 - 1e-9, tied=tied, cell=cell, max_context=context)
+    with dtype_policy("float64"):
+        found = to_numpy(layer(X, training=True))
+        weights = _weights(layer)
+    weights = {name: 0 * value if "recurrent" in name else value for name, value in weights.items()}
+    np.testing.assert_allclose(found, _oracle(layer, None, weights=weights), **EXACT)
+
+
+@pytest.mark.parametrize("option", ["dropout", "recurrent_dropout"])
+@pytest.mark.parametrize("variant", [{}, {"tied": False, "max_context": 1}, {"rematerialize": True}], ids=_id)
+def test_gradient_follows_what_was_dropped(variant, option):
+    """The gradient is that of the function with these very factors, which a seed draws again."""
+
+    def layer(*changed):
+        layer = _layer(seed=5, **{option: 0.5}, **variant)
+        for variable, value in zip(layer.trainable_variables, changed):
+            variable.assign(value)
+        return layer
+
+    def loss(x, *weights):
+        with dtype_policy("float64"):
+            y = to_numpy(layer(*weights)(x, training=True, mask=MASK))
+        return np.sum(y * default_cotangent(y.shape))
+
+    found = _run(layer(), training=True)
+    gradients = [found.input_gradient, *found.weight_gradients.values()]
+    values = [X, *_weights(layer()).values()]
+    for position, gradient in enumerate(gradients):
+        index = np.unravel_index(np.argmax(np.abs(gradient)), gradient.shape)
+        one, other = ([value.copy() for value in values] for _ in range(2))
+        one[position][index] += 1e-5
+        other[position][index] -= 1e-5
+        np.testing.assert_allclose(gradient[index], (loss(*one) - loss(*other)) / 2e-5, **EXACT_GRADIENT)
+
+
+def test_number_of_parameters_is_that_of_the_paper():
+    """Tied those of a BiLSTM, untied twice as many."""
+    bilstm = keras.layers.Bidirectional(keras.layers.LSTM(4))
+    counts = {}
+    for name, layer in {
+        "bilstm": bilstm,
+        "tied": layers.SuBiLSTM(4),
+        "untied": layers.SuBiLSTM(4, tied=False),
+        "gate": layers.SuBiLSTM(4, combine="gate"),
+    }.items():
+        layer.build((None, None, 5))
+        counts[name] = layer.count_params()
+    assert counts["tied"] == counts["bilstm"]
+    assert counts["untied"] == 2 * counts["bilstm"]
+    assert counts["gate"] == counts["bilstm"] + 2 * (8 * 4 + 4)
+
+
+def test_forget_gates_start_open():
+    layer = layers.SuBiLSTM(D)
+    layer.build((None, None, E))
+    for bias in layer.biases:
+        np.testing.assert_array_equal(np.reshape(to_numpy(bias), (4, D))[:, 0], [0, 1, 0, 0])
+    for options in ({"unit_forget_bias": False}, {"cell": "gru"}):
+        layer = layers.SuBiLSTM(D, bias_initializer="ones", **options)
+        layer.build((None, None, E))
+        assert all(np.all(to_numpy(bias) == 1) for bias in layer.biases)
+
+
+def test_recurrences_start_with_different_weights():
+    layer = layers.SuBiLSTM(D, tied=False)
+    layer.build((None, None, E))
+    for weights in (layer.kernels, layer.recurrent_kernels):
+        values = [to_numpy(weight) for weight in weights]
+        assert all(np.max(np.abs(a - b)) > 1e-3 for i, a in enumerate(values) for b in values[:i])
+
+
+def test_arguments_reach_the_weights():
+    layer = layers.SuBiLSTM(2, tied=False, combine="gate", kernel_regularizer="l2", bias_initializer="ones")
+    layer.build((None, None, 3))
+    assert len(layer.losses) == 6
+    names = ["forward_prefix", "forward_suffix", "backward_prefix", "backward_suffix"]
+    parts = ["kernel", "recurrent_kernel", "bias"]
+    assert [weight.name for weight in layer.weights] == [
+        *(f"{name}_{part}" for name in names for part in parts),
+        *(f"{direction}_combine_{part}" for direction in ("forward", "backward") for part in ("kernel", "bias")),
+    ]
+    assert np.all(to_numpy(layer.combine_biases[0]) == 1)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"units": 0}, "`units` must be an integer of at least 1, but got 0"),
+        ({"units": 2, "tied": 1}, "`tied` must be True or False, but got 1"),
+        ({"units": 2, "combine": "sum"}, "`combine` must be one of .* but got 'sum'"),
+        ({"units": 2, "cell": "rnn"}, "`cell` must be one of .* but got 'rnn'"),
+        ({"units": 2, "max_context": -1}, "`max_context` must be None, .* but got -1"),
+        ({"units": 2, "max_context": 1.5}, "`max_context` must be None, .* but got 1.5"),
+        ({"units": 2, "max_context": (3, 1)}, r"`max_context` must be None, .* but got \(3, 1\)"),
+        ({"units": 2, "max_context": [3]}, r"`max_context` must be None, .* but got \[3\]"),
+        ({"units": 2, "max_context": (0, True)}, r"`max_context` must be None, .* but got \(0, True\)"),
+        ({"units": 2, "dropout": 1.0}, r"`dropout` must be in \[0, 1\), but got 1.0"),
+        ({"units": 2, "recurrent_dropout": -0.1}, r"`recurrent_dropout` must be in \[0, 1\), but got -0.1"),
+        ({"units": 2, "rematerialize": "full"}, "`rematerialize` must be True or False, but got 'full'"),
+        ({"units": 2, "return_sequences": None}, "`return_sequences` must be True or False, but got None"),
+    ],
+)
+def test_wrong_arguments_raise(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        layers.SuBiLSTM(**kwargs)
+
+
+def test_wrong_shapes_raise():
+    with pytest.raises(ValueError, match="number of features, is known"):
+        layers.SuBiLSTM(2).build((None, None, None))
+    with pytest.raises(ValueError, match=r"expects a mask of shape \(batch, time\)"):
+        layers.SuBiLSTM(2)(ops.ones((2, 3, 4)), mask=ops.ones((2, 2), dtype="bool"))
