@@ -11,12 +11,13 @@ from keras_slstm.layers import (
     CharBiLSTM,
     CharCNN,
     CRFDecoder,
+    DepthAdaptiveGRN,
     MaskedGlobalAveragePooling1D,
     MaskedGlobalMaxPooling1D,
     NormalizedLSTM,
     NormalizedLSTMCell,
 )
-from keras_slstm.losses import CRFLoss
+from keras_slstm.losses import CRFLoss, SmoothedCrossentropy
 from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
 from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
 from keras_slstm.ops.crf import (
@@ -42,6 +43,7 @@ __all__ = [
     "CRFLoss",
     "CharBiLSTM",
     "CharCNN",
+    "DepthAdaptiveGRN",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
@@ -51,6 +53,7 @@ __all__ = [
     "SentencePairClassifier",
     "Seq2Seq",
     "SequenceTagger",
+    "SmoothedCrossentropy",
     "TokenAccuracy",
     "__version__",
     "crf_decode",
