@@ -11,13 +11,14 @@ from keras_slstm.layers import (
     CharBiLSTM,
     CharCNN,
     CRFDecoder,
+    DepthAdaptiveGRN,
     MaskedGlobalAveragePooling1D,
     MaskedGlobalMaxPooling1D,
     NormalizedLSTM,
     NormalizedLSTMCell,
     SuBiLSTM,
 )
-from keras_slstm.losses import CRFLoss
+from keras_slstm.losses import CRFLoss, SmoothedCrossentropy
 from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
 from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
 from keras_slstm.ops.crf import (
@@ -43,6 +44,7 @@ __all__ = [
     "CRFLoss",
     "CharBiLSTM",
     "CharCNN",
+    "DepthAdaptiveGRN",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
@@ -52,6 +54,7 @@ __all__ = [
     "SentencePairClassifier",
     "Seq2Seq",
     "SequenceTagger",
+    "SmoothedCrossentropy",
     "SuBiLSTM",
     "TokenAccuracy",
     "__version__",

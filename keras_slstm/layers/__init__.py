@@ -8,6 +8,7 @@ from keras_slstm.layers.char_bilstm import CharBiLSTM
 from keras_slstm.layers.char_cnn import CharCNN
 from keras_slstm.layers.crf import CRF
 from keras_slstm.layers.crf_decoder import CRFDecoder
+from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM, NormalizedLSTMCell
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
@@ -23,6 +24,7 @@ __all__ = [
     "CRFDecoder",
     "CharBiLSTM",
     "CharCNN",
+    "DepthAdaptiveGRN",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",

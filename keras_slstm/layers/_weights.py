@@ -26,14 +26,16 @@ class WeightArguments:
             setattr(self, name, _kind(name).get(value))
         self._weight_argument_names = tuple(arguments)
 
-    def add_weight_like(self, like: str, name: str, shape: tuple[int, ...], initializer: Any = None) -> Any:
+    def add_weight_like(
+        self, like: str, name: str, shape: tuple[int, ...], initializer: Any = None, trainable: bool = True
+    ) -> Any:
         """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`.
 
         `initializer`, where given, is taken instead of `<like>_initializer`.
         """
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
         options["initializer"] = _own_numbers(initializer or options["initializer"])
-        return self.add_weight(name=name, shape=shape, **options)  # type: ignore[attr-defined]
+        return self.add_weight(name=name, shape=shape, trainable=trainable, **options)  # type: ignore[attr-defined]
 
     def weight_config(self) -> dict[str, Any]:
         """The arguments given to `set_weight_arguments`, serialised."""

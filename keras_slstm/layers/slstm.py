@@ -8,23 +8,16 @@ import keras
 from keras import ops
 
 from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers._transition import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
-from keras_slstm.ops.sentence_state import (
-    State,
-    TransitionWeights,
-    Words,
-    arrange_node_weights,
-    project,
-    transition,
-)
+from keras_slstm.ops.sentence_state import State, make_words, project, transition
 
 Tensor = Any
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SLSTM(WeightArguments, keras.layers.Layer):
+class SLSTM(TransitionArguments, keras.layers.Layer):
     """Sentence-state LSTM: all words of a sentence, and the sentence itself, are updated in parallel.
 
     Every word has a hidden vector h_i and a cell c_i, the sentence has g and c_g. A step updates all of them at once,
@@ -186,18 +179,8 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple) -> None:
-        e = check_features(input_shape, self.name)
-        d, k, m = self.units, self.window, self.sentence_nodes
-        gates = 4 + 2 * k + m
-        self.kernel = self.add_weight_like("kernel", "kernel", (e, gates * d))
-        self.recurrent_kernel = self.add_weight_like("recurrent", "recurrent_kernel", ((2 * k + 1) * d, gates * d))
-        self.bias = self.add_weight_like("bias", "bias", (gates * d,))
-        if m:
-            self.sentence_kernel = self.add_weight_like("recurrent", "sentence_kernel", (m * d, (gates - m) * d))
-            self.sentence_gate_kernel = self.add_weight_like("recurrent", "sentence_gate_kernel", (d, m * d))
-            self.node_kernel = self.add_weight_like("recurrent", "node_kernel", (d, 3 * m * d))
-            self.node_recurrent_kernel = self.add_weight_like("recurrent", "node_recurrent_kernel", (d, 3 * m * d))
-            self.node_bias = self.add_weight_like("bias", "node_bias", (3 * m * d,))
+        e, d = check_features(input_shape, self.name), self.units
+        self.add_transition_weights(e, d, self.window, self.sentence_nodes)
         if self.boundary_words:
             self.boundary_embeddings = self.add_weight_like("boundary", "boundary_embeddings", (2, e))
         if self.initial == "learned":
@@ -216,23 +199,16 @@ class SLSTM(WeightArguments, keras.layers.Layer):
         if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
-        words = self._words(x, present)
+        words = make_words(project(x, self.kernel) + self.bias, present)
         state = self._first_state(x, present)
         h_noise = g_noise = None
         if self.recurrent_dropout and training:
             h_noise = self._noise(state.h)
             g_noise = None if state.g is None else self._noise(state.g)
-        weights = self._transition_weights()
+        weights = self.transition_weights()
         for _ in range(self.steps):  # a loop of the graph: every backend compiles and differentiates it
             state = transition(weights, state, words, h_noise, g_noise)
         return self._outputs(state, mask)
-
-    def _words(self, x: Tensor, present: Tensor | None) -> Words:
-        projected = project(x, self.kernel) + self.bias  # the same in every step
-        if present is None:
-            return Words(projected, None, ops.shape(x)[1])
-        count = ops.sum(ops.cast(present, "int32"), axis=1)[:, None]
-        return Words(projected, ops.cast(present, x.dtype)[..., None], ops.maximum(count, 1))
 
     def _first_state(self, x: Tensor, present: Tensor | None) -> State:
         d, m = self.units, self.sentence_nodes
@@ -252,24 +228,6 @@ class SLSTM(WeightArguments, keras.layers.Layer):
 
     def _noise(self, x: Tensor) -> Tensor:
         return keras.random.dropout(ops.ones_like(x), self.recurrent_dropout, seed=self.seed_generator)
-
-    def _transition_weights(self) -> TransitionWeights:
-        words = ops.convert_to_tensor(self.recurrent_kernel)
-        if not self.sentence_nodes:
-            return TransitionWeights(words)
-        nodes = arrange_node_weights(
-            *map(
-                ops.convert_to_tensor,
-                (
-                    self.sentence_kernel,
-                    self.sentence_gate_kernel,
-                    self.node_kernel,
-                    self.node_recurrent_kernel,
-                    self.node_bias,
-                ),
-            )
-        )
-        return TransitionWeights(words, **nodes)
 
     def _outputs(self, state: State, mask: Tensor | None) -> Any:
         h, _, g, c_g = state

@@ -1,5 +1,6 @@
 """Losses. Every public loss is also available as ``keras_slstm.<Loss>``."""
 
 from keras_slstm.losses.crf import CRFLoss
+from keras_slstm.losses.smoothed_crossentropy import SmoothedCrossentropy
 
-__all__ = ["CRFLoss"]
+__all__ = ["CRFLoss", "SmoothedCrossentropy"]

@@ -15,8 +15,22 @@ Tensor = Any
 
 def tanh(x: Tensor) -> Tensor:
     """Hyperbolic tangent, in the dtype of `x`."""
+    return _apply("tanh", x)
+
+
+def sin(x: Tensor) -> Tensor:
+    """Sine, in the dtype of `x`."""
+    return _apply("sin", x)
+
+
+def cos(x: Tensor) -> Tensor:
+    """Cosine, in the dtype of `x`."""
+    return _apply("cos", x)
+
+
+def _apply(name: str, x: Tensor) -> Tensor:
     if keras.backend.backend() == "jax" and keras.backend.standardize_dtype(x.dtype) == "float64":
         import jax
 
-        return jax.numpy.tanh(x)
-    return ops.tanh(x)
+        return getattr(jax.numpy, name)(x)
+    return getattr(ops, name)(x)

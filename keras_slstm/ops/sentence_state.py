@@ -41,6 +41,14 @@ class Words(NamedTuple):
     count: Tensor
 
 
+def make_words(projected: Tensor, mask: Tensor | None) -> Words:
+    """`Words` from x U + b, `(batch, words, G d)`, and a mask `(batch, words)`, or None."""
+    if mask is None:
+        return Words(projected, None, ops.shape(projected)[1])
+    count = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
+    return Words(projected, ops.cast(mask, projected.dtype)[..., None], ops.maximum(count, 1))
+
+
 class TransitionWeights(NamedTuple):
     """The weights of the transition, arranged for one product each.
 
@@ -163,7 +171,15 @@ def word_update(a: Tensor, neighbour_cells: list[Tensor], cell: Tensor, node_cel
     return ops.sigmoid(o) * tanh(c), c
 
 
-def node_update(weights: TransitionWeights, h: Tensor, c: Tensor, g: Tensor, c_g: Tensor, words: Words):
+def node_update(
+    weights: TransitionWeights,
+    h: Tensor,
+    c: Tensor,
+    g: Tensor,
+    c_g: Tensor,
+    words: Words,
+    gates: Tensor | None = None,
+):
     """Eq. 3, for all sentence nodes; to each of them, every other node is one more word of its sums.
 
     Args:
@@ -173,6 +189,7 @@ def node_update(weights: TransitionWeights, h: Tensor, c: Tensor, g: Tensor, c_g
         g: `(batch, m, d)`, as they enter products.
         c_g: `(batch, m, d)`.
         words: Which words are present.
+        gates: `(batch, words, m d)`, h U_f, where it is known already.
 
     Returns:
         `(g, c_g)`, the new hidden vectors and cells of the nodes.
@@ -184,7 +201,8 @@ def node_update(weights: TransitionWeights, h: Tensor, c: Tensor, g: Tensor, c_g
     u_g, u_o = ops.split(mean @ weights.node_mean, 2, axis=-1)
 
     # The softmax over the words and the node itself; its pre-activations are sigmoids, no maximum is subtracted.
-    f = ops.exp(ops.sigmoid(project(h, weights.node_words) + w_f[:, None]))
+    gates = project(h, weights.node_words) if gates is None else gates
+    f = ops.exp(ops.sigmoid(gates + w_f[:, None]))
     f_g = ops.exp(ops.sigmoid(w_g + u_g))
     total = f_g + _sum_words(f if words.present is None else f * words.present)
     weighted = f_g * ops.reshape(c_g, (-1, m * d)) + _sum_words(f * (c if m == 1 else ops.tile(c, (1, 1, m))))

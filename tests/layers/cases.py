@@ -176,6 +176,49 @@ CASES = [
         variant=True,
     ),
     LayerCase(
+        "depth_adaptive_grn",
+        lambda: layers.DepthAdaptiveGRN(5, 5, selection="hard", depth_units=5),
+        interior="cut",
+    ),
+    LayerCase(
+        "depth_adaptive_grn_gumbel",
+        lambda: layers.DepthAdaptiveGRN(
+            5, 5, depth_units=5, dropout=0.2, recurrent_dropout=0.3, seed=7, return_sequences=True, return_state=True
+        ),
+        outputs=("sequence", "vector", "vector"),
+        interior="cut",
+        stochastic=True,
+        variant=True,
+    ),
+    LayerCase(
+        "depth_adaptive_grn_depths",
+        lambda: layers.DepthAdaptiveGRN(
+            5, 4, selection="soft", sequential="sinusoidal", depth_units=4, depth_regularizer=0.1, return_depths=True
+        ),
+        outputs=("vector", "sequence"),
+        variant=True,
+        exempt={
+            "gradients": "the bias of the depths learns through the regulariser",
+            "double": "depths are integers",
+            "interior_mask": "depths come from the sequential module, which joins words across a masked one",
+        },
+    ),
+    LayerCase(
+        "depth_adaptive_grn_full",
+        lambda: layers.DepthAdaptiveGRN(
+            5, 4, selection="full", sequential="learned", max_length=4, depth_units=4, return_sequences=True
+        ),
+        outputs=("sequence",),
+        interior="cut",
+        variant=True,
+    ),
+    LayerCase(
+        "depth_adaptive_grn_words",
+        lambda: layers.DepthAdaptiveGRN(5, 5, selection="hard", sequential=None, depth_units=4),
+        interior="cut",
+        variant=True,
+    ),
+    LayerCase(
         "crf",
         lambda: layers.CRF(labels=["O", "B-X", "I-X"], scheme="BIO", kernel_regularizer="l2"),
         exempt=dict.fromkeys(

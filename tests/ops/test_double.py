@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_slstm.ops.double import tanh
+from keras_slstm.ops import double
 from tests.backend import dtype_policy, to_numpy
 
 
+@pytest.mark.parametrize("name", ["tanh", "sin", "cos"])
 @pytest.mark.parametrize("x", [1e-12, 1.0])
-def test_tanh_of_float64_is_exact(x):
+def test_float64_is_exact(x, name):
     with dtype_policy("float64"):
-        found = tanh(ops.convert_to_tensor(np.array([-x, x]), dtype="float64"))
+        found = getattr(double, name)(ops.convert_to_tensor(np.array([-x, x]), dtype="float64"))
         assert keras.backend.standardize_dtype(found.dtype) == "float64"
-        np.testing.assert_allclose(to_numpy(found), np.tanh([-x, x]), rtol=1e-14)
+        np.testing.assert_allclose(to_numpy(found), getattr(np, name)([-x, x]), rtol=1e-14)

@@ -53,8 +53,8 @@ def _sentence(w, x, mask, d, steps, k, m, boundary_words, initial):
     c_g = [np.zeros(d) for _ in range(m)]
 
     for _ in range(steps):
-        new_words = {i: _word(w, words[i], i, h, c, g, c_g, d, k, m) for i in words}
-        new_nodes = [_node(w, j, h, c, g, c_g, d, m) for j in range(m)]
+        new_words = {i: update_word(w, words[i], i, h, c, g, c_g, d, k, m) for i in words}
+        new_nodes = [update_node(w, j, h, c, g, c_g, d, m) for j in range(m)]
         h = {i: state[0] for i, state in new_words.items()}
         c = {i: state[1] for i, state in new_words.items()}
         g = [state[0] for state in new_nodes]
@@ -68,7 +68,7 @@ def _sentence(w, x, mask, d, steps, k, m, boundary_words, initial):
     return outputs, g[0], c_g[0]
 
 
-def _word(w, x, i, h, c, g, c_g, d, k, m):
+def update_word(w, x, i, h, c, g, c_g, d, k, m):
     """Eq. 2 for word i."""
     absent = np.zeros(d)
     names = ["i"] + [f"l{q}" for q in range(1, k + 1)] + [f"r{q}" for q in range(1, k + 1)] + ["f", "o", "u"]
@@ -97,7 +97,7 @@ def _word(w, x, i, h, c, g, c_g, d, k, m):
     return sigmoid(a["o"]) * np.tanh(cell), cell
 
 
-def _node(w, j, h, c, g, c_g, d, m):
+def update_node(w, j, h, c, g, c_g, d, m):
     """Eq. 3 for sentence node j; every other node is one more word of its sums."""
     first = 3 * d * j
     w_g, w_f, w_o = (w["node_recurrent_kernel"][:, first + q * d : first + (q + 1) * d] for q in range(3))

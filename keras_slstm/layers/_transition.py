@@ -1,0 +1,48 @@
+"""The weights of the sentence-state transition, as layers hold them that run it."""
+
+from __future__ import annotations
+
+from keras import ops
+
+from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.ops.sentence_state import TransitionWeights, arrange_node_weights
+
+
+class TransitionArguments(WeightArguments):
+    """Mixin of a layer that runs `keras_slstm.ops.sentence_state.transition`.
+
+    Its constructor takes the arguments of weights named `kernel_...`, `recurrent_...` and `bias_...`.
+    """
+
+    def add_transition_weights(self, features: int, units: int, window: int = 1, sentence_nodes: int = 1) -> None:
+        """Create the weights of eq. 2 and 3; the docstring of `SLSTM` has their names, shapes and gate order."""
+        d, k, m = units, window, sentence_nodes
+        gates = 4 + 2 * k + m
+        self.kernel = self.add_weight_like("kernel", "kernel", (features, gates * d))
+        self.recurrent_kernel = self.add_weight_like("recurrent", "recurrent_kernel", ((2 * k + 1) * d, gates * d))
+        self.bias = self.add_weight_like("bias", "bias", (gates * d,))
+        if m:
+            self.sentence_kernel = self.add_weight_like("recurrent", "sentence_kernel", (m * d, (gates - m) * d))
+            self.sentence_gate_kernel = self.add_weight_like("recurrent", "sentence_gate_kernel", (d, m * d))
+            self.node_kernel = self.add_weight_like("recurrent", "node_kernel", (d, 3 * m * d))
+            self.node_recurrent_kernel = self.add_weight_like("recurrent", "node_recurrent_kernel", (d, 3 * m * d))
+            self.node_bias = self.add_weight_like("bias", "node_bias", (3 * m * d,))
+
+    def transition_weights(self) -> TransitionWeights:
+        """The weights beside `kernel` and `bias`, arranged for one product each."""
+        words = ops.convert_to_tensor(self.recurrent_kernel)
+        if not hasattr(self, "node_kernel"):
+            return TransitionWeights(words)
+        nodes = arrange_node_weights(
+            *map(
+                ops.convert_to_tensor,
+                (
+                    self.sentence_kernel,
+                    self.sentence_gate_kernel,
+                    self.node_kernel,
+                    self.node_recurrent_kernel,
+                    self.node_bias,
+                ),
+            )
+        )
+        return TransitionWeights(words, **nodes)

@@ -1,0 +1,379 @@
+"""Depth-adaptive graph recurrent network (Liu et al.: Depth-Adaptive GRN for Text Classification, 2020)."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
+from keras_slstm.layers._transition import TransitionArguments
+from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.ops.adaptive_depth import run_to_depths
+from keras_slstm.ops.depths import (
+    SELECTIONS,
+    bounded,
+    choose_depths,
+    depth_embedding,
+    expected_depth,
+    gumbel_noise,
+)
+from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_mean, zero_padding
+from keras_slstm.ops.sentence_state import State, make_words, project
+from keras_slstm.ops.sinusoids import sinusoidal_code
+
+Tensor = Any
+SEQUENTIAL = ("bilstm", "sinusoidal", "learned", None)
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
+    """Depth-adaptive graph recurrent network: an S-LSTM in which each word takes as many steps as it needs.
+
+    A sequential module reads the words x_i and gives features r_i, from which a classifier chooses the depth d_i of
+    each word (eq. 5 to 11 of the paper), a number from 1 to L:
+
+        inner_i = relu(r_i W_1 + b_1),   logits l_i = inner_i W_2 + b_2,   p_i = softmax(l_i)
+        d_i = 1 + arg max (l_i + Gumbel noise), or 1 + arg max l_i, or floor(sum_j j p_ij)
+
+    The word reads its depth, as the column of W_2 that belongs to it, plus the sinusoidal code of its number (eq. 12
+    and 13), and starts from the inner vector:
+
+        x_i' = [x_i; W_2[:, d_i] + code(d_i)],   h_i^0 = inner_i W_3 + b_3,   c_i^0 = 0
+        g^0 = mean of h_i^0 over the words,   c_g^0 = 0
+
+    Then, in step l, all words with d_i >= l are updated by the transition of the S-LSTM (`SLSTM` has the equations; one
+    neighbour on each side, no boundary words), from the states that their neighbours have at that time; the others keep
+    h_i and c_i, and their neighbours and g go on reading them (eq. 14). g takes as many steps as the deepest word of
+    its sentence. Words that have stopped cost next to nothing, in training and inference: see `Speed`.
+
+    As cells start at zero, g is 0 where all words of a sentence have depth 1.
+
+    No gradient passes through the choice of the depth. W_1, b_1, W_3, b_3 and the sequential module learn through h^0,
+    W_2 as an embedding, and b_2 through `depth_regularizer` only. The paper divides the perturbed logits by a
+    temperature, which cannot change which of them is the largest: there is no such argument here.
+
+    Args:
+        units: Number d of units of every h, c, g and c_g.
+        max_depth: The largest depth L.
+        selection: How depths are chosen: `"gumbel"` (the paper's; noise in training only), `"hard"`, `"soft"`, or
+            `"full"`: L for every word, the full-depth model that the paper compares with.
+        sequential: What gives r_i: `"bilstm"` (one bidirectional LSTM of `units // 2` a direction), `"sinusoidal"` or
+            `"learned"` (x_i plus a code or a trained vector of its position; real words are counted, from 0), or None
+            (r_i = x_i).
+        max_length: Number of positions that have a vector of their own with `sequential="learned"`, which needs it. All
+            later words share the last one.
+        depth_units: Size of the inner vectors and of the embedding of depths.
+        depth_regularizer: Factor of `mean of sum_j j p_ij / L` over the real words of a batch, a number between 0 and
+            1 that is added to the loss: what a user pays for depth. 0 switches it off.
+        dropout: Fraction of the inputs x to drop, between 0 and 1.
+        recurrent_dropout: Fraction of h and g to drop where they enter matrix products of the transition (never of the
+            cells), the same ones in all steps of a call. No dropout, and no noise of `"gumbel"`, works inside
+            `keras.RematScope` on the JAX backend (the dropout of Keras' own layers neither), where `training` becomes
+            a tracer.
+        return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
+        return_state: Whether to return g and c_g as well.
+        return_depths: Whether to return the depths as well.
+        kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel`, `inner_kernel`, `depth_kernel`,
+            `initial_kernel` and the kernels of the BiLSTM.
+        recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
+            `sentence_gate_kernel`, `node_kernel`, `node_recurrent_kernel` and the recurrent kernels of the BiLSTM.
+        bias_initializer, bias_regularizer, bias_constraint: Of all biases. The forget gates of the BiLSTM start at 1
+            whatever the initialiser.
+        position_initializer: Of `position_embeddings`.
+        activity_regularizer: Of the output.
+        seed: Seed of dropout and noise.
+
+    Call arguments:
+        inputs: `(batch, time, features)`.
+        depths: `(batch, time)` integers, taken instead of the layer's own choice and kept in 1..L; or None.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may stand on either side and
+            changes nothing. A masked word inside a sentence cuts the transition (its neighbours see an absent word,
+            h = c = 0), while the sequential module joins the words across it.
+        training: Whether to apply dropout and noise.
+
+    Returns:
+        In the compute dtype: the sentence vector g, `(batch, units)`; with `return_sequences` the word vectors h,
+        `(batch, time, units)`, 0 at masked positions. With `return_state` followed by g and c_g, `(batch, units)` each;
+        with `return_depths` followed by the depths, `(batch, time)` int32, 0 at masked positions. A list where there is
+        more than one. A row without a real word gives zeros.
+
+    Raises:
+        ValueError: If an argument is out of its range or does not go with another, the input or the mask has another
+            shape than the above, or the number of features is unknown.
+
+    Weights:
+        With e input features, s = `depth_units`, and r features of the sequential module (2 (d // 2) of the BiLSTM,
+        else e); the seven gates of a word in the order i, l, r, f, o, u, s:
+
+        - kernel: U of eq. 2, `(e + s, 7 d)`; the rows of x_i, then those of the embedding of its depth.
+        - recurrent_kernel, bias, sentence_kernel, sentence_gate_kernel, node_kernel, node_recurrent_kernel, node_bias:
+          as in `SLSTM` with one neighbour and one sentence node, `(3 d, 7 d)`, `(7 d,)`, `(d, 6 d)`, `(d, d)`,
+          `(d, 3 d)`, `(d, 3 d)` and `(3 d,)`.
+        - inner_kernel, inner_bias: W_1 and b_1, `(r, s)` and `(s,)`.
+        - initial_kernel, initial_bias: W_3 and b_3, `(s, d)` and `(d,)`.
+        - position_embeddings: `(max_length, e)`, with `sequential="learned"`.
+        - depth_kernel: W_2, `(s, L)`; column d - 1 belongs to depth d.
+        - depth_bias: b_2, `(L,)`; trained with `depth_regularizer` only.
+        - bilstm/...: for each direction, the forward one first, kernel `(e, 4 (d // 2))`, recurrent kernel
+          `(d // 2, 4 (d // 2))` and bias `(4 (d // 2),)`, gate order i, f, c, o: those of `keras.layers.LSTM`.
+
+    Speed:
+        On TensorFlow, words are skipped eagerly and in graphs. Under XLA (`jit_compile=True`) all words are computed
+        in every step, so `compile` picks the graph by default. On JAX, where shapes are fixed, the number of words of a
+        step is rounded up.
+
+    Example:
+
+    ```python
+    words = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20_000, 300, mask_zero=True)(words)
+    g, depths = keras_slstm.DepthAdaptiveGRN(400, max_depth=9, return_depths=True)(x)
+    model = keras.Model(words, keras.layers.Dense(2, activation="softmax")(g))
+    ```
+
+    Reference:
+        [Liu, Meng, Chen, Xu and Zhou, 2020](https://arxiv.org/abs/2003.00166)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        max_depth: int = 9,
+        selection: str = "gumbel",
+        sequential: str | None = "bilstm",
+        max_length: int | None = None,
+        depth_units: int = 50,
+        depth_regularizer: float = 0.0,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        return_depths: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        position_initializer: Any = "uniform",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        if selection not in SELECTIONS:
+            raise ValueError(f"`selection` must be one of {SELECTIONS}, but got {selection!r}.")
+        if sequential not in SEQUENTIAL:
+            raise ValueError(f"`sequential` must be one of {SEQUENTIAL}, but got {sequential!r}.")
+        self.units = check_integer("units", units, least=2 if sequential == "bilstm" else 1)
+        self.max_depth = check_integer("max_depth", max_depth, least=1)
+        self.selection = selection
+        self.sequential = sequential
+        if (max_length is None) != (sequential != "learned"):
+            raise ValueError(
+                f'`max_length` belongs to sequential="learned", and only to it, but got max_length={max_length!r} and '
+                f"sequential={sequential!r}."
+            )
+        self.max_length = None if max_length is None else check_integer("max_length", max_length, least=1)
+        self.depth_units = check_integer("depth_units", depth_units, least=1)
+        self.depth_regularizer = _check_factor(depth_regularizer)
+        if self.depth_regularizer and selection == "full":
+            raise ValueError('`depth_regularizer` needs depths that are chosen, but `selection` is "full".')
+        self.dropout = check_rate("dropout", dropout)
+        self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
+        self.return_sequences = check_bool("return_sequences", return_sequences)
+        self.return_state = check_bool("return_state", return_state)
+        self.return_depths = check_bool("return_depths", return_depths)
+        self.set_weight_arguments(
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            position_initializer=position_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+        )
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.bilstm = self._make_bilstm() if sequential == "bilstm" else None
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.supports_masking = True
+        if keras.backend.backend() == "tensorflow":
+            self.supports_jit = False  # what `jit_compile="auto"` heeds: XLA would compute every word in every step
+
+    def _make_bilstm(self) -> keras.layers.Layer:
+        of_weights = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}
+        # Of one layer, it is the LSTM; unlike Keras' own it takes padding anywhere, empty rows and float64.
+        lstm = CASLSTM(
+            self.units // 2, num_layers=1, return_sequences=True, name="lstm", dtype=self.dtype_policy, **of_weights
+        )
+        return keras.layers.Bidirectional(lstm, name="bilstm", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple) -> None:
+        e, s = check_features(input_shape, self.name), self.depth_units
+        r = e
+        if self.bilstm is not None:
+            self.bilstm.build((None, None, e))
+            r = 2 * (self.units // 2)
+        self.add_transition_weights(e + s, self.units)
+        self.inner_kernel = self.add_weight_like("kernel", "inner_kernel", (r, s))
+        self.inner_bias = self.add_weight_like("bias", "inner_bias", (s,))
+        self.initial_kernel = self.add_weight_like("kernel", "initial_kernel", (s, self.units))
+        self.initial_bias = self.add_weight_like("bias", "initial_bias", (self.units,))
+        if self.max_length is not None:
+            self.position_embeddings = self.add_weight_like("position", "position_embeddings", (self.max_length, e))
+        self.depth_kernel = self.add_weight_like("kernel", "depth_kernel", (s, self.max_depth))
+        # The last one, so that it has the same place in a file whether it is trained or not.
+        learns = bool(self.depth_regularizer)
+        self.depth_bias = self.add_weight_like("bias", "depth_bias", (self.max_depth,), trainable=learns)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: e})
+        self.built = True
+
+    def call(
+        self, inputs: Tensor, depths: Tensor | None = None, mask: Tensor | None = None, training: bool = False
+    ) -> Any:
+        mask = check_mask(inputs, mask, self.name)
+        x = zero_padding(inputs, mask)
+        if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
+            x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
+
+        inner = self._inner(x, mask)
+        if depths is None:
+            depths = self._choose_depths(inner, mask, training)
+        else:
+            depths = bounded(depths, self.max_depth, mask)
+        embedded = depth_embedding(depths, ops.convert_to_tensor(self.depth_kernel), mask)
+        x = ops.concatenate([x, embedded], axis=-1)
+
+        words = make_words(project(x, self.kernel) + self.bias, mask)
+        state = self._first_state(inner, mask)
+        h_noise = g_noise = None
+        if self.recurrent_dropout and training:
+            h_noise, g_noise = self._noise(state.h), self._noise(state.g)
+        state = run_to_depths(self.transition_weights(), state, words, depths, self.max_depth, h_noise, g_noise)
+        return self._outputs(state, depths)
+
+    def word_depths(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The depths that the layer chooses outside of training, `(batch, time)` int32, without the transition.
+
+        Args:
+            inputs, mask: As in the call.
+        """
+        mask = check_mask(inputs, mask, self.name)
+        logits = self._logits(self._inner(zero_padding(ops.cast(inputs, self.compute_dtype), mask), mask))
+        return choose_depths(logits, self.selection, mask)
+
+    def _inner(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The inner vectors, `(batch, time, depth_units)`."""
+        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.inner_kernel, self.inner_bias))
+        return zero_padding(ops.relu(project(self._features(x, mask), kernel) + bias), mask)
+
+    def _logits(self, inner: Tensor) -> Tensor:
+        """L of eq. 6, `(batch, time, L)`, in at least float32: in bfloat16, many would be equal."""
+        dtype = accumulation_dtype(self.compute_dtype)
+        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.depth_kernel, self.depth_bias))
+        return project(ops.cast(inner, dtype), ops.cast(kernel, dtype)) + ops.cast(bias, dtype)
+
+    def _features(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The r_i, `(batch, time, r)`."""
+        if self.sequential is None:
+            return x
+        if self.bilstm is not None:
+            return self.bilstm(x, mask=mask, training=False)  # nothing in it depends on `training`
+        if mask is None:
+            positions = ops.arange(ops.shape(x)[1], dtype="int32")[None]
+        else:
+            positions = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
+        if self.sequential == "sinusoidal":
+            codes = sinusoidal_code(positions, x.shape[-1], keras.backend.standardize_dtype(x.dtype))
+        else:
+            table = ops.cast(self.position_embeddings, x.dtype)
+            codes = ops.take(table, ops.clip(positions, 0, self.max_length - 1), axis=0)
+        return zero_padding(x + codes, mask)
+
+    def _choose_depths(self, inner: Tensor, mask: Tensor | None, training: bool) -> Tensor:
+        logits = self._logits(inner)
+        dtype = keras.backend.standardize_dtype(logits.dtype)
+        if self.depth_regularizer:
+            mean = ops.sum(zero_padding(expected_depth(logits)[..., None], mask))
+            words = ops.size(logits) // self.max_depth if mask is None else ops.sum(ops.cast(mask, "int32"))
+            share = mean / ops.cast(ops.maximum(words, 1), dtype) / self.max_depth
+            self.add_loss(self.depth_regularizer * share)
+        noise = None
+        if self.selection == "gumbel" and training:
+            noise = gumbel_noise(ops.shape(logits), dtype, self.seed_generator)
+        return choose_depths(logits, self.selection, mask, noise)
+
+    def _first_state(self, inner: Tensor, mask: Tensor | None) -> State:
+        h = zero_padding(project(inner, self.initial_kernel) + self.initial_bias, mask)
+        g = masked_mean(h, mask)[:, None]
+        return State(h, ops.zeros_like(h), g, ops.zeros_like(g))
+
+    def _noise(self, x: Tensor) -> Tensor:
+        return keras.random.dropout(ops.ones_like(x), self.recurrent_dropout, seed=self.seed_generator)
+
+    def _outputs(self, state: State, depths: Tensor) -> Any:
+        g, c_g = state.g[:, 0], state.c_g[:, 0]
+        outputs = [state.h if self.return_sequences else g]
+        if self.return_state:
+            outputs += [g, c_g]
+        if self.return_depths:
+            outputs.append(depths)
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
+        masks = [mask if self.return_sequences else None]
+        masks += [None, None] if self.return_state else []
+        masks += [mask] if self.return_depths else []
+        return masks if len(masks) > 1 else masks[0]
+
+    def compute_output_shape(self, input_shape: tuple) -> Any:
+        sentence = (input_shape[0], self.units)
+        shapes: list[tuple] = [(*input_shape[:2], self.units) if self.return_sequences else sentence]
+        shapes += [sentence, sentence] if self.return_state else []
+        shapes += [tuple(input_shape[:2])] if self.return_depths else []
+        return shapes if len(shapes) > 1 else shapes[0]
+
+    def compute_output_spec(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Any:
+        shapes = self.compute_output_shape(tuple(inputs.shape))
+        if not isinstance(shapes, list):
+            return keras.KerasTensor(shapes, dtype=self.compute_dtype)
+        specs = [keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes]
+        if self.return_depths:
+            specs[-1] = keras.KerasTensor(shapes[-1], dtype="int32")
+        return specs
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "max_depth": self.max_depth,
+            "selection": self.selection,
+            "sequential": self.sequential,
+            "max_length": self.max_length,
+            "depth_units": self.depth_units,
+            "depth_regularizer": self.depth_regularizer,
+            "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+            "return_sequences": self.return_sequences,
+            "return_state": self.return_state,
+            "return_depths": self.return_depths,
+            **self.weight_config(),
+            "activity_regularizer": keras.regularizers.serialize(self.activity_regularizer),
+            "seed": self.seed,
+        }
+
+
+def _check_factor(value: Any) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < float("inf"):
+        raise ValueError(f"`depth_regularizer` must be a number of at least 0, but got {value!r}.")
+    return float(value)

@@ -1,0 +1,33 @@
+"""Sinusoidal codes of numbers: positions or depths (Vaswani et al. 2017, section 3.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.ops.double import cos, sin
+
+Tensor = Any
+
+
+def sinusoidal_code(numbers: Tensor, size: int, dtype: str) -> Tensor:
+    """`sin(n / 10000^(2j / size))` in dimension 2j and the cosine of it in dimension 2j + 1, for each number n.
+
+    Args:
+        numbers: A tensor of numbers, of any shape.
+        size: Number of dimensions.
+        dtype: That of the result. It is computed in at least float32: float16 holds no large positions.
+
+    Returns:
+        A tensor of the shape of `numbers` and one axis of length `size` more.
+    """
+    wide = "float64" if keras.backend.standardize_dtype(dtype) == "float64" else "float32"
+    pairs = -(-size // 2)
+    wavelengths = 10_000.0 ** (2 * np.arange(pairs) / size)
+    angles = ops.cast(numbers, wide)[..., None] / ops.convert_to_tensor(wavelengths, dtype=wide)
+    code = ops.stack([sin(angles), cos(angles)], axis=-1)
+    code = ops.reshape(code, (*ops.shape(code)[:-2], 2 * pairs))
+    return ops.cast(code[..., :size], dtype)

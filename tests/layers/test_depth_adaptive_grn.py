@@ -1,0 +1,286 @@
+"""`DepthAdaptiveGRN` against the explicit loops of `tests/oracles/depth_adaptive_grn.py`, in float64."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from keras_slstm import layers
+from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, MODES, default_cotangent, dtype_policy, evaluate, to_numpy
+from tests.layer_checks import randomize
+from tests.oracles.depth_adaptive_grn import depth_adaptive_grn, probabilities
+from tests.oracles.differences import central_differences
+
+E, D, L, S = 3, 4, 4, 3
+X = np.random.default_rng(0).normal(size=(5, 5, E))
+MASK = np.array([[1] * 5, [0, 1, 1, 1, 0], [1, 0, 1, 1, 0], [0, 0, 0, 0, 1], [0] * 5], bool)
+DEPTHS = np.random.default_rng(1).integers(1, L + 1, size=(5, 5))
+
+VARIANTS = [
+    {},
+    {"selection": "hard"},
+    {"selection": "soft"},
+    {"selection": "full"},
+    {"sequential": "sinusoidal"},
+    {"sequential": "learned", "max_length": 5},
+    {"sequential": "learned", "max_length": 2},  # later words share the last
+    {"sequential": None},
+]
+
+
+def _id(variant):
+    return "-".join(f"{name}={value}" for name, value in variant.items()) or "default"
+
+
+def _layer(**kwargs):
+    with dtype_policy("float64"):
+        outputs = {"return_sequences": True, "return_state": True, "return_depths": True}
+        layer = layers.DepthAdaptiveGRN(D, **{"max_depth": L, "depth_units": S, **outputs, **kwargs})
+        layer.build(X.shape)
+        randomize(layer)
+        # So that depths differ.
+        layer.inner_bias.assign([0.5, 0.3, 0.4])
+        layer.depth_kernel.assign([[5.0, -3.0, 0.0, -2.0], [-4.0, 5.0, -1.0, 3.0], [0.0, -2.0, 4.0, 3.0]])
+        layer.depth_bias.assign([0.1, 0.3, -0.2, 0.2])
+    return layer
+
+
+def _weights(layer):
+    with dtype_policy("float64"):
+        return {_name(v.path): to_numpy(v) for v in layer.weights if v.dtype == "float64"}
+
+
+def _name(path):
+    """The last part of a path, behind the direction where it is a weight of the two LSTMs."""
+    name = path.rpartition("/")[2]
+    direction = next((d for d in ("forward", "backward") if f"{d}_lstm" in path), None)
+    return f"{direction}/{name.removesuffix('_1')}" if direction else name
+
+
+def _run(layer, mask=None, **kwargs):
+    with dtype_policy("float64"):
+        # Eagerly, JAX would compile each operation by itself.
+        return evaluate(layer, X, mask, mode=MODES[-1] if BACKEND == "jax" else "eager", **kwargs)
+
+
+def _oracle(layer, mask, x=X, weights=None, **kwargs):
+    options = {"units": D, "max_depth": L, "selection": layer.selection, "sequential": layer.sequential}
+    return depth_adaptive_grn(weights or _weights(layer), x, mask, **options, **kwargs)
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+@pytest.mark.parametrize("variant", VARIANTS, ids=_id)
+def test_layer_is_the_explicit_loop(variant, mask):
+    layer = _layer(**variant)
+    h, g, c_g, depths = _oracle(layer, mask)
+    assert layer.selection == "full" or len(set(depths[depths > 0])) > 1, "the depths do not differ"
+    for one, other in zip(_run(layer, mask).outputs, (h, g, c_g, depths), strict=True):
+        np.testing.assert_allclose(one, other, **EXACT)
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+def test_given_depths_are_taken(mask):
+    layer = _layer()
+    found = _run(layer, mask, depths=DEPTHS).outputs
+    expected = _oracle(layer, mask, depths=DEPTHS if mask is None else DEPTHS * mask)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, **EXACT)
+
+
+def test_given_depths_are_kept_in_range():
+    layer = _layer()
+    found = _run(layer, depths=np.where(DEPTHS > 2, 99, -7)).outputs
+    expected = _run(layer, depths=np.where(DEPTHS > 2, L, 1)).outputs
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("selection", ["given", "hard"])
+def test_gradients_are_finite_differences(selection, mode):
+    """Of the input and of every weight, through h^0 and the embedding of depths; the choice itself has no gradient."""
+    layer = _layer(selection="hard")
+    given = {"depths": DEPTHS * MASK} if selection == "given" else {}
+    with dtype_policy("float64"):
+        found = evaluate(layer, X, MASK, mode=mode, **given)
+    weights = _weights(layer)
+
+    def loss(x, weights):
+        outputs = _oracle(layer, MASK, x, weights, **given)[:3]
+        return sum(np.sum(y * default_cotangent(y.shape)) for y in outputs)
+
+    np.testing.assert_allclose(
+        found.input_gradient, central_differences(lambda x: loss(x, weights), X), **EXACT_GRADIENT
+    )
+    learned = {_name(path): gradient for path, gradient in found.weight_gradients.items()}
+    assert set(learned) == set(weights) - {"depth_bias"}
+    for name, gradient in learned.items():
+        expected = central_differences(lambda value, name=name: loss(X, {**weights, name: value}), weights[name])
+        assert np.any(expected), name
+        np.testing.assert_allclose(gradient, expected, **EXACT_GRADIENT, err_msg=name)
+
+
+@pytest.mark.parametrize("variant", VARIANTS[4:7], ids=_id)
+def test_sequential_module_learns_through_the_first_state(variant):
+    layer = _layer(selection="hard", **variant)
+    found = _run(layer, MASK)
+    weights = _weights(layer)
+
+    def loss(x, changed):
+        outputs = _oracle(layer, MASK, x, {**weights, **changed})[:3]
+        return sum(np.sum(y * default_cotangent(y.shape)) for y in outputs)
+
+    np.testing.assert_allclose(found.input_gradient, central_differences(lambda x: loss(x, {}), X), **EXACT_GRADIENT)
+    for path, gradient in found.weight_gradients.items():
+        if (name := _name(path)) in ("position_embeddings", "inner_kernel", "initial_kernel"):
+            expected = central_differences(lambda value, name=name: loss(X, {name: value}), weights[name])
+            np.testing.assert_allclose(gradient, expected, **EXACT_GRADIENT, err_msg=name)
+
+
+def test_noise_is_that_of_the_softmax():
+    """In training, depths are drawn from eq. 7; otherwise they are the most probable ones."""
+    x = np.repeat(X[:1, :1], 4000, axis=1)
+    layer = _layer(sequential=None)
+    with dtype_policy("float64"):
+        depths = to_numpy(layer(x, training=True)[-1])[0]
+        quiet = to_numpy(layer(x)[-1])[0]
+    w = _weights(layer)
+    inner = np.maximum(0, X[0, 0] @ w["inner_kernel"] + w["inner_bias"])
+    p = probabilities(inner @ w["depth_kernel"] + w["depth_bias"])
+    np.testing.assert_allclose(np.bincount(depths, minlength=L + 1)[1:] / 4000, p, atol=0.03)
+    assert set(quiet) == {1 + np.argmax(p)}
+
+
+@pytest.mark.parametrize("selection", ["hard", "soft", "full"])
+def test_other_selections_draw_nothing(selection):
+    layer = _layer(selection=selection)
+    with dtype_policy("float64"):
+        for one, other in zip(layer(X, training=True), layer(X, training=False), strict=True):
+            np.testing.assert_array_equal(to_numpy(one), to_numpy(other))
+
+
+@pytest.mark.parametrize("mask", [None, MASK, np.zeros_like(MASK)], ids=["whole", "masked", "empty"])
+def test_regulariser_is_the_mean_depth(mask):
+    layer = _layer(depth_regularizer=0.3, sequential=None)
+    with dtype_policy("float64"):
+        layer(X, mask=mask, training=True)
+        (found,) = layer.losses
+        found = float(to_numpy(found))
+    w = _weights(layer)
+    shares = []
+    for i in np.ndindex(*X.shape[:2]):
+        if mask is None or mask[i]:
+            inner = np.maximum(0, X[i] @ w["inner_kernel"] + w["inner_bias"])
+            p = probabilities(inner @ w["depth_kernel"] + w["depth_bias"])
+            shares.append(sum(j * p[j - 1] for j in range(1, L + 1)) / L)
+    np.testing.assert_allclose(found, 0.3 * np.mean(shares) if shares else 0.0, rtol=1e-10)
+
+
+def test_regulariser_makes_words_shallow():
+    x, y = X.astype("float32"), np.zeros((5, 1), "float32")
+    means = []
+    for factor in (0.0, 5.0):
+        keras.utils.set_random_seed(0)
+        grn = layers.DepthAdaptiveGRN(D, L, selection="hard", depth_regularizer=factor, return_depths=True)
+        inputs = keras.Input((5, E))
+        model = keras.Model(inputs, keras.layers.Dense(1)(grn(inputs)[0]))
+        model.compile(keras.optimizers.Adam(0.03), loss="mse", jit_compile=BACKEND == "jax")
+        model.fit(x, y, batch_size=5, epochs=40, verbose=0)
+        means.append(to_numpy(grn(x)[1]).mean())
+        assert grn.depth_bias.trainable == bool(factor)
+    assert means[1] < means[0]
+    assert means[1] < 1.2
+
+
+def test_float32_is_within_1e_5():
+    """At a size and a depth that are used, with every depth given."""
+    rng = np.random.default_rng(0)
+    layer = layers.DepthAdaptiveGRN(32, return_sequences=True, return_state=True, return_depths=True)
+    x = rng.normal(size=(2, 20, 16)).astype("float32")
+    mask = np.array([[True] * 20, [False] * 4 + [True] * 12 + [False] * 4])
+    depths = rng.integers(1, 10, size=mask.shape)
+    found = evaluate(layer, x, mask, mode="eager", depths=depths).outputs
+    weights = {_name(v.path): to_numpy(v) for v in layer.weights if v.dtype == "float32"}
+    options = {"units": 32, "max_depth": 9, "selection": "gumbel", "sequential": "bilstm"}
+    expected = depth_adaptive_grn(weights, x, mask, depths=depths * mask, **options)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+
+
+def test_sentences_do_not_depend_on_their_batch():
+    """g takes as many steps as the deepest word of its own sentence."""
+    layer = _layer()
+    depths = np.concatenate([np.ones_like(DEPTHS[:1]), np.full_like(DEPTHS[:1], L)])
+    with dtype_policy("float64"):
+        together = layer(X[:2], depths=depths)
+        for row in (0, 1):
+            for one, other in zip(together, layer(X[row : row + 1], depths=depths[row : row + 1]), strict=True):
+                np.testing.assert_allclose(to_numpy(one)[row], to_numpy(other)[0], **EXACT)
+
+
+def test_number_of_parameters_is_that_of_the_equations():
+    e, d, s, depth = 5, 4, 3, 9
+    layer = layers.DepthAdaptiveGRN(d, depth, depth_units=s)
+    layer.build((None, None, e))
+    half = d // 2
+    bilstm = 2 * 4 * (e * half + half * half + half)
+    classifier = (d * s + s) + (s * depth + depth) + (s * d + d)
+    word, node = 7 * (4 * d * d + (e + s) * d + d), 3 * (2 * d * d + d)
+    assert layer.count_params() == bilstm + classifier + word + node
+
+
+@pytest.mark.parametrize("dropped", ["dropout", "recurrent_dropout"])
+def test_dropout_keeps_the_mean(dropped):
+    layer = layers.DepthAdaptiveGRN(64, 3, selection="full", sequential=None, seed=1, **{dropped: 0.5})
+    x = np.ones((16, 8, 32), "float32")
+    layer.build(x.shape)
+    found, expected = to_numpy(layer(x, training=True)), to_numpy(layer(x))
+    assert np.max(np.abs(found - expected)) > 1e-3
+    np.testing.assert_allclose(found.mean(), expected.mean(), atol=0.02)
+
+
+def test_regularisers_and_constraints_reach_the_weights():
+    layer = layers.DepthAdaptiveGRN(
+        4, kernel_regularizer="l2", recurrent_constraint="non_neg", bias_constraint="unit_norm"
+    )
+    layer.build((None, None, 2))
+    assert len(layer.losses) == 4 + 2  # with the two kernels of the BiLSTM
+    assert layer.node_kernel.constraint is not None
+    assert layer.kernel.constraint is None
+    assert layer.inner_bias.constraint is not None
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"units": 0}, "`units` must be an integer of at least 2, but got 0"),
+        ({"units": 1}, "`units` must be an integer of at least 2, but got 1"),
+        ({"units": 2, "max_depth": 0}, "`max_depth` must be an integer of at least 1, but got 0"),
+        ({"units": 2, "selection": "best"}, "`selection` must be one of .* but got 'best'"),
+        ({"units": 2, "sequential": "lstm"}, "`sequential` must be one of .* but got 'lstm'"),
+        ({"units": 2, "sequential": "learned"}, "`max_length` belongs to .* got max_length=None"),
+        ({"units": 2, "max_length": 9}, "`max_length` belongs to .* got max_length=9"),
+        (
+            {"units": 2, "max_length": 0, "sequential": "learned"},
+            "`max_length` must be an integer of at least 1, but got 0",
+        ),
+        ({"units": 2, "depth_units": 0}, "`depth_units` must be an integer of at least 1, but got 0"),
+        ({"units": 2, "depth_regularizer": -1}, "`depth_regularizer` must be a number of at least 0, but got -1"),
+        ({"units": 2, "depth_regularizer": "l2"}, "`depth_regularizer` must be a number of at least 0, but got 'l2'"),
+        ({"units": 2, "depth_regularizer": 1.0, "selection": "full"}, "needs depths that are chosen"),
+        ({"units": 2, "dropout": 1}, r"`dropout` must be in \[0, 1\), but got 1"),
+        ({"units": 2, "recurrent_dropout": "a"}, r"`recurrent_dropout` must be in \[0, 1\), but got 'a'"),
+        ({"units": 2, "return_depths": None}, "`return_depths` must be True or False, but got None"),
+    ],
+)
+def test_wrong_arguments(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        layers.DepthAdaptiveGRN(**kwargs)
+
+
+def test_input_and_mask_must_fit():
+    with pytest.raises(ValueError, match="expected ndim=3"):
+        layers.DepthAdaptiveGRN(2)(np.zeros((2, 3), "float32"))
+    with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
+        layers.DepthAdaptiveGRN(2)(np.zeros((2, 3, 4), "float32"), mask=np.ones((2, 3, 1), bool))
