@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from itertools import zip_longest
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_slstm.building import build
 from keras_slstm.data.batches import Batches
 from keras_slstm.distribute.failures import failures_named
 from keras_slstm.distribute.private import without_symbolic_build
@@ -295,32 +295,10 @@ def _first_part(strategy: Any, data: Any) -> Any:
     return part if isinstance(part, tuple) else (part,)
 
 
-class _Build(keras.Operation):
-    """Calls a model, its loss and its metrics on symbols; in doing so they make the variables that they lack."""
-
-    def __init__(self, model: keras.Model):
-        super().__init__()
-        self.model = model
-
-    def call(self, *batch: Any) -> Any:
-        outputs = self.model(batch[0])
-        if len(batch) > 1:
-            labels_and_weights = dict(zip_longest(("y", "sample_weight"), batch[1:]))
-            self.model.compute_loss(batch[0], y_pred=outputs, **labels_and_weights)
-            self.model.compute_metrics(batch[0], y_pred=outputs, **labels_and_weights)
-        return outputs
-
-
-def _build(model: keras.Model, batch: Any, learns: bool = True) -> None:
+def _build(model: keras.Model, signature: Any, learns: bool = True) -> None:
     """Give a model, its loss, its metrics and its optimizer their variables, on each replica."""
     if any(isinstance(getattr(model, f"{kind}_function"), ReplicatedFunction) for kind in ("train", "test")):
         return
 
-    def symbol(tensor: Any) -> keras.KerasTensor:
-        return keras.KerasTensor((None, *tensor.shape[1:]), keras.backend.standardize_dtype(tensor.dtype))
-
     with model.distribute_strategy.scope():
-        _Build(model)(*keras.tree.map_structure(symbol, tuple(batch)))
-        optimizer = getattr(model, "optimizer", None)
-        if learns and optimizer is not None and not optimizer.built:
-            optimizer.build(model.trainable_variables)
+        build(model, signature, learns)
