@@ -1,6 +1,6 @@
 """Sentence-state LSTM and related sentence encoders as Keras layers."""
 
-from keras_slstm import data, layers, losses, metrics, models, ops
+from keras_slstm import data, distribute, layers, losses, metrics, models, ops
 from keras_slstm.layers import (
     CASLSTM,
     CRF,
@@ -66,6 +66,7 @@ __all__ = [
     "crf_marginals",
     "crf_sequence_score",
     "data",
+    "distribute",
     "layers",
     "losses",
     "metrics",

@@ -154,7 +154,9 @@ class Stopwatch(keras.callbacks.Callback):
         float((logs or {}).get("loss", 0))  # waits for the device
         seconds = time.perf_counter() - self._started
         self._epochs[-1] += seconds
-        sentences, length = self._batches.shape_of(batch)
+        # A training that resumes in the middle of an epoch has seen the first batches before.
+        seen = len(self._batches) - ((self.params or {}).get("steps") or len(self._batches))
+        sentences, length = self._batches.shape_of(seen + batch)
         if length in self._by_length:
             self._by_length[length][0] += sentences
             self._by_length[length][1] += seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import contextlib
 import hashlib
 import json
 import math
@@ -12,9 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
+from keras_slstm import distribute
+from keras_slstm.building import build
+from keras_slstm.data.batches import Batches
+from keras_slstm.distribute.agreement import gather, wait_for_all
+from keras_slstm.distribute.fitting import scope_of
 from keras_slstm.files import complete_file, write_json
+from keras_slstm.non_finite import CheckLoss
+from keras_slstm.training_state import (
+    RestOfEpoch,
+    metric_values,
+    random_state,
+    set_metric_values,
+    set_random_state,
+    unfinished,
+)
 
 _MODEL = "model.keras"
 _SETTINGS = "settings.json"
@@ -24,11 +37,14 @@ _PROGRESS = "progress.json"
 class TrainingRun:
     """A folder that holds one training: its settings, how far it came, and in the end its model.
 
-    After each epoch the weights, the optimizer's state, the state of the random generators, the history and
-    the best epoch so far are written; `progress.json`, replaced as a whole, says which weights files count. A
-    training that was interrupted, at whatever moment, goes on after its last finished epoch, and ends with
-    the weights that it would have had without the interruption. A folder that holds a finished model is
-    left alone.
+    After each epoch, and every so many steps if asked for, the weights, the optimizer's state, the state of the random
+    generators and of the metrics, the place in the data, the history and the best epoch so far are written;
+    `progress.json`, replaced as a whole, says which weights files count. A training that was interrupted, at whatever
+    moment, goes on from there, and ends with the weights that it would have had without the interruption. A folder
+    that holds a finished model is left alone.
+
+    Where several processes train together (`keras_slstm.distribute`), all of them make and call this alike, with a
+    folder that all of them see; the first one writes.
 
     Args:
         folder: The folder. It is created.
@@ -57,16 +73,17 @@ class TrainingRun:
         self.folder = Path(folder)
         self.progress = _Progress()
         settings = json.loads(json.dumps(settings or {}))  # as they will be read
-        if overwrite:
+        if overwrite and distribute.is_chief():
             self._clear()
+        wait_for_all()
         if self.model_path.exists():
             raise FileExistsError(
                 f"{self.folder} holds a finished run: choose another folder, or overwrite it (overwrite=True)."
             )
         if (self.folder / _PROGRESS).exists():
             self._check_settings(settings)
-            self.progress = _Progress(**self._read(_PROGRESS, set(vars(self.progress))))
-        else:
+            self.progress = _Progress(**self._read(_PROGRESS, {"epochs", "best_epoch", "history", "random_state"}))
+        elif distribute.is_chief():
             self._clear()
             write_json(self.folder / _SETTINGS, settings)
 
@@ -79,6 +96,11 @@ class TrainingRun:
     def epochs_done(self) -> int:
         """Number of finished epochs; more than 0 at the start if the training was interrupted."""
         return self.progress.epochs
+
+    @property
+    def steps_done(self) -> int:
+        """Number of steps of the epoch after these; more than 0 at the start if the training was interrupted in it."""
+        return self.progress.step
 
     @property
     def best_epoch(self) -> int:
@@ -98,6 +120,8 @@ class TrainingRun:
         monitor: str = "val_accuracy",
         mode: str = "max",
         patience: int | None = None,
+        save_every: int | None = None,
+        skip_non_finite: bool = False,
         callbacks: Iterable[keras.callbacks.Callback] = (),
         **arguments: Any,
     ) -> dict[str, list[float]]:
@@ -105,64 +129,99 @@ class TrainingRun:
 
         Args:
             model: A compiled model that has its weights.
-            *data: What `model.fit` takes as data.
+            *data: What `model.fit` takes as data. For `save_every`, batches whose order depends on nothing but the
+                epoch: what the package's models make (`model.batches`), or another `keras.utils.PyDataset` with
+                `shuffle=False`.
             epochs: Number of epochs, finished ones included.
             monitor: The entry of Keras' logs that says which epoch is best; of equal ones, the first.
             mode: `"max"` or `"min"`.
             patience: Stop after so many epochs without a better one. None: never.
+            save_every: Write the state after so many steps, too. None: after epochs only.
+            skip_non_finite: What to do when the loss is infinite or not a number. False: stop, and say at which step.
+                True: leave the step out; see `CheckLoss`.
             callbacks: Further callbacks. They are not resumed.
             **arguments: Further arguments of `model.fit`.
 
         Returns:
             A list with one value per epoch for each entry of Keras' logs, earlier epochs included.
+
+        Raises:
+            NonFiniteLossError: See `skip_non_finite`. The folder holds the last state before that.
+            keras_slstm.distribute.WorkerLost: If another process of the training has died.
+            ValueError: If an argument does not fit, or processes see different folders.
         """
         if mode not in ("max", "min"):
             raise ValueError(f'`mode` must be "max" or "min", but got {mode!r}.')
-        self._restore(model)
-        keeper = _Keeper(self, monitor, mode, patience)
-        if not keeper.has_lost_patience() and self.progress.epochs < epochs:
-            model.fit(
-                *data,
-                epochs=epochs,
-                initial_epoch=self.progress.epochs,
-                callbacks=[*callbacks, keeper],
-                **arguments,
-            )
+        if save_every is not None or self.progress.step:
+            _check_order(save_every, model, data, arguments)
+        self._check_agreement()
+        self._restore(model, data)
+        keeper = _Keeper(self, monitor, mode, patience, save_every)
+        options = {**arguments, "callbacks": [*callbacks, CheckLoss(skip_non_finite), keeper]}
+        if self.progress.step and not keeper.has_ended(epochs):
+            epoch = self.progress.epochs
+            rest = RestOfEpoch(data[0], epoch, self.progress.step)
+            one = {**options, "initial_epoch": epoch, "epochs": epoch + 1, "shuffle": False}
+            with unfinished(model.optimizer) if epoch + 1 < epochs else contextlib.nullcontext():
+                distribute.fit(model, rest, **one)
+        if not keeper.has_ended(epochs):
+            distribute.fit(model, *data, epochs=epochs, initial_epoch=self.progress.epochs, **options)
+        wait_for_all()
         if self.progress.best_epoch:
             model.load_weights(self._weights_path(self.progress.best_epoch))
         return self.progress.history
 
     def save(self, model: keras.Model) -> Path:
         """Write the finished model, and drop what only served to resume."""
-        with complete_file(self.model_path) as unfinished:
-            model.save(unfinished)
-        for path in self._weights_files():
-            path.unlink()
+        if distribute.is_chief():
+            with complete_file(self.model_path) as unfinished_file:
+                model.save(unfinished_file)
+            self._drop_weights(needed=())
+        wait_for_all()
         return self.model_path
 
-    def _restore(self, model: keras.Model) -> None:
-        if not self.progress.epochs:
+    def _check_agreement(self) -> None:
+        """All processes must go on from the same place."""
+        places = gather([self.progress.epochs, self.progress.step])
+        if any(place != places[0] for place in places):
+            raise ValueError(
+                f"Processes find different states in {self.folder}: it must be a folder that all of them see. "
+                f"Finished epochs and steps, by process: {places}."
+            )
+
+    def _restore(self, model: keras.Model, data: Any) -> None:
+        if not self.progress.epochs and not self.progress.step:
             return
         # The optimizer's state is loaded only where it has its variables.
-        model.optimizer.build(model.trainable_variables)
-        model.load_weights(self._weights_path(self.progress.epochs))
+        with scope_of(model):
+            model.optimizer.build(model.trainable_variables)
+            if self.progress.step:  # and so are the metrics'
+                build(model, data[0][0])
+        model.load_weights(self._weights_path(self.progress.epochs, self.progress.step))
 
-    def _keep(self, model: keras.Model) -> None:
-        """Write the state after an epoch. The training has it once `progress.json` is replaced."""
-        with complete_file(self._weights_path(self.progress.epochs)) as unfinished:
-            model.save_weights(unfinished)
-        self.progress.random_state = _random_state(model)
+    def _keep(self, model: keras.Model, step: int = 0) -> None:
+        """Write the state after an epoch, or some steps. The training has it once `progress.json` is replaced."""
+        self.progress.step = step
+        self.progress.random_state = random_state(model)
+        self.progress.metrics = metric_values(model) if step else []
+        if not distribute.is_chief():
+            return
+        latest = self._weights_path(self.progress.epochs, step)
+        with complete_file(latest) as unfinished_file:
+            model.save_weights(unfinished_file)
         write_json(self.folder / _PROGRESS, vars(self.progress))
-        needed = {self._weights_path(epoch) for epoch in (self.progress.epochs, self.progress.best_epoch)}
-        for path in self._weights_files():
-            if path not in needed:
-                path.unlink()
+        self._drop_weights(needed=(latest, self._weights_path(self.progress.best_epoch)))
 
-    def _weights_path(self, epoch: int) -> Path:
-        return self.folder / f"epoch-{epoch:04d}.weights.h5"
+    def _weights_path(self, epoch: int, step: int = 0) -> Path:
+        return self.folder / (f"epoch-{epoch:04d}" + (f"-step-{step:06d}" if step else "") + ".weights.h5")
 
     def _weights_files(self) -> list[Path]:
         return [*self.folder.glob("epoch-*.weights.h5"), *self.folder.glob("unfinished-*")]
+
+    def _drop_weights(self, needed: Iterable[Path]) -> None:
+        for path in self._weights_files():
+            if path not in needed:
+                path.unlink()
 
     def _clear(self) -> None:
         for path in [self.folder / name for name in (_PROGRESS, _SETTINGS, _MODEL)] + self._weights_files():
@@ -178,11 +237,11 @@ class TrainingRun:
                     "overwrite it (overwrite=True)."
                 )
 
-    def _read(self, name: str, keys: set[str] | None = None) -> dict[str, Any]:
+    def _read(self, name: str, keys: Iterable[str] = ()) -> dict[str, Any]:
         path = self.folder / name
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(value, dict) or (keys is not None and set(value) != keys):
+            if not isinstance(value, dict) or (keys and not set(keys) <= set(value) <= set(vars(_Progress()))):
                 raise ValueError("not what was written there")
         except (OSError, ValueError) as error:
             raise ValueError(
@@ -201,29 +260,47 @@ class _Progress:
         best_epoch: int = 0,
         history: dict[str, list[float]] | None = None,
         random_state: dict[str, Any] | None = None,
+        step: int = 0,
+        metrics: list[Any] | None = None,
     ):
         self.epochs = epochs
         self.best_epoch = best_epoch
         self.history = history or {}
         self.random_state = random_state or {}
+        self.step = step
+        self.metrics = metrics or []
 
 
 class _Keeper(keras.callbacks.Callback):
-    """Hands each finished epoch to the run, and stops the training when patience ends."""
+    """Hands the state to the run, and stops the training when patience ends."""
 
-    def __init__(self, run: TrainingRun, monitor: str, mode: str, patience: int | None):
+    def __init__(self, run: TrainingRun, monitor: str, mode: str, patience: int | None, save_every: int | None):
         super().__init__()
         self.run = run
         self.monitor = monitor
         self.mode = mode
         self.patience = patience
-        self.resumes = run.progress.epochs > 0
+        self.save_every = save_every
+        self.first_step = run.progress.step
+        self.resumes = run.progress.epochs > 0 or run.progress.step > 0
+        self.stopped = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         # Not earlier: on some backends, Keras draws numbers while it builds the training step.
         if self.resumes:
-            _set_random_state(self.model, self.run.progress.random_state)
+            set_random_state(self.model, self.run.progress.random_state)
+            if self.first_step:
+                set_metric_values(self.model, self.run.progress.metrics)
             self.resumes = False
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if self.save_every is None:
+            return
+        if batch + 1 == (self.params or {}).get("steps"):  # the epoch is about to end, which is kept
+            return
+        step = self.first_step + batch + 1
+        if step // self.save_every > self.run.progress.step // self.save_every:
+            self.run._keep(self.model, step)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = logs or {}
@@ -237,12 +314,34 @@ class _Keeper(keras.callbacks.Callback):
         scores = [-math.inf if math.isnan(v) else sign * v for v in progress.history[self.monitor]]
         progress.best_epoch = scores.index(max(scores)) + 1
         self.run._keep(self.model)
-        if self.has_lost_patience():
+        self.first_step = 0
+        self.stopped = self.model.stop_training
+        if self._has_lost_patience():
             self.model.stop_training = True
 
-    def has_lost_patience(self) -> bool:
+    def has_ended(self, epochs: int) -> bool:
+        """Whether there is nothing to do."""
+        return self.stopped or self._has_lost_patience() or self.run.progress.epochs >= epochs
+
+    def _has_lost_patience(self) -> bool:
         progress = self.run.progress
         return self.patience is not None and progress.epochs - progress.best_epoch >= self.patience
+
+
+def _check_order(save_every: int | None, model: keras.Model, data: Any, arguments: dict[str, Any]) -> None:
+    """Raise ValueError where a training could not find its place in the data again."""
+    if save_every is not None and (not isinstance(save_every, int) or save_every < 1):
+        raise ValueError(f"`save_every` must be an integer of at least 1, or None, but got {save_every!r}.")
+    batches = data[0] if data else None
+    if not isinstance(batches, keras.utils.PyDataset):
+        raise ValueError(
+            "`save_every` needs batches whose order is known: `model.batches(...)`, or another keras.utils.PyDataset, "
+            f"but got {type(batches).__name__}."
+        )
+    if not isinstance(batches, Batches) and arguments.get("shuffle", True):
+        raise ValueError(f"`save_every` needs shuffle=False: Keras shuffles {type(batches).__name__} without a seed.")
+    if arguments.get("steps_per_epoch") is not None:
+        raise ValueError("`save_every` needs epochs that go through all batches: leave `steps_per_epoch` out.")
 
 
 def fingerprint(*columns: Iterable[str]) -> str:
@@ -253,32 +352,3 @@ def fingerprint(*columns: Iterable[str]) -> str:
             digest.update(value.encode("utf-8", "surrogatepass") + b"\0")
         digest.update(b"\1")
     return digest.hexdigest()[:16]
-
-
-def _random_state(model: keras.Model) -> dict[str, Any]:
-    """What decides about the next dropout masks, as JSON values. Keras saves none of it with the weights."""
-    state: dict[str, Any] = {
-        "seed_generators": [keras.ops.convert_to_numpy(v).tolist() for v in _seed_generators(model)]
-    }
-    if keras.backend.backend() == "torch":  # where unseeded layers draw from the generators of torch itself
-        import torch
-
-        generators = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
-        state["torch"] = [base64.b64encode(g.numpy().tobytes()).decode("ascii") for g in generators]
-    return state
-
-
-def _set_random_state(model: keras.Model, state: dict[str, Any]) -> None:
-    for variable, value in zip(_seed_generators(model), state["seed_generators"], strict=True):
-        variable.assign(np.array(value, dtype=variable.dtype))
-    if keras.backend.backend() == "torch" and "torch" in state:
-        import torch
-
-        cpu, *cuda = [torch.frombuffer(bytearray(base64.b64decode(g)), dtype=torch.uint8) for g in state["torch"]]
-        torch.set_rng_state(cpu)
-        if len(cuda) == torch.cuda.device_count():
-            torch.cuda.set_rng_state_all(cuda)
-
-
-def _seed_generators(model: keras.Model) -> list[Any]:
-    return [v for v in model.variables if v.name == "seed_generator_state"]

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import keras
@@ -12,6 +13,7 @@ import pytest
 import keras_slstm
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D
 from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.non_finite import NonFiniteLossError
 from keras_slstm.training import TrainingRun, fingerprint
 
 TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 7)]) for i in range(60)]
@@ -190,3 +192,148 @@ def test_damaged_state_is_named(tmp_path, name):
     with pytest.raises(ValueError, match=rf"{name} is missing or damaged.*overwrite"):
         TrainingRun(tmp_path)
     TrainingRun(tmp_path, overwrite=True)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_a_training_resumes_in_the_middle_of_an_epoch(tmp_path, step):
+    """`step` batches of 6 have been kept; with one left, Keras sees one batch only before the epoch."""
+    whole = new_model()
+    whole_history = train(TrainingRun(tmp_path / "whole"), whole, 3)
+
+    class Interrupt(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.epoch = epoch
+
+        def on_train_batch_begin(self, batch, logs=None):
+            if self.epoch == 1 and batch == step + 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(TrainingRun(tmp_path / "cut"), new_model(), 3, [Interrupt()], save_every=1)
+    run = TrainingRun(tmp_path / "cut")
+    assert (run.epochs_done, run.steps_done) == (1, step + 1)
+    resumed = new_model()
+    history = train(run, resumed, 3)
+    for name in whole_history:
+        np.testing.assert_allclose(history[name], whole_history[name], rtol=1e-5)
+    for a, b in zip(resumed.get_weights(), whole.get_weights()):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+    assert {p.name for p in (tmp_path / "cut").iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()}
+
+
+def test_save_every_needs_batches_in_a_known_order(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.ones((4, 1), "float32")
+
+    class Data(keras.utils.PyDataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return x, x
+
+    run = TrainingRun(tmp_path)
+    with pytest.raises(ValueError, match=r"batches whose order is known.*ndarray"):
+        run.fit(model, x, x, epochs=1, save_every=1)
+    with pytest.raises(ValueError, match=r"shuffle=False.*Data"):
+        run.fit(model, Data(), epochs=1, save_every=1)
+    with pytest.raises(ValueError, match="steps_per_epoch"):
+        run.fit(model, Data(), epochs=1, save_every=1, shuffle=False, steps_per_epoch=1)
+    with pytest.raises(ValueError, match="`save_every` must be"):
+        run.fit(model, Data(), epochs=1, save_every=0, shuffle=False)
+
+
+def test_moving_averages_replace_the_weights_once(tmp_path):
+    """A training that resumes within an epoch calls `fit` twice, but ends once."""
+
+    def averaged():
+        model = new_model()
+        optimizer = keras.optimizers.SGD(0.5, use_ema=True, ema_momentum=0.9)
+        jit = keras.backend.backend() == "jax"
+        model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=jit)
+        return model
+
+    whole = averaged()
+    train(TrainingRun(tmp_path / "whole"), whole, 3)
+    with pytest.raises(KeyboardInterrupt):
+        train(TrainingRun(tmp_path / "cut"), averaged(), 3, [InterruptAfter(1)], save_every=1)
+    resumed = averaged()
+    train(TrainingRun(tmp_path / "cut"), resumed, 3)
+    for a, b in zip(resumed.get_weights(), whole.get_weights()):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("sharp", [True, False])
+def test_a_loss_that_is_no_number(tmp_path, sharp):
+    """Stops with the step named; or the step is left out, as if its batch were not there."""
+    x = np.linspace(-1, 1, 12, dtype="float32").reshape(12, 1)
+    spoilt = x.copy()
+    spoilt[7] = np.nan
+
+    def linear():
+        model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1, "linear", True, "ones")])
+        model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse", metrics=["mae"])
+        return model
+
+    class Data(keras.utils.PyDataset):
+        def __init__(self, chosen):
+            super().__init__()
+            self.chosen = chosen
+
+        def __len__(self):
+            return len(self.chosen)
+
+        def __getitem__(self, index):
+            rows = slice(3 * self.chosen[index], 3 * self.chosen[index] + 3)
+            return spoilt[rows], 2 * x[rows]
+
+    options = {"monitor": "loss", "mode": "min", "shuffle": False, "verbose": 0}
+    if sharp:
+        with pytest.raises(NonFiniteLossError, match=r"nan after step 3 of epoch 1"):
+            TrainingRun(tmp_path).fit(linear(), Data([0, 1, 2, 3]), epochs=2, **options)
+        return
+    model, truth = linear(), linear()
+    with pytest.warns(RuntimeWarning, match="step 3 of epoch 2: the step is left out"):
+        history = TrainingRun(tmp_path / "a").fit(model, Data([0, 1, 2, 3]), epochs=2, skip_non_finite=True, **options)
+    expected = TrainingRun(tmp_path / "b").fit(truth, Data([0, 1, 3]), epochs=2, **options)
+    for name in expected:
+        np.testing.assert_allclose(history[name], expected[name], rtol=1e-6)
+    for a, b in zip(model.get_weights(), truth.get_weights()):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def train_and_die(folder, seconds):
+    """A whole training, unless it is killed that long after its first step."""
+
+    class Die(keras.callbacks.Callback):
+        started = False
+
+        def on_train_batch_end(self, batch, logs=None):
+            if seconds and not self.started:
+                timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
+                timer.daemon = True
+                timer.start()
+            self.started = True
+
+    model = new_model()
+    train(TrainingRun(folder), model, 30, [Die()], save_every=1)
+    np.savez(Path(folder) / "weights.npz", *model.get_weights())
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough for the signal")
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_training_killed_at_random_moments(tmp_path, kills):
+    train_and_die(str(tmp_path), 0)
+    with np.load(tmp_path / "weights.npz") as file:
+        expected = list(file.values())
+    moments = np.random.default_rng(kills).uniform(0.02, 0.6, size=kills)
+    for seconds in [*moments, 0]:
+        script = f"from tests.test_training import train_and_die; train_and_die({str(tmp_path / 'run')!r}, {seconds})"
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=Path(__file__).parents[1], env=os.environ, check=False, timeout=300
+        )
+        assert done.returncode == (-signal.SIGKILL if seconds else 0)
+    with np.load(tmp_path / "run" / "weights.npz") as file:
+        for a, b in zip(file.values(), expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)

@@ -8,13 +8,19 @@ from typing import Any
 import keras
 
 from keras_slstm.data.batches import Batches
+from keras_slstm.distribute.fitting import evaluate_by, fit_by, predict_by, with_callback
 
 
 class RawDataModel(keras.Model):
     """A Keras model whose `fit` and `evaluate` take raw examples and label names as well as arrays.
 
+    Made in the scope of a strategy of `keras_slstm.distribute`, it is trained and used on all replicas.
+
     A subclass recognises its examples (`as_examples`) and turns them into batches (`batches`).
     """
+
+    # To `keras_slstm.distribute`: the methods below share the data out, after they have made batches of it.
+    shares_out_by_itself = True
 
     @abstractmethod
     def as_examples(self, x: Any) -> list[Any] | None:
@@ -54,8 +60,10 @@ class RawDataModel(keras.Model):
             y = sample_weight = batch_size = None
         if isinstance(x, Batches):
             shuffle = False  # `x` shuffles by itself
-            callbacks = _with_callback(callbacks, x.follow_epochs())
-        return super().fit(
+            callbacks = with_callback(callbacks, x.follow_epochs())
+        return fit_by(
+            super().fit,
+            self,
             x,
             y,
             batch_size=batch_size,
@@ -80,17 +88,14 @@ class RawDataModel(keras.Model):
         if examples is not None:
             x = self.batches(examples, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=False)
             y = sample_weight = batch_size = None
-        return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+        return evaluate_by(super().evaluate, self, x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+
+    def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
+        """As `keras.Model.predict`."""
+        return predict_by(super().predict, self, x, batch_size=batch_size, **kwargs)
 
 
 def _needed(labels: Any) -> Any:
     if labels is None:
         raise ValueError("`y` is missing: give the label of each example.")
     return labels
-
-
-def _with_callback(callbacks: Any, callback: keras.callbacks.Callback) -> Any:
-    if isinstance(callbacks, keras.callbacks.CallbackList):
-        callbacks.append(callback)
-        return callbacks
-    return [callback, *(callbacks or ())]

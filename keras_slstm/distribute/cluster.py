@@ -1,0 +1,168 @@
+"""Which processes train together, and which of them this one is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The processes that train together.
+
+    Attributes:
+        addresses: `host:port` of each, in their order. The first is the chief, which alone writes files.
+        index: Which of them this process is.
+    """
+
+    addresses: tuple[str, ...]
+    index: int
+
+    @property
+    def size(self) -> int:
+        return len(self.addresses)
+
+    @property
+    def is_chief(self) -> bool:
+        return self.index == 0
+
+
+def find_cluster(environment: Mapping[str, str] = os.environ) -> Cluster | None:
+    """Read the cluster from `TF_CONFIG`, or else from the variables that Slurm sets in each task of a job step.
+
+    `TF_CONFIG` is what `tf.distribute` documents. A `chief` counts as the first worker; evaluators and parameter
+    servers do not exist in Keras 3.
+
+    Args:
+        environment: The variables.
+
+    Returns:
+        The cluster; None where the variables speak of no other process.
+
+    Raises:
+        ValueError: If they cannot be understood.
+
+    >>> find_cluster({"TF_CONFIG": '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}'})
+    Cluster(addresses=('a:1', 'b:1'), index=1)
+    """
+    if environment.get("TF_CONFIG"):
+        cluster = _from_tf_config(environment["TF_CONFIG"])
+    elif environment.get("SLURM_STEP_NUM_TASKS"):
+        cluster = _from_slurm(environment)
+    else:
+        return None
+    return cluster if cluster is not None and cluster.size > 1 else None
+
+
+def _from_tf_config(text: str) -> Cluster | None:
+    def wrong(what: str) -> ValueError:
+        return ValueError(
+            f"TF_CONFIG {what}: {text!r}. Expected for the second of two workers: "
+            '{"cluster": {"worker": ["host1:port", "host2:port"]}, "task": {"type": "worker", "index": 1}}.'
+        )
+
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        raise wrong(f"is not JSON ({error})") from None
+    jobs = config.get("cluster") if isinstance(config, dict) else None
+    if isinstance(config, dict) and not jobs:
+        return None
+    if not isinstance(jobs, dict) or not all(isinstance(job, list) for job in jobs.values()):
+        raise wrong("has no lists of addresses in `cluster`")
+    unknown = sorted(set(jobs) - {"chief", "worker"})
+    if unknown:
+        raise wrong(f"has the job {unknown[0]!r}, which Keras 3 does not train with")
+    addresses = tuple(str(address) for job in ("chief", "worker") for address in jobs.get(job, ()))
+    task: Any = config.get("task")
+    kind, index = (task.get("type"), task.get("index")) if isinstance(task, dict) else (None, None)
+    if kind not in jobs or not isinstance(index, int) or not 0 <= index < len(jobs[kind]):
+        raise wrong("does not say which of the processes this one is in `task`")
+    return Cluster(addresses, index + (len(jobs.get("chief", ())) if kind == "worker" else 0))
+
+
+# Slurm.
+
+_PORTS = range(20_000, 30_000)
+
+
+def _from_slurm(environment: Mapping[str, str]) -> Cluster:
+    names = ("SLURM_STEP_NODELIST", "SLURM_STEP_TASKS_PER_NODE", "SLURM_PROCID", "SLURM_NODEID", "SLURM_LOCALID")
+    missing = [name for name in names if name not in environment]
+    if missing:
+        raise ValueError(f"SLURM_STEP_NUM_TASKS is set, but {missing[0]} is not: start the script with srun.")
+    hosts = expand_hosts(environment["SLURM_STEP_NODELIST"])
+    tasks = _expand_counts(environment["SLURM_STEP_TASKS_PER_NODE"])
+    if len(hosts) != len(tasks):
+        raise ValueError(
+            f"SLURM_STEP_NODELIST={environment['SLURM_STEP_NODELIST']!r} names {len(hosts)} nodes, but "
+            f"SLURM_STEP_TASKS_PER_NODE={environment['SLURM_STEP_TASKS_PER_NODE']!r} is for {len(tasks)}."
+        )
+    # Jobs that share a node must not share a port: each takes its own stretch, which its number decides.
+    job = environment.get("SLURM_JOB_ID", "0")
+    stretch = 100 * (int(job) % (len(_PORTS) // 100)) if job.isdecimal() else 0
+    places = [(node, local) for node, count in enumerate(tasks) for local in range(count)]
+    index = _number(environment, "SLURM_PROCID")
+    own = _number(environment, "SLURM_NODEID"), _number(environment, "SLURM_LOCALID")
+    if index >= len(places) or places[index] != own:
+        raise ValueError(
+            f"SLURM_PROCID={index} was expected on another node than number {own[0]}: "
+            "tasks must be handed out node by node (srun --distribution=block)."
+        )
+    return Cluster(tuple(f"{hosts[node]}:{_PORTS[stretch + local]}" for node, local in places), index)
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    try:
+        return int(environment[name])
+    except ValueError:
+        raise ValueError(f"{name} must be an integer, but is {environment[name]!r}.") from None
+
+
+def _expand_counts(text: str) -> list[int]:
+    """`2(x3),1` as 2, 2, 2, 1."""
+    counts = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
+        if match is None:
+            raise ValueError(f"SLURM_STEP_TASKS_PER_NODE={text!r} is not understood.")
+        counts += [int(match[1])] * int(match[2] or 1)
+    return counts
+
+
+def expand_hosts(text: str) -> list[str]:
+    """Write a list of hosts out that Slurm has abbreviated.
+
+    >>> expand_hosts("login,node[01-03,7]-ib")
+    ['login', 'node01-ib', 'node02-ib', 'node03-ib', 'node7-ib']
+    """
+    # A comma inside brackets separates numbers, outside hosts.
+    parts = re.findall(r"(?:\[[^\]]*\]|[^,\[])+", text)
+    if ",".join(parts) != text:
+        raise ValueError(f"The list of hosts {text!r} is not understood.")
+    return [host for part in parts for host in _expand_host(part)]
+
+
+def _expand_host(text: str) -> list[str]:
+    match = re.fullmatch(r"([^\[]*)\[([^\]]+)\](.*)", text)
+    if match is None:
+        if not text or set("[]") & set(text):
+            raise ValueError(f"The list of hosts {text!r} is not understood.")
+        return [text]
+    before, numbers, after = match.groups()
+    rest = _expand_host(after) if after else [""]
+    return [f"{before}{number}{end}" for number in _expand_numbers(numbers) for end in rest]
+
+
+def _expand_numbers(text: str) -> list[str]:
+    numbers = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"The numbers of hosts [{text}] are not understood.")
+        numbers += [f"{n:0{len(first)}}" for n in range(int(first), int(last or first) + 1)]
+    return numbers

@@ -1,0 +1,146 @@
+"""Several processes of one cluster on this machine: to try a training out, and to use its cores or GPUs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+
+class Workers:
+    """Processes that run the same command as members of one cluster, which `TF_CONFIG` tells each of them.
+
+    As a context: whatever happens inside, none of them is left behind.
+
+    Args:
+        command: The command.
+        count: Number of processes.
+        environment: Variables besides those of this process.
+        logs: A folder for what they print, in `worker-0.log` and so on; None: they print here.
+
+    Example:
+
+    ```python
+    with Workers([sys.executable, "train.py"], count=2) as workers:
+        statuses = workers.wait(timeout=3600)
+    ```
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        count: int,
+        environment: Mapping[str, str] | None = None,
+        logs: str | os.PathLike[str] | None = None,
+    ):
+        if count < 1:
+            raise ValueError(f"`count` must be at least 1, but got {count!r}.")
+        addresses = [f"localhost:{port}" for port in free_ports(count)]
+        self.processes: list[subprocess.Popen[bytes]] = []
+        with contextlib.ExitStack() as files:
+            for index in range(count):
+                output: Any = None
+                if logs is not None:
+                    output = files.enter_context(open(Path(logs) / f"worker-{index}.log", "wb"))
+                task = {"type": "worker", "index": index}
+                variables = {**os.environ, **(environment or {})}
+                variables["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
+                process = subprocess.Popen(command, env=variables, stdout=output, stderr=output and subprocess.STDOUT)
+                self.processes.append(process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop(signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None, grace: float = 60.0) -> list[int]:
+        """Wait until all have ended. When one has failed, the others get `grace` seconds to find that out.
+
+        Returns:
+            The exit status of each; negative, the number of the signal that ended it.
+
+        Raises:
+            TimeoutError: If they have not ended after `timeout` seconds. Then they are ended.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        failed = False
+        while any(process.poll() is None for process in self.processes):
+            if not failed and any(process.poll() for process in self.processes):
+                failed = True
+                grace_end = time.monotonic() + grace
+            now = time.monotonic()
+            if end is not None and now > end:
+                self.stop(signal.SIGKILL)
+                raise TimeoutError(f"The processes have not ended after {timeout} seconds.")
+            if failed and now > grace_end:
+                self.stop(signal.SIGTERM)
+                break
+            time.sleep(0.05)
+        return [process.wait() for process in self.processes]
+
+    def stop(self, number: signal.Signals = signal.SIGTERM, patience: float = 10.0) -> None:
+        """Send a signal to those that still run, and kill those that do not end soon."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(number)
+        end = time.monotonic() + patience
+        for process in self.processes:
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that no process listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for found in sockets:
+            found.bind(("localhost", 0))
+        return [found.getsockname()[1] for found in sockets]
+
+
+def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0) -> int:
+    """Run a command in several processes of one cluster; start all of them again when one fails.
+
+    Args:
+        command: The command.
+        count: Number of processes.
+        restarts: How many times they are started again.
+        grace: Seconds that the others have to end after one has failed.
+
+    Returns:
+        The exit status: 0, or that of the first process that failed.
+    """
+    for attempt in range(restarts + 1):
+        with Workers(command, count) as workers:
+            try:
+                statuses = workers.wait(grace=grace)
+            except KeyboardInterrupt:
+                workers.stop(signal.SIGINT)
+                return 130
+        failed = [(index, status) for index, status in enumerate(statuses) if status]
+        if not failed:
+            return 0
+        index, status = failed[0]
+        print(
+            f"Process {index} of {count} ended with {_describe(status)}.",
+            "All are started again." if attempt < restarts else "",
+            file=sys.stderr,
+            flush=True,
+        )
+    return status if status > 0 else 128 - status
+
+
+def _describe(status: int) -> str:
+    return f"exit status {status}" if status > 0 else f"signal {signal.Signals(-status).name}"

@@ -1,0 +1,226 @@
+"""What one step does on several replicas: Keras' own steps, and around them what replicas have to agree on.
+
+A model's `train_step`, `test_step` and `predict_step` run on each replica with its part of the batch. They take a part
+for a whole batch: their loss is the mean over the part's rows, divided by the number of replicas. If all parts had
+the same number of rows, the sum over the replicas would be the mean over the batch; since they may differ by one row,
+each replica's loss is multiplied by its share (its number of rows divided by the mean number) before it is
+differentiated. The gradients are summed before the optimizer sees them: clipping, loss scaling and accumulation then
+do on every replica what they would do in one process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+
+from keras_slstm.distribute.failures import DIFFERENT_DATA
+from keras_slstm.distribute.private import without_sum_of_gradients
+from keras_slstm.distribute.sharding import CHECK, PART, SHARE
+
+# What the replica knows that runs in this thread: its share, and the gradients that wait for their sum.
+_replica = threading.local()
+
+
+class ReplicatedFunction:
+    """A model's `train_function`, `test_function` or `predict_function`, for data that `replicate` has made.
+
+    Keras calls it with an iterator (or, to predict, with a list of elements), and gets the logs or the predictions.
+
+    Args:
+        model: The model, with all its variables.
+        kind: `"train"`, `"test"` or `"predict"`.
+    """
+
+    def __init__(self, model: keras.Model, kind: str):
+        import tensorflow as tf
+
+        self.model = model
+        self.strategy = model.distribute_strategy
+        functions = {"train": self._logs_of(_train), "test": self._logs_of(_test), "predict": self._outputs}
+        step = functions[kind]
+        self._step = step if model.run_eagerly else tf.function(step, reduce_retracing=True, autograph=False)
+        self._predicts = kind == "predict"
+
+    def __call__(self, data: Any) -> Any:
+        import tensorflow as tf
+
+        if self._predicts:
+            # Replicas' parts as plain tensors: for every new size of a distributed one, there would be a new trace.
+            outputs = [self._step(self._local_parts(element)) for element in data]
+            return outputs[0] if len(outputs) == 1 else keras.tree.map_structure(lambda *o: tf.concat(o, 0), *outputs)
+        logs = None
+        for _ in range(self.model.steps_per_execution):
+            try:
+                logs = self._step(data)
+            except (StopIteration, tf.errors.OutOfRangeError):
+                if logs is None:
+                    raise
+                break
+        return logs
+
+    def _logs_of(self, step: Callable[[keras.Model, Any, Any], Any]) -> Callable[[Any], Any]:
+        """A step on the next element of an iterator, whose logs are the mean over the rows of all replicas."""
+        import tensorflow as tf
+
+        replicas = self.strategy.num_replicas_in_sync
+
+        def run(data: Any) -> Any:
+            names: list[str] = []
+
+            def on_replica(element: Any) -> Any:
+                batch, share, check = _unpack(element)
+                logs = step(self.model, batch, share)
+                names[:] = logs
+                numbers = [share * tf.cast(log, share.dtype) for log in logs.values()]
+                return tf.stack([*numbers, tf.cast(check, share.dtype)]), check
+
+            with _adapted(self.model.optimizer):
+                numbers, check = self.strategy.run(on_replica, args=(next(data),))
+            # All of them travel together.
+            *sums, checks = tf.unstack(
+                self.strategy.reduce(tf.distribute.ReduceOp.SUM, numbers, axis=None), len(names) + 1
+            )
+            own = self.strategy.experimental_local_results(check)[0]
+            with tf.control_dependencies([_assert_equal(checks, tf.cast(own * replicas, checks.dtype))]):
+                return {name: total / replicas for name, total in zip(names, sums)}
+
+        return run
+
+    def _local_parts(self, element: Any) -> list[Any]:
+        """The element of each replica of this process."""
+        results = self.strategy.experimental_local_results
+        count = len(results(keras.tree.flatten(element)[0]))
+        return [keras.tree.map_structure(lambda value, i=i: results(value)[i], element) for i in range(count)]
+
+    def _outputs(self, parts: list[Any]) -> Any:
+        """The outputs of all replicas, in the order of the rows."""
+        import tensorflow as tf
+
+        def on_replica(element: Any) -> Any:
+            batch, share, check = _unpack(element)
+            outputs = _compiled(self.model, lambda: self.model.predict_step(batch))
+            rows = tf.shape(keras.tree.flatten(outputs)[0])[0]
+            return outputs, tf.fill([rows], tf.where(share > 0, check + 1, 0))
+
+        element = self.strategy.experimental_distribute_values_from_function(
+            lambda context: parts[context.replica_id_in_sync_group % len(parts)]
+        )
+        outputs, marks = self.strategy.run(on_replica, args=(element,))
+        marks = self._gather(marks)  # 0 for rows that only fill a replica's hands
+        real = marks > 0
+        with tf.control_dependencies([_assert_equal(tf.reduce_max(marks), tf.reduce_min(marks[real]))]):
+            return keras.tree.map_structure(lambda output: tf.boolean_mask(self._gather(output), real), outputs)
+
+    def _gather(self, output: Any) -> Any:
+        import tensorflow as tf
+
+        if self.strategy.experimental_local_results(output)[0].dtype != tf.bool:
+            return self.strategy.gather(output, axis=0)
+        numbers = self.strategy.run(tf.cast, (output, tf.int32))
+        return tf.cast(self.strategy.gather(numbers, axis=0), tf.bool)
+
+
+def _unpack(element: Any) -> tuple[Any, Any, Any]:
+    """A replica's part of the batch, its share and the batch's check; 1 and 0 in data that the user has shared out."""
+    import tensorflow as tf
+
+    if isinstance(element, dict) and SHARE in element:
+        return element[PART], element[SHARE], element[CHECK]
+    return element, tf.constant(1.0), tf.constant(0)
+
+
+def _assert_equal(one: Any, other: Any) -> Any:
+    """An operation that fails where processes have different batches."""
+    import tensorflow as tf
+
+    return tf.debugging.Assert(tf.reduce_all(tf.equal(one, other)), [DIFFERENT_DATA], name="same_data")
+
+
+def _train(model: keras.Model, batch: Any, share: Any) -> Any:
+    _replica.share = share
+    _replica.waiting = [] if model.jit_compile else None
+    metrics = _metric_values(model)
+    if not model.jit_compile:
+        logs = model.train_step(batch)
+    else:
+        # XLA cannot talk to other replicas, so the optimizer's work is left out of what is compiled.
+        def step() -> Any:
+            _replica.share = share
+            _replica.waiting = []
+            return model.train_step(batch), [gradients for gradients, _ in _replica.waiting]
+
+        logs, gradients = _compiled(model, step)
+        waiting, _replica.waiting = _replica.waiting, None
+        for found, (_, variables) in zip(gradients, waiting):
+            model.optimizer.apply(found, variables)
+    _forget_if_empty(model, metrics, share)
+    return logs
+
+
+def _test(model: keras.Model, batch: Any, share: Any) -> Any:
+    metrics = _metric_values(model)
+    logs = _compiled(model, lambda: model.test_step(batch))
+    _forget_if_empty(model, metrics, share)
+    return logs
+
+
+def _compiled(model: keras.Model, function: Callable[[], Any]) -> Any:
+    """Call a function, compiled by XLA if the model asks for that."""
+    import tensorflow as tf
+
+    # A new one for each replica, which has its own variables.
+    return (
+        tf.function(function, jit_compile=True, autograph=False)()
+        if model.jit_compile and not model.run_eagerly
+        else function()
+    )
+
+
+def _metric_values(model: keras.Model) -> list[Any]:
+    return [variable.value * 1 for variable in model.metrics_variables]
+
+
+def _forget_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
+    """Where a replica had no row, and so got one that does not count, the metrics must not have seen it."""
+    import tensorflow as tf
+
+    for variable, value in zip(model.metrics_variables, before, strict=True):
+        variable.assign(tf.where(share > 0, variable.value, value))
+
+
+@contextlib.contextmanager
+def _adapted(optimizer: Any) -> Iterator[None]:
+    """Inside, losses are multiplied by the replica's share, and gradients summed before they are applied."""
+    if not isinstance(optimizer, keras.optimizers.Optimizer):
+        yield
+        return
+    scale_loss, apply = optimizer.scale_loss, optimizer.apply
+
+    def scale_part(loss: Any) -> Any:
+        return scale_loss(loss) * keras.ops.cast(_replica.share, loss.dtype)
+
+    def apply_sum(grads: Any, trainable_variables: Any = None) -> None:
+        if _replica.waiting is not None:
+            _replica.waiting.append((list(grads), trainable_variables))
+        else:
+            apply(_sum(grads), trainable_variables)
+
+    optimizer.scale_loss, optimizer.apply = scale_part, apply_sum
+    try:
+        with without_sum_of_gradients(optimizer):
+            yield
+    finally:
+        del optimizer.scale_loss, optimizer.apply
+
+
+def _sum(gradients: Any) -> list[Any]:
+    """The sums over all replicas; None stays None."""
+    import tensorflow as tf
+
+    found = [gradient for gradient in gradients if gradient is not None]
+    sums = iter(tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, found) if found else [])
+    return [None if gradient is None else next(sums) for gradient in gradients]

@@ -1,0 +1,72 @@
+"""A loss that is no number: the training stops and says where, or leaves the step out."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import keras
+import numpy as np
+
+
+class NonFiniteLossError(ArithmeticError):
+    """The loss is infinite or not a number."""
+
+
+class CheckLoss(keras.callbacks.Callback):
+    """Watches the loss after every step.
+
+    On JAX and on GPUs this waits for each step before the next one is asked for.
+
+    Args:
+        skip: What to do where the loss is infinite or not a number. False: raise `NonFiniteLossError`, which names the
+            epoch and the step. True: go back to the state before the step, warn, and go on with the next batch; this
+            keeps a copy of the model's and the optimizer's variables, which costs time and memory at each step.
+
+    Example:
+
+    ```python
+    model.fit(words, labels, epochs=5, callbacks=[CheckLoss()])
+    ```
+    """
+
+    def __init__(self, skip: bool = False):
+        super().__init__()
+        self.skip = skip
+        self.skipped = 0
+        self._epoch = 0
+        self._copy: list[np.ndarray] | None = None
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._epoch = epoch
+        self._copy = None  # metrics are reset
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if self.skip and self._copy is None:
+            self._copy = [keras.ops.convert_to_numpy(variable) for variable in self._variables()]
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        loss = float((logs or {}).get("loss", 0.0))
+        if math.isfinite(loss):
+            self._copy = None
+            return
+        where = f"The loss is {loss} after step {batch + 1} of epoch {self._epoch + 1}"
+        if not self.skip:
+            raise NonFiniteLossError(
+                f"{where}. A lower learning rate, clipped gradients or a wider dtype may help; so may a look at that "
+                "batch. The step can also be left out."
+            )
+        assert self._copy is not None
+        for variable, value in zip(self._variables(), self._copy, strict=True):
+            variable.assign(value)
+        self.skipped += 1
+        warnings.warn(f"{where}: the step is left out.", RuntimeWarning, stacklevel=2)
+
+    def _variables(self) -> list[Any]:
+        """What a step changes, but for the random state: the next step is to draw other numbers."""
+        model = self.model
+        variables = [v for v in model.variables if v.name != "seed_generator_state"]
+        known = {id(variable) for variable in variables}
+        others = [*model.optimizer.variables, *model.metrics_variables]
+        return [*variables, *(variable for variable in others if id(variable) not in known)]

@@ -1,0 +1,244 @@
+"""What the processes of a test do: `python -m tests.distribute.programs NAME FOLDER`.
+
+A program returns arrays by name. Run in several processes, each writes its own; run in one, it is the truth for them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+import keras_slstm
+from keras_slstm import distribute
+from keras_slstm.data.batches import TextBatches
+
+Arrays = dict[str, Any]
+ROWS, WORDS, LENGTH, LABELS = 51, 30, 7, 3
+
+
+def sentences(rows: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Word ids with padding at the end, a label and a weight for each sentence."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(1, WORDS, size=(rows, LENGTH))
+    ids[np.arange(LENGTH) >= rng.integers(2, LENGTH + 1, size=(rows, 1))] = 0
+    return ids.astype("int32"), rng.integers(0, LABELS, size=rows), rng.uniform(0.5, 2, size=rows).astype("float32")
+
+
+def fix_weights(model: keras.Model) -> None:
+    """The same weights in every process and at every call."""
+    rng = np.random.default_rng(1)
+    model.set_weights([rng.normal(size=w.shape) * 0.3 for w in model.get_weights()])
+
+
+def classifier() -> keras.Model:
+    """An S-LSTM classifier."""
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(WORDS, 6, mask_zero=True),
+            keras_slstm.SLSTM(5, steps=2, kernel_regularizer=keras.regularizers.L2(0.01)),
+            keras.layers.Dense(LABELS, activation="softmax", dtype="float32"),
+        ]
+    )
+
+
+def average(dtype: str | None = None) -> keras.Model:
+    """A classifier that is traced soon."""
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(WORDS, 6, mask_zero=True, dtype=dtype),
+            keras_slstm.MaskedGlobalAveragePooling1D(dtype=dtype),
+            keras.layers.Dense(LABELS, activation="softmax", dtype="float32"),
+        ]
+    )
+
+
+def tagger() -> keras.Model:
+    """An S-LSTM CRF tagger."""
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(WORDS, 6, mask_zero=True),
+            keras_slstm.SLSTM(5, steps=2, return_sequences=True),
+            keras_slstm.CRF(LABELS),
+        ]
+    )
+
+
+def collect(prefix: str, model: keras.Model, history: keras.callbacks.History | None = None) -> Arrays:
+    found: Arrays = {f"{prefix}/weights/{i}": weight for i, weight in enumerate(model.get_weights())}
+    if history is not None:
+        found |= {f"{prefix}/history/{name}": values for name, values in history.history.items()}
+    return found
+
+
+class Recorder(keras.callbacks.Callback):
+    """Keeps the loss that callbacks see after each step, which must be the same in all processes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.losses: list[float] = []
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.losses.append(float(logs["loss"]))
+
+
+def train_classifier() -> Arrays:
+    """Uneven batches, of which the last has fewer rows than there are replicas; weights, validation, callbacks."""
+    x, y, w = sentences()
+    others = sentences(13, seed=1)
+    with distribute.strategy().scope():
+        model = classifier()
+        fix_weights(model)
+        model.compile(
+            keras.optimizers.SGD(0.1, global_clipnorm=0.3),
+            loss="sparse_categorical_crossentropy",
+            metrics=["accuracy"],
+            weighted_metrics=["sparse_categorical_crossentropy"],
+        )
+    recorder = Recorder()
+    halve = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.9)
+    history = distribute.fit(
+        model,
+        x,
+        y,
+        sample_weight=w,
+        batch_size=5,
+        epochs=5,
+        shuffle=False,
+        validation_data=others,
+        callbacks=[recorder, halve],
+        verbose=0,
+    )
+    found = collect("classifier", model, history)
+    found["classifier/losses"] = recorder.losses
+    found["classifier/evaluate"] = distribute.evaluate(
+        model, *others[:2], sample_weight=others[2], batch_size=4, verbose=0
+    )
+    found["classifier/predict"] = distribute.predict(model, others[0], batch_size=4, verbose=0)
+    return found
+
+
+def train_tagger() -> Arrays:
+    """Batches of different lengths, from a `keras.utils.PyDataset`; Adam."""
+    with distribute.strategy().scope():
+        model = tagger()
+        fix_weights(model)
+        model.compile("adam", loss=keras_slstm.CRFLoss(), metrics=[keras_slstm.CRFAccuracy()])
+    data = TaggedBatches()
+    history = distribute.fit(model, data, epochs=10, verbose=0)
+    found = collect("tagger", model, history)
+    found["tagger/evaluate"] = distribute.evaluate(model, data, verbose=0)
+    x = data[1][0]
+    found["tagger/predict"] = distribute.predict(model, x, batch_size=3, verbose=0)
+    return found
+
+
+class TaggedBatches(TextBatches):
+    """Sentences with a label for each word, in shuffled batches of similar length."""
+
+    def __init__(self) -> None:
+        ids, _, _ = sentences(23)
+        self.rows = [row[row > 0].tolist() for row in ids]
+        super().__init__(self.rows, batch_size=5, multiple_of=2, seed=3)
+
+    def collate(self, chosen: np.ndarray) -> tuple[np.ndarray, ...]:
+        (x,) = super().collate(chosen)
+        return x, np.asarray(x % LABELS, "int32")
+
+
+TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 5)]) for i in range(22)]
+
+
+def train_on_texts() -> Arrays:
+    """A model of this package, by its own methods."""
+    with distribute.strategy().scope():
+        model = keras_slstm.SentenceClassifier(["even", "odd"], "slstm", 4, {"steps": 2}, embedding_dim=4, dropout=0.0)
+        model.adapt(TEXTS)
+        fix_weights(model)
+        model.compile("sgd", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    labels = ["odd" if i % 2 else "even" for i in range(22)]
+    history = model.fit(
+        TEXTS, labels, batch_size=4, epochs=3, validation_data=(TEXTS, labels), class_weight={"odd": 2.0}, verbose=0
+    )
+    found = collect("texts", model, history)
+    found["texts/evaluate"] = model.evaluate(TEXTS, labels, verbose=0)
+    found["texts/predict"] = model.predict(TEXTS, batch_size=4, verbose=0)
+    return found
+
+
+def train_variants() -> Arrays:
+    """The same few steps in other ways: compiled, in half precision, several steps at once; on a tf.data.Dataset."""
+    import tensorflow as tf
+
+    x, y, w = sentences(14)
+    found: Arrays = {}
+    ways: dict[str, dict[str, Any]] = {
+        "xla": {"jit_compile": True},
+        "half": {"dtype": "mixed_float16", "auto_scale_loss": True},
+        "several": {"steps_per_execution": 2},
+    }
+    for name, options in ways.items():
+        dtype = options.pop("dtype", None)
+        with distribute.strategy().scope():
+            model = average(dtype)
+            fix_weights(model)
+            optimizer: Any = keras.optimizers.SGD(0.1)
+            if dtype == "mixed_float16":
+                optimizer = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=2.0**8)
+            model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"], **options)
+        data = tf.data.Dataset.from_tensor_slices((x, y, w)).shuffle(14, seed=2).batch(4)
+        history = distribute.fit(model, data, epochs=2, verbose=0)
+        found |= collect(name, model, history)
+        if name == "xla":
+            found[f"{name}/predict"] = distribute.predict(model, x, batch_size=3, verbose=0)
+    return found
+
+
+def refuse() -> Arrays:
+    """Data that processes do not share is refused, by all of them."""
+    cluster = distribute.find_cluster()
+    with distribute.strategy().scope():
+        model = average()
+        model.compile("sgd", "sparse_categorical_crossentropy")
+    x, y, _ = sentences(seed=0 if cluster is None or cluster.is_chief else 1)
+    try:
+        distribute.fit(model, x, y, verbose=0)
+    except ValueError as error:
+        return {"refused": str(error)}
+    return {"refused": ""}
+
+
+def everything() -> Arrays:
+    """All of the above in one start of TensorFlow."""
+    found: Arrays = {}
+    for program in (train_classifier, train_tagger, train_on_texts, train_variants, refuse):
+        started = time.perf_counter()
+        found |= program()
+        print(f"{program.__name__}: {time.perf_counter() - started:.1f} s", flush=True)
+    return found
+
+
+PROGRAMS: dict[str, Callable[[], Arrays]] = {
+    program.__name__: program
+    for program in (everything, train_classifier, train_tagger, train_on_texts, train_variants, refuse)
+}
+
+
+def main() -> None:
+    name, folder = sys.argv[1:]
+    cluster = distribute.find_cluster()
+    distribute.strategy()
+    found = PROGRAMS[name]()
+    np.savez(Path(folder) / f"found-{0 if cluster is None else cluster.index}.npz", **found)
+
+
+if __name__ == "__main__":
+    main()
