@@ -55,6 +55,7 @@ def pairs() -> str:
     path = RESULTS / "pairs.jsonl"
     for runs in groups(read_results(path) if path.exists() else []):
         measure = "accuracy" if "test_accuracy" in runs[0] else "pearson"
+        seconds = [run["seconds_per_epoch"] for run in runs if run.get("seconds_per_epoch")]
         cells = [
             runs[0]["data"],
             runs[0]["encoder"],
@@ -64,7 +65,7 @@ def pairs() -> str:
             percent(run[f"development_{measure}"] for run in runs),
             percent(run[f"test_{measure}"] for run in runs),
             str(len(runs)),
-            f"{statistics.median(run['seconds_per_epoch'] for run in runs):.0f}",
+            f"{statistics.median(seconds):.0f}" if seconds else "",
             f"`{runs[0]['command']}`",
         ]
         lines.append("| " + " | ".join(cells) + " |")
@@ -83,7 +84,7 @@ def groups(results: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
             run["command"],
             json.dumps(settings, sort_keys=True),
         )
-        grouped.setdefault(key, {})[run.get("seed"), run.get("fold")] = run
+        grouped.setdefault(key, {})[str(run.get("seed")), run.get("fold")] = run
     return [list(runs.values()) for _, runs in sorted(grouped.items())]
 
 
