@@ -125,7 +125,7 @@ def groups(results: Runs) -> list[Runs]:
             run["command"],
             json.dumps(settings, sort_keys=True),
         )
-        grouped.setdefault(key, {})[run.get("seed"), run.get("fold")] = run
+        grouped.setdefault(key, {})[str(run.get("seed")), run.get("fold")] = run
     return [list(runs.values()) for _, runs in sorted(grouped.items())]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 from _common import add_preset_options, check_prediction_options, command, fail, option, saved_model, short_name
 
 from keras_slstm.data.batches import Batches
@@ -21,6 +22,7 @@ from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import ENCODERS
+from keras_slstm.models.ensemble import Ensemble
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.plateau import decay_on_plateau
 from keras_slstm.plots import confusion_matrix
@@ -101,9 +103,39 @@ def train_jobs(
             results.append(train(args, job, vectors))
         except (ValueError, OSError) as error:
             return fail(error)
+    if args.ensemble:
+        results += average_models(args, jobs, results)
     if len(jobs) > 1:
         print_summary(results)
     return 0
+
+
+def average_models(args: argparse.Namespace, jobs: Sequence[Job], results: Sequence[Results]) -> list[Results]:
+    """What the models of all seeds find together, for each data set, fold and variant."""
+    found = []
+    for start in range(0, len(jobs), len(args.seed)):  # as `plan_jobs` has them, the seeds of a kind stand together
+        alike, first = jobs[start : start + len(args.seed)], results[start]
+        ensemble = Ensemble([job.folder / "model.keras" for job in alike])
+        measures = {}
+        for name, part in (("development", alike[0].corpus.validation), ("test", alike[0].corpus.test)):
+            if ensemble.labels:
+                right = [wanted == got for wanted, got in zip(part.labels, ensemble.classify(part.texts))]
+                measures[f"{name}_accuracy"] = float(np.mean(right))
+            else:
+                scores = ensemble.score(part.texts)
+                measures[f"{name}_pearson"] = float(np.corrcoef(part.labels, scores)[0, 1])
+        of_one = ("data", "split", "fold", "variant", "vectors", "coverage", "task", "command")
+        result = {
+            **{name: first[name] for name in of_one if name in first},
+            "encoder": f"{first['encoder']} (ensemble of {len(alike)})",
+            "seed": list(args.seed),
+            "settings": {name: value for name, value in first["settings"].items() if name != "seed"},
+            **measures,
+        }
+        append_result(args.results, result)
+        result["variant"] = f"{first['variant']} ensemble of {len(alike)}".strip()  # a line of its own in the summary
+        found.append(result)
+    return found
 
 
 def load_vectors(
@@ -360,6 +392,7 @@ def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
     """The trainings and where they are kept."""
     run = parser.add_argument_group("run")
     run.add_argument("--seed", type=int, nargs="+", default=[0], help="one training for each")
+    run.add_argument("--ensemble", action="store_true", help="average the models of all seeds as well")
     run.add_argument("--jit-compile", action=argparse.BooleanOptionalAction, help="compile by XLA")
     run.add_argument("--output", type=Path, help=f"folder of the run (default: {folder})")
     run.add_argument("--results", type=Path, help="file that gets a line (default: results.jsonl beside --output)")
@@ -373,6 +406,8 @@ def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace, kin
     check_prediction_options(parser, args, kinds)
     if args.fixed_vectors and not args.vectors:
         parser.error("--fixed-vectors needs --vectors")
+    if args.ensemble and len(args.seed) < 2:
+        parser.error("--ensemble needs several seeds")
     for variant in args.variants:
         try:
             variant_options(variant)

@@ -182,9 +182,44 @@ def test_hidden_layers_and_plateaus(data, tmp_path, script):
     assert "learning_rate" not in result["history"]
 
 
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
+def test_bcn_and_combinations(data, tmp_path, script, capsys):
+    vectors = tmp_path / "tiny.txt"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("news", "from", "unused")))
+    command = ["--data", data, "--model", "bcn", "--output", tmp_path / "runs", "--epochs", 2, *TINY]
+    command[command.index("bilstm")] = "subilstm"
+    command += ["--vectors", vectors, "--mlp-dropout", 0.1, "--variants", "combine=mean", "combine=gate"]
+    assert script(*command, "--encoder-option", "max_context=3") == 0
+    table = capsys.readouterr().out.split("development")[-1].splitlines()
+    assert [line.split()[:2] for line in table[1:]] == [["mails.tsv", "combine=mean"], ["mails.tsv", "combine=gate"]]
+    first, second = read_results(tmp_path / "results.jsonl")
+    assert first["encoder"] == "subilstm + bcn (combine=mean)"
+    assert "--model bcn" in second["command"]
+    assert second["settings"]["mlp_dropout"] == 0.1
+    assert second["settings"]["fixed_vectors"]
+    path = tmp_path / "runs" / "mails-combine_gate-seed0" / "model.keras"
+    model = keras.saving.load_model(path)
+    assert type(model).__name__ == "BCN"
+    assert (model.encoder.encoder.combine, model.encoder.encoder.max_context) == ("gate", 3)
+    assert model.encoder.dropout == 0.1
+    assert script("--model", path, "--predict", "good news") == 0
+    assert capsys.readouterr().out.split("\t")[0] in ("joy", "grief")
+
+
+def test_settings_of_bcn(script):
+    bcn = script.module.PRESETS["bcn"]
+    assert (bcn["units"], bcn["learning_rate"]) == (300, 1e-3)
+    assert bcn["weight_decay"] > 0
+    args = script.module.make_parser().parse_args(["--dataset", "trec", "--model", "bcn"])
+    assert script.module.default_preset(args, type("Corpus", (), {"name": "trec"})) == "bcn"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--model", "bcn", "--attention"], "--model bcn pools and decides by itself"),
+        (["--model", "bcn", "--mlp-units", "5"], "--model bcn pools and decides by itself"),
+        (["--ensemble"], "--ensemble needs several seeds"),
         (["--model", "nowhere.keras", "--predict", "a"], "nowhere.keras"),
         (["--model", "nowhere.keras"], "--predict"),
         (["--predict-file", "lines.txt"], "--model"),

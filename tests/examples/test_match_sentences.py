@@ -189,6 +189,46 @@ def test_pooling_is_named_with_the_encoder(data, tmp_path, script):
     assert (model.pooling, model.mlp_batch_norm, model.features) == ("mean", False, "inference")
 
 
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
+@pytest.mark.parametrize("kind", ["infersent", "siamese", "esim"])
+def test_models_by_name(kind, data, tmp_path, script, capsys):
+    vectors = tmp_path / "tiny.txt"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("to", "oslo", "unused")))
+    tiny = ["--units", 4, "--mlp-units", 6, "--epochs", 1, "--limit", 20, "--vectors", vectors]
+    command = ["--data", data, "--model", kind, "--encoder", "subilstm", "--output", tmp_path / "run", *tiny]
+    assert script(*command) == 0
+    capsys.readouterr()
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert result["encoder"] == f"subilstm + {kind}"
+    assert f"--model {kind}" in result["command"]
+    model = keras.saving.load_model(tmp_path / "run" / "model.keras")
+    assert type(model).__name__ == ("ESIM" if kind == "esim" else "SentencePairClassifier")
+    assert model.trainable_embeddings == (kind != "infersent")
+    assert model.mlp_activation == {"infersent": "linear", "siamese": "relu", "esim": "tanh"}[kind]
+    if kind != "esim":
+        assert (model.pooling, model.features, model.mlp_batch_norm) == ("max", "inference", False)
+    assert script("--model", tmp_path / "run" / "model.keras", "--predict", "to oslo", "to rome") == 0
+    assert capsys.readouterr().out.endswith("to oslo\tto rome\n")
+
+
+@pytest.mark.parametrize("encoder", ["cnn"])
+def test_seeds_decide_together(encoder, data, tmp_path, script, capsys):
+    command = ["--data", data, "--output", tmp_path / "runs", "--seed", 0, 1, 2, "--epochs", 1, "--ensemble", *TINY]
+    assert script(*command) == 0
+    assert "ensemble of 3" in capsys.readouterr().out
+    *single, together = read_results(tmp_path / "results.jsonl")
+    assert len(single) == 3
+    assert together["encoder"] == "cnn (ensemble of 3)"
+    assert together["seed"] == [0, 1, 2]
+    models = [keras.saving.load_model(tmp_path / "runs" / f"pairs-seed{seed}" / "model.keras") for seed in range(3)]
+    args = script.module.make_parser().parse_args(["--data", str(data)])
+    corpus = script.module.load_data(args, str(data))
+    for part, name in ((corpus.test, "test"), (corpus.validation, "development")):
+        mean = np.mean([model.predict(part.texts, verbose=0) for model in models], axis=0)
+        right = [models[0].labels[i] == label for i, label in zip(mean.argmax(axis=1), part.labels)]
+        assert together[f"{name}_accuracy"] == pytest.approx(np.mean(right))
+
+
 def test_vectors_are_fixed_unless_said_otherwise(data, tmp_path, script, capsys):
     vectors = tmp_path / "tiny.txt"
     vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("to", "oslo", "unused")))
@@ -244,6 +284,8 @@ def test_settings_of_the_paper(script):
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--variants", "lam"], "--variants: NAME=VALUE expected"),
         (["--predict", "a"], "expected 2 arguments"),
+        (["--model", "esim", "--pooling", "max"], "--model esim has no --pooling"),
+        (["--ensemble"], "--ensemble needs several seeds"),
     ],
 )
 def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):
