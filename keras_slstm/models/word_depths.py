@@ -88,7 +88,9 @@ def read_depths(model: Any, texts: Sequence[str], batch_size: int = 32) -> list[
         ValueError: As for `find_grn`.
     """
     layer = find_grn(model)
-    batches = model.batches(texts, batch_size=batch_size, shuffle=False) if texts else ()
+    if not texts:
+        return []
+    batches = model.batches(texts, batch_size=batch_size, shuffle=False)
     found: dict[int, np.ndarray] = {}
     for index in range(len(batches)):
         (inputs,) = batches[index]
