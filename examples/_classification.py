@@ -31,6 +31,8 @@ from keras_slstm.training import TrainingRun
 
 Results = dict[str, Any]
 MLP_SETTINGS = ("mlp_units", "mlp_layers", "mlp_dropout")
+# What a table of several trainings shows beside the scores, where all have it.
+FURTHER = {"mean_depth": "mean depth", "texts_a_second": "texts a second"}
 
 
 class Job(NamedTuple):
@@ -283,10 +285,10 @@ def describe_coverage(model: TextModel, vectors: WordVectors | None, texts: Iter
     return coverage
 
 
-def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
     """What a function returns, and the seconds it took."""
     started = time.perf_counter()
-    return function(*arguments), time.perf_counter() - started
+    return function(*arguments, **options), time.perf_counter() - started
 
 
 def report_labels(wanted: Sequence[str], found: Sequence[str], names: Sequence[str], folder: Path) -> Results:
@@ -336,7 +338,9 @@ def print_summary(results: Sequence[Results]) -> None:
     for result in results:
         rows[result["data"], result.get("variant") or ""].append(result)
     measures = ["accuracy" if "test_accuracy" in runs[0] else "pearson" for runs in rows.values()]
-    print(f"\n{'data':30} {'runs':>4} {'development':>13} {'test':>13}")
+    further = {name: head for name, head in FURTHER.items() if all(name in result for result in results)}
+    heads = "".join(f" {head:>16}" for head in further.values())
+    print(f"\n{'data':30} {'runs':>4} {'development':>13} {'test':>13}{heads}")
     means: dict[str, list[float]] = defaultdict(list)
     for ((data, variant), runs), measure in zip(rows.items(), measures):
         cells = []
@@ -344,7 +348,9 @@ def print_summary(results: Sequence[Results]) -> None:
             mean, spread = mean_and_spread(100 * run[f"{part}_{measure}"] for run in runs)
             means[part].append(mean)
             cells.append(f"{mean:6.2f} ± {spread:4.2f}")
-        print(f"{f'{data} {variant}'.strip():30} {len(runs):4} {cells[0]:>13} {cells[1]:>13}")
+        more = (mean_and_spread(run[name] for run in runs) for name in further)
+        ends = "".join(f"  {mean:8.2f} ± {spread:4.2f}" for mean, spread in more)
+        print(f"{f'{data} {variant}'.strip():30} {len(runs):4} {cells[0]:>13} {cells[1]:>13}{ends}")
     alike = len(set(measures)) == 1 and len({variant for _, variant in rows}) == 1
     if len(rows) > 1 and alike:
         cells = [f"{mean_and_spread(values)[0]:6.2f}" for values in means.values()]

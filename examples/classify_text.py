@@ -24,6 +24,14 @@ combine prefixes and suffixes, a training for each:
     python examples/classify_text.py --model bcn --encoder subilstm --dataset trec/fine --vectors glove.840B.300d.txt
     python examples/classify_text.py --encoder subilstm --variants combine=max combine=mean combine=concat combine=gate
 
+The depth-adaptive GRN with the settings of its paper, and the ablations of the paper's Table 4 as one table:
+
+    python examples/classify_text.py --dataset imdb_reviews --encoder depth_adaptive_grn --max-length 400 \
+        --vectors glove.840B.300d.txt --cased --fixed-vectors
+    python examples/classify_text.py --dataset imdb_reviews --encoder depth_adaptive_grn --max-length 400 \
+        --vectors glove.840B.300d.txt --cased --fixed-vectors --seed 0 1 2 --variants selection=gumbel selection=full \
+        sequential=null sequential=sinusoidal sequential=learned,max_length=400 selection=hard selection=soft
+
 A training that was interrupted goes on when the same command is run again. A finished one is kept: choose another
 `--output`, or say `--overwrite`. Every run appends a line to `results.jsonl` beside its folder.
 """
@@ -32,6 +40,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,8 +74,12 @@ from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.corpus import Corpus, load_corpus, load_folds
 from keras_slstm.data.readers import file_kind, read_lines
 from keras_slstm.data.vectors import WordVectors
+from keras_slstm.losses import SmoothedCrossentropy
 from keras_slstm.models.bcn import BCN
+from keras_slstm.models.character_vectors import CHARACTERS
+from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
 from keras_slstm.results import right_by_length
 from keras_slstm.training import TrainingRun, fingerprint
 
@@ -76,7 +89,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores.
     "small": {
         "units": 64, "embedding_dim": 64, "steps": 6, "window": 3, "sentence_nodes": 1,
+        "max_depth": 9, "characters": "none",
         "mlp_units": 0, "mlp_layers": 1, "dropout": 0.1, "mlp_dropout": 0.0, "word_dropout": 0.02, "l2": 0.0,
+        "label_smoothing": 0.0,
         "learning_rate": 4e-3, "decay": 0.9, "plateau": 0, "clip": 3.0, "weight_decay": 0.0,
         "batch_size": 32, "epochs": 6, "patience": 3,
     },
@@ -85,7 +100,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     # turn it into a steady shrinking of all the words that a batch does not hold.
     "paper": {
         "units": 300, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
+        "max_depth": 9, "characters": "none",
         "mlp_units": 0, "mlp_layers": 1, "dropout": 0.5, "mlp_dropout": 0.0, "word_dropout": 0.0, "l2": 1e-3,
+        "label_smoothing": 0.0,
         "learning_rate": 1e-3, "decay": 0.97, "plateau": 0, "clip": 3.0, "weight_decay": 0.0,
         "batch_size": 10, "epochs": 20, "patience": 5,
     },
@@ -93,7 +110,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     # halved after an epoch that is no better than those before.
     "cas-lstm": {
         "units": 300, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
+        "max_depth": 9, "characters": "none",
         "mlp_units": 300, "mlp_layers": 1, "dropout": 0.5, "mlp_dropout": 0.5, "word_dropout": 0.0, "l2": 0.0,
+        "label_smoothing": 0.0,
         "learning_rate": 1e-3, "decay": 0.5, "plateau": 1, "clip": 5.0, "weight_decay": 0.0,
         "batch_size": 128, "epochs": 20, "patience": 5,
     },
@@ -101,12 +120,26 @@ PRESETS: dict[str, dict[str, Any]] = {
     # of dropout or weight decay, and does not say what stops a training.
     "bcn": {
         "units": 300, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
+        "max_depth": 9, "characters": "none",
         "mlp_units": 0, "mlp_layers": 1, "dropout": 0.3, "mlp_dropout": 0.3, "word_dropout": 0.0, "l2": 0.0,
+        "label_smoothing": 0.0,
         "learning_rate": 1e-3, "decay": 0.5, "plateau": 2, "clip": 5.0, "weight_decay": 0.01,
         "batch_size": 64, "epochs": 30, "patience": 6,
     },
+    # Liu et al. (2020), whose word vectors are cased and fixed: say --cased and --fixed-vectors. The dropout of 0.2 on
+    # states is the encoder's default. How fast the learning rate falls, and the batches, the paper does not say.
+    "depth-adaptive-grn": {
+        "units": 400, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
+        "max_depth": 9, "characters": "cnn",
+        "mlp_units": 0, "mlp_layers": 1, "dropout": 0.3, "mlp_dropout": 0.0, "word_dropout": 0.0, "l2": 0.0,
+        "label_smoothing": 0.1,
+        "learning_rate": 1e-3, "decay": 0.97, "plateau": 0, "clip": 5.0, "weight_decay": 0.0,
+        "batch_size": 32, "epochs": 20, "patience": 5,
+    },
 }  # fmt: skip
-SLSTM_OPTIONS = ("steps", "window", "sentence_nodes")
+GRN = ("depth_adaptive_grn", "full_depth_grn")
+# Settings of some encoders only.
+ENCODER_OPTIONS = {"steps": ("slstm",), "window": ("slstm",), "sentence_nodes": ("slstm",), "max_depth": GRN}
 
 # For the embedded corpus: worded otherwise than its grammar would.
 TRAVEL_SENTENCES = [
@@ -164,17 +197,20 @@ def data_names(args: argparse.Namespace) -> list[str]:
 
 def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
     """Train, evaluate on the test set, save, and classify a few sentences; what was found."""
+    job = limited(job, args.limit)
     corpus = job.corpus
     preset = args.preset or default_preset(args, corpus)
-    settings = choose_settings(args, job, preset, PRESETS[preset], "attention", "fixed_vectors")
+    settings = choose_settings(args, job, preset, PRESETS[preset], "attention", "fixed_vectors", "max_length", "limit")
     settings["fixed_vectors"] = vectors is not None and (
         args.fixed_vectors if args.fixed_vectors is not None else args.model == "bcn"
     )
     if args.model:
         settings["model"] = args.model
         settings["mlp_dropout"] = PRESETS[preset]["mlp_dropout"] if args.mlp_dropout is None else args.mlp_dropout
-    if args.encoder != "slstm":
-        settings = {name: value for name, value in settings.items() if name not in SLSTM_OPTIONS}
+    settings = {name: value for name, value in settings.items() if args.encoder in ENCODER_OPTIONS.get(name, ENCODERS)}
+    for name, nothing in (("characters", "none"), ("label_smoothing", 0.0), ("max_length", None), ("limit", None)):
+        if settings[name] == nothing:  # as if there were no such setting
+            del settings[name]
     model, batches = build_model(settings, job, vectors)
     parts = (corpus.train, corpus.validation)
     settings["data"] = fingerprint(*(column for part in parts for column in (part.texts, part.labels)))
@@ -191,6 +227,8 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
         **report,
         "parameters": model.count_params(),
         "test_seconds": seconds,
+        **count_depths(args, model, corpus.test.texts),
+        **({"texts_a_second": measure_speed(model, corpus.test.texts)} if args.speed else {}),
         "right_by_length": right_by_length(lengths, [a == b for a, b in zip(corpus.test.labels, predicted)]),
         "settings": settings,
     }
@@ -202,12 +240,43 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     return result
 
 
+def limited(job: Job, limit: int | None) -> Job:
+    """The training with so many texts only, the same ones for every seed."""
+    corpus = job.corpus
+    if limit is None or limit >= len(corpus.train):
+        return job
+    chosen = sorted(random.Random(0).sample(range(len(corpus.train)), limit))
+    return job._replace(corpus=Corpus(**{**vars(corpus), "train": corpus.train.take(chosen)}))
+
+
+def count_depths(args: argparse.Namespace, model: SentenceClassifier, texts: list[str]) -> Results:
+    """How deep the words of texts go, where they have depths."""
+    if args.encoder not in GRN:
+        return {}
+    counts = DepthCounts(find_grn(model).max_depth)
+    for sentence in read_depths(model, texts):
+        counts.add(sentence.depths)
+    print(f"Mean depth of the words of the test part: {counts.mean:.2f}")
+    return {"mean_depth": counts.mean, "depths": counts.counts.tolist()}
+
+
+def measure_speed(model: SentenceClassifier, texts: list[str]) -> float:
+    """Texts a second, in batches of 100, once everything is compiled."""
+    batches = model.batches(texts, batch_size=100, shuffle=False)
+    keras.Model.predict(model, batches, verbose=0)
+    _, seconds = timed(keras.Model.predict, model, batches, verbose=0)
+    print(f"{len(texts) / seconds:.1f} texts a second")
+    return len(texts) / seconds
+
+
 def default_preset(args: argparse.Namespace, corpus: Corpus) -> str:
     """The settings of the encoder's paper; on a corpus of another kind, what is done soon."""
     if args.data or corpus.name == "travel_desk":
         return "small"
     if args.model:
         return args.model
+    if args.encoder in GRN:
+        return "depth-adaptive-grn"
     return "cas-lstm" if args.encoder in ("caslstm", "bi_caslstm") else "paper"
 
 
@@ -216,12 +285,15 @@ def build_model(
 ) -> tuple[SentenceClassifier, TextBatches]:
     """The compiled model with its vocabulary, and the batches to train it on."""
     keras.utils.set_random_seed(job.seed)
-    options = {name: settings[name] for name in SLSTM_OPTIONS if name in settings}
+    options = {name: settings[name] for name in ENCODER_OPTIONS if name in settings}
     of_all = {
         **model_options(settings, vectors),
         "encoder_options": {**options, **settings["encoder_options"]},
         "kernel_regularizer": keras.regularizers.L2(settings["l2"]),
+        "characters": settings.get("characters"),
     }
+    if "max_length" in settings:
+        of_all["vectorizer"]["max_length"] = settings["max_length"]
     if settings.get("model") == "bcn":
         of_bcn = {name: value for name, value in of_all.items() if not name.startswith("mlp_")}
         model = BCN(job.corpus.label_names, maxout_dropout=settings["mlp_dropout"], **of_bcn)
@@ -231,9 +303,10 @@ def build_model(
     texts, labels = job.corpus.train.texts, job.corpus.train.labels
     model.adapt(texts, vectors)
     batches = model.batches(texts, labels, batch_size=settings["batch_size"], seed=job.seed)
+    smoothing = settings.get("label_smoothing")
     model.compile(
         make_optimizer(settings, batches),
-        loss="sparse_categorical_crossentropy",
+        loss=SmoothedCrossentropy(smoothing) if smoothing else "sparse_categorical_crossentropy",
         metrics=["accuracy"],
         jit_compile=settings["jit_compile"],
     )
@@ -275,17 +348,24 @@ def make_parser() -> argparse.ArgumentParser:
     )
     data.add_argument("--data", help="your own .tsv, .csv or .jsonl file, instead of --dataset")
     data.add_argument("--text-column", help="column of the text (default: text)")
+    data.add_argument("--limit", type=int, help="train on so many texts only, drawn at random")
+    data.add_argument("--max-length", type=int, help="read only so many words of a text")
     data.add_argument("--folds", type=int, help="cross-validation, for a data set without a test part")
     add_data_options(data)
     data.add_argument(
         "--fixed-vectors", action=argparse.BooleanOptionalAction, help="do not train them (default of --model bcn)"
     )
 
-    of_model = ("units", "embedding_dim", "mlp_units", "mlp_layers", "dropout", "mlp_dropout", *SLSTM_OPTIONS)
-    when = "small for travel_desk and --data, else that of the encoder: cas-lstm, bcn, or paper for all others"
+    of_model = (
+        "units", "embedding_dim", "mlp_units", "mlp_layers", "dropout", "mlp_dropout", "characters", *ENCODER_OPTIONS,
+    )  # fmt: skip
+    when = (
+        "small for travel_desk and --data, else that of model or encoder: bcn, cas-lstm, depth-adaptive-grn, or paper"
+    )
     model = add_model_options(parser, "slstm", PRESETS, of_model, when)
     model.add_argument("--attention", action="store_true", help="attention over the words as sentence vector")
     add_run_options(parser, "runs/DATA-ENCODER")
+    parser.add_argument("--speed", action="store_true", help="measure texts a second, in batches of 100")
 
     use = parser.add_argument_group("prediction")
     use.add_argument("--model", metavar="FILE", help="a saved .keras file: no training, only predictions;"
@@ -303,9 +383,18 @@ def parse_arguments() -> argparse.Namespace:
     check_options(parser, args, MODELS)
     if args.model in MODELS and (args.attention or args.mlp_units):
         parser.error(f"--model {args.model} pools and decides by itself: no --attention, no --mlp-units")
-    for name in SLSTM_OPTIONS:
-        if vars(args)[name] is not None and args.encoder != "slstm":
-            parser.error(f"--{name.replace('_', '-')} belongs to --encoder slstm, not {args.encoder}")
+    for name, encoders in ENCODER_OPTIONS.items():
+        if vars(args)[name] is not None and args.encoder not in encoders:
+            parser.error(
+                f"--{name.replace('_', '-')} belongs to --encoder {' and '.join(encoders)}, not {args.encoder}"
+            )
+    for name in ("limit", "max_length"):
+        if vars(args)[name] is not None and vars(args)[name] < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1, but got {vars(args)[name]}")
+    if args.characters not in (None, "none", *CHARACTERS):
+        parser.error(f"--characters must be none, {' or '.join(CHARACTERS)}, but got {args.characters}")
+    if args.label_smoothing is not None and not 0 <= args.label_smoothing < 1:
+        parser.error(f"--label-smoothing must be in [0, 1), but got {args.label_smoothing}")
     if args.folds is not None and args.folds < 2:
         parser.error(f"--folds must be at least 2, but got {args.folds}")
     if args.output is None:

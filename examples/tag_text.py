@@ -42,9 +42,10 @@ from keras_slstm.data.tokens import TokenVectorizer
 from keras_slstm.data.vectors import WordVectors, load_word_vectors
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
+from keras_slstm.models.character_vectors import CHARACTERS
 from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.encoders import ENCODERS
-from keras_slstm.models.sequence_tagger import CHARACTERS, HEADS, FoundSpan, SequenceTagger
+from keras_slstm.models.sequence_tagger import HEADS, FoundSpan, SequenceTagger
 from keras_slstm.plots import transition_matrix
 from keras_slstm.results import Stopwatch, append_result, mean_and_spread, right_by_length
 from keras_slstm.training import TrainingRun, fingerprint

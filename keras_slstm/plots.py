@@ -141,3 +141,83 @@ def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike
                 axes.set_ylabel("percent")
     with complete_file(path) as unfinished:
         figure.savefig(unfinished, dpi=150)
+
+
+def word_depths(
+    sentences: Sequence[tuple[Sequence[str], Any]],
+    max_depth: int,
+    path: str | os.PathLike[str],
+    words_a_line: int = 25,
+) -> None:
+    """Draw how deep the words of sentences go (Figure 4 of Liu et al., 2020): a column for each word, a cell a layer.
+
+    Args:
+        sentences: The words of each sentence, and the depth of each word, such as `read_depths` returns.
+        max_depth: The largest depth.
+        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+        words_a_line: Longer sentences are continued below.
+
+    Raises:
+        ValueError: If there is no sentence, or one has not a depth for each word.
+        ImportError: If matplotlib is missing.
+
+    Example:
+
+    ```python
+    word_depths([(["a", "twisted", "thriller"], [1, 7, 9])], 9, "depths.png")
+    ```
+    """
+    lines: list[tuple[Sequence[str], np.ndarray]] = []
+    for words, depths in sentences:
+        depths = np.asarray(depths)
+        if depths.shape != (len(words),):
+            raise ValueError(f"`sentences` has {len(words)} words with depths of shape {depths.shape}.")
+        starts = range(0, len(words), words_a_line)
+        lines += [(words[i : i + words_a_line], depths[i : i + words_a_line]) for i in starts]
+    if not lines:
+        raise ValueError("`sentences` is empty.")
+    figure_module = require("matplotlib.figure", "plots")
+    width = max(len(words) for words, _ in lines)
+    figure = figure_module.Figure(figsize=(1.5 + 0.4 * width, 1.8 * len(lines)), layout="constrained")
+    for axes, (words, depths) in zip(np.ravel(figure.subplots(len(lines), 1, squeeze=False)), lines):
+        cells = np.full((max_depth, width), np.nan)
+        for column, depth in enumerate(depths):
+            cells[:depth, column] = depth
+        axes.imshow(cells, cmap="viridis_r", vmin=1, vmax=max_depth, origin="lower", aspect="auto")
+        # A dollar sign would begin a formula.
+        axes.set_xticks(range(len(words)), [word.replace("$", r"\$") for word in words], rotation=45, ha="right")
+        axes.set_yticks([0, max_depth - 1], ["1", str(max_depth)])
+        axes.set_ylabel("layer")
+    with complete_file(path) as unfinished:
+        figure.savefig(unfinished, dpi=120)
+
+
+def depth_histogram(counts: Any, path: str | os.PathLike[str]) -> None:
+    """Draw how many words go how deep.
+
+    Args:
+        counts: `(max_depth,)`: the attribute `counts` of `DepthCounts`.
+        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+
+    Raises:
+        ValueError: If `counts` is not a row of numbers.
+        ImportError: If matplotlib is missing.
+
+    Example:
+
+    ```python
+    depth_histogram(counts.counts, "depths.png")
+    ```
+    """
+    counts = np.asarray(counts)
+    if counts.ndim != 1 or not len(counts):
+        raise ValueError(f"`counts` must have shape (max_depth,), but has {counts.shape}.")
+    figure_module = require("matplotlib.figure", "plots")
+    figure = figure_module.Figure(figsize=(4.5, 3.0), layout="constrained")
+    axes = figure.add_subplot()
+    numbers = np.arange(1, len(counts) + 1)
+    axes.bar(numbers, 100 * counts / max(counts.sum(), 1))
+    axes.set_xticks(numbers)
+    axes.set(xlabel="depth", ylabel="percent of the words", title=f"{counts.sum():,} words")
+    with complete_file(path) as unfinished:
+        figure.savefig(unfinished, dpi=150)

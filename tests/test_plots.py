@@ -72,3 +72,17 @@ def test_gate_histograms(tmp_path):
         with pytest.raises(ValueError, match=r"\(3, bins\)"):
             plots.gate_histograms(layers, tmp_path / "x.png")
     assert not (tmp_path / "x.png").exists()
+
+
+def test_depths_of_words(tmp_path):
+    sentences = [(["a", "$x^", "b"] * 20, [1, 2, 3] * 20), (["c"], [3])]
+    plots.word_depths(sentences, 3, tmp_path / "depths.png")
+    assert (tmp_path / "depths.png").read_bytes().startswith(b"\x89PNG")
+    plots.depth_histogram([3, 0, 2], tmp_path / "histogram.svg")
+    assert b"<svg" in (tmp_path / "histogram.svg").read_bytes()
+    with pytest.raises(ValueError, match="1 words with depths of shape"):
+        plots.word_depths([(["a"], [1, 2])], 3, tmp_path / "depths.png")
+    with pytest.raises(ValueError, match="empty"):
+        plots.word_depths([], 3, tmp_path / "depths.png")
+    with pytest.raises(ValueError, match="max_depth"):
+        plots.depth_histogram([[1]], tmp_path / "depths.png")

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_slstm.data.spelling import WIDTH_MULTIPLE, pad_characters
 from keras_slstm.data.text import pad, round_up
 
 
@@ -119,11 +120,15 @@ class Batches(keras.utils.PyDataset):
 class TextBatches(Batches):
     """Batches of sentences of similar length with one label each; see `Batches`.
 
+    With characters, the inputs are a dict of `words`, `(batch, time)`, and `characters`, `(batch, time, width)`, both
+    int32 with 0 as padding; the width is the same in all batches.
+
     Args:
         ids: Word ids, a non-empty list for each sentence.
         labels: An integer for each sentence, or None (prediction).
         sample_weight: A weight for each sentence, or None.
         batch_size, shuffle, seed, multiple_of: See `Batches`.
+        characters: Character ids, a list for each word of each sentence, or None.
 
     Raises:
         ValueError: If lengths differ, there is no sentence, or an argument is out of range.
@@ -144,16 +149,27 @@ class TextBatches(Batches):
         shuffle: bool = True,
         seed: int = 0,
         multiple_of: int = 8,
+        characters: Sequence[Sequence[Sequence[int]]] | None = None,
         **kwargs: Any,
     ):
         super().__init__([len(row) for row in ids], batch_size, shuffle, seed, multiple_of, **kwargs)
-        check_lengths(len(ids), labels=labels, sample_weight=sample_weight)
+        check_lengths(len(ids), labels=labels, sample_weight=sample_weight, characters=characters)
+        for position, (words, spelled) in enumerate(zip(ids, characters or ())):
+            if len(words) != len(spelled):
+                raise ValueError(f"Sentence {position} has {len(words)} words, but {len(spelled)} `characters`.")
         self.ids = ids
         self.labels = None if labels is None else np.asarray(labels, np.int32)
         self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
+        self.characters = characters
+        longest = max((len(word) for words in characters or () for word in words), default=0)
+        self._width = round_up(longest, WIDTH_MULTIPLE)
 
-    def collate(self, chosen: np.ndarray) -> tuple[np.ndarray, ...]:
-        batch: tuple[np.ndarray, ...] = (pad([self.ids[i] for i in chosen], self.multiple_of),)
+    def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:
+        words = pad([self.ids[i] for i in chosen], self.multiple_of)
+        batch: tuple[Any, ...] = (words,)
+        if self.characters is not None:
+            spelled = pad_characters([self.characters[i] for i in chosen], words.shape[1], self._width)
+            batch = ({"words": words, "characters": spelled},)
         if self.labels is not None:
             batch += (self.labels[chosen],)
             if self.sample_weight is not None:

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import regex
 
+from keras_slstm.data.spelling import Spelling
 from keras_slstm.data.vocabulary import PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
 
 # These patterns mean the same to Python's `regex` and to RE2 (`tf.strings`), so that an exported SavedModel
@@ -48,6 +49,8 @@ class TextVectorizer(keras.layers.Layer):
         lowercase: Whether to lower-case the text first.
         tokenizer: `"words"` or `"whitespace"`.
         max_length: Keep only this many tokens of a text. None: all.
+        max_characters: Give the characters of each word, too (`encode_characters`), of longer words the first and the
+            last half of so many. They are those of the tokens, in lower case with `lowercase`. None: no characters.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -69,12 +72,14 @@ class TextVectorizer(keras.layers.Layer):
         lowercase: bool = True,
         tokenizer: str = "words",
         max_length: int | None = None,
+        max_characters: int | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
         check_at_least("max_tokens", max_tokens, 3, optional=True)
         check_at_least("min_count", min_count, 1)
         check_at_least("max_length", max_length, 1, optional=True)
+        check_at_least("max_characters", max_characters, 2, optional=True)
         if tokenizer not in _TOKENIZERS:
             raise ValueError(f"`tokenizer` must be one of {_TOKENIZERS}, but got {tokenizer!r}.")
         self.max_tokens = max_tokens
@@ -82,7 +87,9 @@ class TextVectorizer(keras.layers.Layer):
         self.lowercase = bool(lowercase)
         self.tokenizer = tokenizer
         self.max_length = max_length
+        self.max_characters = max_characters
         self._vocabulary = Vocabulary()
+        self._spelling = None if max_characters is None else Spelling(max_characters)
         self.built = True  # there is nothing to build: the layer has no weights
 
     @property
@@ -94,6 +101,11 @@ class TextVectorizer(keras.layers.Layer):
     def vocabulary_size(self) -> int:
         """Number of ids, padding and unknown included."""
         return self._vocabulary.size
+
+    @property
+    def characters_size(self) -> int:
+        """Number of ids of characters, padding and unknown included; 0 without characters."""
+        return 0 if self._spelling is None else self._spelling.vocabulary.size
 
     @property
     def is_adapted(self) -> bool:
@@ -114,6 +126,8 @@ class TextVectorizer(keras.layers.Layer):
         counts = Counter(token for text in check_texts(texts) for token in self.tokenize(text))
         known = (word for word in known if self.tokenize(word) == [word])
         self._vocabulary.learn(counts, self.min_count, self.max_tokens, known)
+        if self._spelling is not None:
+            self._spelling.learn(counts)
 
     def set_vocabulary(self, words: Sequence[str]) -> None:
         """Use these words, in this order, from id 2 on.
@@ -150,22 +164,42 @@ class TextVectorizer(keras.layers.Layer):
         Raises:
             ValueError: If there is no vocabulary yet, or something is not a string.
         """
+        self._check_adapted()
+        return [self._vocabulary.ids(tokens) or [UNKNOWN_ID] for tokens in self._kept_tokens(texts)]
+
+    def encode_characters(self, texts: Iterable[str]) -> list[list[list[int]]]:
+        """The ids of the characters of each word of each text; the single unknown word of an empty text has none.
+
+        Raises:
+            ValueError: As for `encode`, or if there are no characters (`max_characters` is None).
+        """
+        self._check_adapted()
+        if self._spelling is None:
+            raise ValueError("This vectorizer gives no characters: it was made without `max_characters`.")
+        return self._spelling.encode(tokens or [""] for tokens in self._kept_tokens(texts))
+
+    def _kept_tokens(self, texts: Iterable[str]) -> Iterable[list[str]]:
+        return (self.tokenize(text)[: self.max_length] for text in check_texts(texts))
+
+    def _check_adapted(self) -> None:
         if not self.is_adapted:
             raise ValueError("There is no vocabulary yet: call `adapt(texts)` with the training texts first.")
-        return [
-            self._vocabulary.ids(self.tokenize(text)[: self.max_length]) or [UNKNOWN_ID] for text in check_texts(texts)
-        ]
 
-    def tensorflow_function(self) -> tuple[Callable[[Any], Any], Any]:
+    def tensorflow_function(self) -> tuple[Callable[[Any], Any], list[Any]]:
         """The same mapping as a TensorFlow function, for a SavedModel that takes raw strings.
 
         Returns:
-            A function from a `(batch,)` string tensor to `(batch, time)` int32 ids, padded on the right; and
-            its look-up table, which a SavedModel has to track.
+            A function from a `(batch,)` string tensor to `(batch, time)` int32 ids, padded on the right (with
+            characters, to a dict of them, `words`, and `characters`, `(batch, time, max_characters)` int32); and its
+            look-up tables, which a SavedModel has to track.
         """
         import tensorflow as tf
 
         table = self._vocabulary.tensorflow_table()
+        tables = [table]
+        if self._spelling is not None:
+            spell, characters = self._spelling.tensorflow_function()
+            tables.append(characters)
 
         def encode(texts: Any) -> Any:
             tokens = self._tensorflow_tokens(texts)
@@ -176,9 +210,14 @@ class TextVectorizer(keras.layers.Layer):
                 tf.fill([tf.math.count_nonzero(ids.row_lengths() == 0)], tf.constant(UNKNOWN_ID, tf.int64)),
                 tf.cast(ids.row_lengths() == 0, tf.int64),
             )
-            return tf.cast(tf.concat([ids, empty], axis=1).to_tensor(PADDING_ID), tf.int32)
+            words = tf.cast(tf.concat([ids, empty], axis=1).to_tensor(PADDING_ID), tf.int32)
+            if self._spelling is None:
+                return words
+            padded = tokens.to_tensor("", shape=[None, None])
+            padded = tf.pad(padded, [[0, 0], [0, tf.shape(words)[1] - tf.shape(padded)[1]]], constant_values="")
+            return {"words": words, "characters": spell(padded)}
 
-        return encode, table
+        return encode, tables
 
     def _tensorflow_tokens(self, texts: Any) -> Any:
         import tensorflow as tf
@@ -195,9 +234,13 @@ class TextVectorizer(keras.layers.Layer):
 
     def save_assets(self, dir_path: str) -> None:
         self._vocabulary.save(os.path.join(dir_path, "vocabulary.txt"))
+        if self._spelling is not None:
+            self._spelling.vocabulary.save(os.path.join(dir_path, "characters.txt"))
 
     def load_assets(self, dir_path: str) -> None:
         self._vocabulary.load(os.path.join(dir_path, "vocabulary.txt"))
+        if self._spelling is not None:
+            self._spelling.vocabulary.load(os.path.join(dir_path, "characters.txt"))
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -207,6 +250,7 @@ class TextVectorizer(keras.layers.Layer):
             "lowercase": self.lowercase,
             "tokenizer": self.tokenizer,
             "max_length": self.max_length,
+            "max_characters": self.max_characters,
         }
 
 

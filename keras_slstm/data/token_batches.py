@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from keras_slstm.data.batches import Batches, check_lengths
+from keras_slstm.data.spelling import WIDTH_MULTIPLE, pad_characters
 from keras_slstm.data.text import pad, round_up
-from keras_slstm.data.tokens import pad_characters
 
 UNKNOWN_LABEL = -1
-WIDTH_MULTIPLE = 8  # of the characters a word: another data set has another width, but compiled models know few
 
 
 class TokenBatches(Batches):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 
+from keras_slstm.data.spelling import Spelling
 from keras_slstm.data.text import check_at_least
 from keras_slstm.data.vocabulary import PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
 
@@ -66,7 +66,7 @@ class TokenVectorizer(keras.layers.Layer):
         self.zero_digits = bool(zero_digits)
         self.max_characters = max_characters
         self._words = Vocabulary()
-        self._characters = Vocabulary()
+        self._spelling = Spelling(max_characters)
         self.built = True  # there is nothing to build: the layer has no weights
 
     @property
@@ -77,7 +77,7 @@ class TokenVectorizer(keras.layers.Layer):
     @property
     def characters(self) -> list[str]:
         """All characters by id, in the same way."""
-        return [*SPECIAL_TOKENS, *self._characters.words]
+        return [*SPECIAL_TOKENS, *self._spelling.vocabulary.words]
 
     @property
     def vocabulary_size(self) -> int:
@@ -87,7 +87,7 @@ class TokenVectorizer(keras.layers.Layer):
     @property
     def characters_size(self) -> int:
         """Number of ids of characters, padding and unknown included."""
-        return self._characters.size
+        return self._spelling.vocabulary.size
 
     @property
     def is_adapted(self) -> bool:
@@ -105,21 +105,18 @@ class TokenVectorizer(keras.layers.Layer):
         Raises:
             ValueError: If no word remains.
         """
+        written = Counter(token for tokens in check_sentences(sentences) for token in tokens)
         words: Counter[str] = Counter()
-        characters: Counter[str] = Counter()
-        for tokens in check_sentences(sentences):
-            words.update(map(self.normalize, tokens))
-            for token in tokens:
-                characters.update(token)
-        del characters["\n"]  # which no line of a file can hold: an unknown character
+        for token, count in written.items():
+            words[self.normalize(token)] += count
         known = (self.normalize(word) for word in known if self.normalize(word) in (word, word.lower()))
         self._words.learn(words, self.min_count, self.max_tokens, known)
-        self._characters.learn(characters)
+        self._spelling.learn(written)
 
     def copy_vocabularies(self, other: TokenVectorizer) -> None:
         """Know the words and characters that another vectorizer knows."""
         self._words.set(other._words.words)
-        self._characters.set(other._characters.words)
+        self._spelling.vocabulary.set(other._spelling.vocabulary.words)
 
     def normalize(self, token: str) -> str:
         """The form in which a word is looked up.
@@ -147,9 +144,7 @@ class TokenVectorizer(keras.layers.Layer):
             ValueError: As for `encode`.
         """
         self._check_adapted()
-        return [
-            [self._characters.ids(self._shorten(token)) for token in tokens] for tokens in check_sentences(sentences)
-        ]
+        return self._spelling.encode(check_sentences(sentences))
 
     def tensorflow_function(self) -> tuple[Callable[[Any], dict[str, Any]], list[Any]]:
         """The same mapping as a TensorFlow function, for a SavedModel that takes tokens as strings.
@@ -161,19 +156,11 @@ class TokenVectorizer(keras.layers.Layer):
         """
         import tensorflow as tf
 
-        words, characters = self._words.tensorflow_table(), self._characters.tensorflow_table()
-        first, last = self._kept_ends
+        words = self._words.tensorflow_table()
+        spell, characters = self._spelling.tensorflow_function()
 
         def look_up(tokens: Any) -> Any:
             return words.lookup(tf.strings.regex_replace(tokens, "[0-9]", "0") if self.zero_digits else tokens)
-
-        def shorten(tokens: Any) -> Any:
-            length = tf.strings.length(tokens, unit="UTF8_CHAR")
-            start = tf.strings.substr(tokens, 0, first, unit="UTF8_CHAR")
-            end = tf.strings.substr(
-                tokens, tf.maximum(length - last, 0), tf.fill(tf.shape(length), last), unit="UTF8_CHAR"
-            )
-            return tf.where(length > self.max_characters, start + end, tokens)
 
         def encode(tokens: Any) -> dict[str, Any]:
             lower = tf.strings.lower(tokens, encoding="utf-8")
@@ -181,20 +168,17 @@ class TokenVectorizer(keras.layers.Layer):
             if not self.lowercase:
                 ids = tf.where(ids == UNKNOWN_ID, look_up(lower), ids)
             ids = tf.where(tokens == "", tf.constant(PADDING_ID, tf.int64), ids)
-            spelled = characters.lookup(tf.strings.unicode_split(shorten(tf.reshape(tokens, [-1])), "UTF-8"))
-            spelled = spelled.to_tensor(PADDING_ID, shape=[None, self.max_characters])
-            spelled = tf.reshape(spelled, tf.concat([tf.shape(tokens), [self.max_characters]], axis=0))
-            return {"words": tf.cast(ids, tf.int32), "characters": tf.cast(spelled, tf.int32)}
+            return {"words": tf.cast(ids, tf.int32), "characters": spell(tokens)}
 
         return encode, [words, characters]
 
     def save_assets(self, dir_path: str) -> None:
         self._words.save(os.path.join(dir_path, "words.txt"))
-        self._characters.save(os.path.join(dir_path, "characters.txt"))
+        self._spelling.vocabulary.save(os.path.join(dir_path, "characters.txt"))
 
     def load_assets(self, dir_path: str) -> None:
         self._words.load(os.path.join(dir_path, "words.txt"))
-        self._characters.load(os.path.join(dir_path, "characters.txt"))
+        self._spelling.vocabulary.load(os.path.join(dir_path, "characters.txt"))
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -212,42 +196,9 @@ class TokenVectorizer(keras.layers.Layer):
             found = self._words.id(self.normalize(token.lower()))
         return found
 
-    @property
-    def _kept_ends(self) -> tuple[int, int]:
-        """How many characters of the beginning and of the end of a long word are kept."""
-        return self.max_characters - self.max_characters // 2, self.max_characters // 2
-
-    def _shorten(self, token: str) -> str:
-        if len(token) <= self.max_characters:
-            return token
-        first, last = self._kept_ends
-        return token[:first] + token[-last:]
-
     def _check_adapted(self) -> None:
         if not self.is_adapted:
             raise ValueError("There is no vocabulary yet: call `adapt(sentences)` with the training sentences first.")
-
-
-def pad_characters(ids: Sequence[Sequence[Sequence[int]]], time: int, width: int) -> np.ndarray:
-    """Put lists of character ids into one array, with padding on the right.
-
-    Args:
-        ids: For each sentence, a list of ids for each of its words.
-        time: Words a sentence.
-        width: Characters a word.
-
-    Returns:
-        `(len(ids), time, width)` int32.
-
-    >>> pad_characters([[[2, 3], [4]]], time=2, width=3)
-    array([[[2, 3, 0],
-            [4, 0, 0]]], dtype=int32)
-    """
-    padded = np.full((len(ids), time, width), PADDING_ID, dtype=np.int32)
-    for i, words in enumerate(ids):
-        for j, word in enumerate(words):
-            padded[i, j, : len(word)] = word
-    return padded
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:

@@ -293,7 +293,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             positions = ops.arange(ops.shape(x)[1], dtype="int32")[None]
         else:
             positions = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
-        if self.sequential == "sinusoidal":
+        if self.max_length is None:
             codes = sinusoidal_code(positions, x.shape[-1], keras.backend.standardize_dtype(x.dtype))
         else:
             table = ops.cast(self.position_embeddings, x.dtype)
@@ -322,7 +322,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         return keras.random.dropout(ops.ones_like(x), self.recurrent_dropout, seed=self.seed_generator)
 
     def _outputs(self, state: State, depths: Tensor) -> Any:
-        g, c_g = state.g[:, 0], state.c_g[:, 0]
+        g, c_g = (ops.squeeze(node, axis=1) for node in (state.g, state.c_g))
         outputs = [state.h if self.return_sequences else g]
         if self.return_state:
             outputs += [g, c_g]

@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
 from keras_slstm.layers.subilstm import SuBiLSTM
 from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.ops.boundary_words import add_boundary_words
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, zero_padding
 
 
 def build_encoder(name: str, units: int, return_sequences: bool = False, **options: Any) -> keras.layers.Layer:
@@ -41,6 +43,9 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"stacked_cnn"`: `num_layers` (default 3) of them.
             - `"transformer"`: a `TransformerEncoder`, with the mean over the words as sentence vector,
               `(batch, units)`.
+            - `"depth_adaptive_grn"`: `DepthAdaptiveGRN` with the settings of its paper (9 layers, `recurrent_dropout`
+              0.2). The sentence vector is `PooledStates`, `(batch, 3 * units)`.
+            - `"full_depth_grn"`: the same with all words at full depth.
         units: Size of the states, for each direction.
         return_sequences: Whether to return word vectors `(batch, time, features)` instead.
         **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
@@ -162,6 +167,48 @@ class BoundaryWords(keras.layers.Layer):
         return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
 
 
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class PooledStates(keras.layers.Layer):
+    """The features of eq. 15 of the depth-adaptive GRN: `relu([max_i h_i; mean_i h_i; g])`, over the real words.
+
+    Args:
+        layer: A layer that returns h, `(batch, time, units)`, then g, `(batch, units)`, such as `DepthAdaptiveGRN` or
+            `SLSTM` with `return_sequences` and `return_state`.
+
+    Returns:
+        `(batch, 3 * units)`. A row without a real word gives zeros.
+    """
+
+    def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.layer = layer
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        if not self.layer.built:  # as one from a config may be
+            self.layer.build(input_shape)
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
+        mask = check_mask(inputs, mask, self.name)
+        h, g, *_ = self.layer(inputs, mask=mask, training=training)
+        return ops.relu(ops.concatenate([masked_max(h, mask), masked_mean(h, mask), g], axis=-1))
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        words, *_ = self.layer.compute_output_shape(input_shape)
+        return (words[0], 3 * words[-1])
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> PooledStates:
+        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
+
+
 def _bidirectional(recurrent: type[keras.layers.RNN], *args: Any, dtype: Any = None, **options: Any) -> Any:
     return keras.layers.Bidirectional(recurrent(*args, dtype=dtype, **options), dtype=dtype)
 
@@ -217,6 +264,18 @@ def _transformer(units: int, return_sequences: bool, **options: Any) -> keras.la
     return _pooled(TransformerEncoder(units, **options), MaskedGlobalAveragePooling1D, return_sequences)
 
 
+def _depth_adaptive_grn(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    options = {"recurrent_dropout": 0.2, **options}
+    if return_sequences:
+        return DepthAdaptiveGRN(units, return_sequences=True, **options)
+    layer = DepthAdaptiveGRN(units, return_sequences=True, return_state=True, **options)
+    return PooledStates(layer, dtype=options.get("dtype"))
+
+
+def _full_depth_grn(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
+    return _depth_adaptive_grn(units, return_sequences, selection="full", **options)
+
+
 # A function `(units, return_sequences, **options) -> layer` for each name.
 ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "slstm": SLSTM,
@@ -231,4 +290,6 @@ ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "cnn": _cnn,
     "stacked_cnn": _stacked_cnn,
     "transformer": _transformer,
+    "depth_adaptive_grn": _depth_adaptive_grn,
+    "full_depth_grn": _full_depth_grn,
 }

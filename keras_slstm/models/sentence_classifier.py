@@ -11,6 +11,7 @@ import numpy as np
 from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.text import TextVectorizer, check_texts
 from keras_slstm.data.vectors import WordVectors
+from keras_slstm.models.character_vectors import CharacterVectors
 from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
 from keras_slstm.models.text_model import TextModel, check_string_export
 
@@ -20,8 +21,9 @@ class SentenceClassifier(TextModel):
     """Classifies sentences: embedding, dropout, sentence encoder, softmax(g W + b).
 
     Texts go in and label names come out; a saved `.keras` file holds vocabulary and labels. Inside, the
-    model maps word ids `(batch, time)`, 0 being padding, to probabilities `(batch, labels)`; `compile`,
-    callbacks, mixed precision and saving are Keras' own.
+    model maps word ids `(batch, time)`, 0 being padding, to probabilities `(batch, labels)`; with `characters` it takes
+    a dict of them, `words`, and `characters`, `(batch, time, width)`. `compile`, callbacks, mixed precision and saving
+    are Keras' own.
 
     Args:
         labels: The label names, at least two.
@@ -42,7 +44,12 @@ class SentenceClassifier(TextModel):
         embeddings_initializer: Initialiser of the word vectors.
         trainable_embeddings: Whether the word vectors are trained.
         kernel_regularizer: Regulariser of W.
-        vectorizer: A `TextVectorizer`, or a dict of its arguments.
+        characters: `"cnn"` (`CharCNN`) or `"bilstm"` (`CharBiLSTM`) for a vector of each word from its characters
+            beside its own, or None.
+        character_dim: Size of the vectors of characters.
+        character_units: Size of the vector that is made of a word's characters.
+        vectorizer: A `TextVectorizer`, or a dict of its arguments. With `characters` it needs `max_characters`, which a
+            dict need not name.
         **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
 
     Raises:
@@ -80,9 +87,16 @@ class SentenceClassifier(TextModel):
         trainable_embeddings: bool = True,
         kernel_regularizer: Any = None,
         vectorizer: TextVectorizer | dict[str, Any] | None = None,
+        characters: str | None = None,
+        character_dim: int = 30,
+        character_units: int = 50,
         **kwargs: Any,
     ):
         labels = check_labels(labels)
+        character_vectors = None
+        if characters is not None:
+            dtype = kwargs.get("dtype")
+            character_vectors = CharacterVectors(characters, character_units, character_dim, dtype=dtype)
         super().__init__(
             len(labels),
             encoder,
@@ -100,9 +114,13 @@ class SentenceClassifier(TextModel):
             trainable_embeddings,
             kernel_regularizer,
             vectorizer,
+            character_vectors,
             **kwargs,
         )
         self.labels = labels
+        self.characters = characters
+        self.character_dim = character_dim
+        self.character_units = character_units
         if self.vectorizer.is_adapted:
             self.build()
 
@@ -143,8 +161,11 @@ class SentenceClassifier(TextModel):
         Raises:
             ValueError: If a label is unknown (with its position), or there is no vocabulary yet.
         """
-        ids = self.vectorizer.encode(x)
-        return TextBatches(ids, None if y is None else label_ids(self.labels, y), sample_weight, **options)
+        texts = list(check_texts(x))
+        ids = self.vectorizer.encode(texts)
+        characters = self.vectorizer.encode_characters(texts) if self.characters else None
+        labels = None if y is None else label_ids(self.labels, y)
+        return TextBatches(ids, labels, sample_weight, characters=characters, **options)
 
     def fit(
         self, *args: Any, class_weight: dict[str | int, float] | None = None, **kwargs: Any
@@ -185,8 +206,12 @@ class SentenceClassifier(TextModel):
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """As `keras.Model.export`: a model from word ids, `(batch, time)` int32, to probabilities."""
-        kwargs.setdefault("input_signature", [keras.InputSpec(shape=(None, None), dtype="int32")])
+        """As `keras.Model.export`: a model from word ids, `(batch, time)` int32, (and characters) to probabilities."""
+        signature: Any = keras.InputSpec(shape=(None, None), dtype="int32")
+        if self.characters:
+            spelled = keras.InputSpec(shape=(None, None, None), dtype="int32")
+            signature = {"words": signature, "characters": spelled}
+        kwargs.setdefault("input_signature", [signature])
         return super().export(filepath, format=format, **kwargs)
 
     def export_text(self, filepath: str) -> None:
@@ -204,7 +229,7 @@ class SentenceClassifier(TextModel):
         check_string_export("export_text")
         import tensorflow as tf
 
-        encode, table = self.vectorizer.tensorflow_function()
+        encode, tables = self.vectorizer.tensorflow_function()
         labels = tf.constant(self.labels)
 
         def serve(texts: Any) -> dict[str, Any]:
@@ -214,10 +239,17 @@ class SentenceClassifier(TextModel):
 
         archive = keras.export.ExportArchive()
         archive.track(self)
-        archive.track(table)
+        for table in tables:
+            archive.track(table)
         signature = [tf.TensorSpec([None], tf.string, name="texts")]
         archive.add_endpoint("serve", serve, input_signature=signature)
         archive.write_out(filepath, verbose=False)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "labels": list(self.labels)}
+        return {
+            **super().get_config(),
+            "labels": list(self.labels),
+            "characters": self.characters,
+            "character_dim": self.character_dim,
+            "character_units": self.character_units,
+        }

@@ -291,7 +291,7 @@ class SentencePairClassifier(TextModel):
         check_string_export("export_text")
         import tensorflow as tf
 
-        encode, table = self.vectorizer.tensorflow_function()
+        encode, tables = self.vectorizer.tensorflow_function()
         labels = tf.constant(self.labels, tf.string)
 
         def serve(first: Any, second: Any) -> dict[str, Any]:
@@ -304,7 +304,8 @@ class SentencePairClassifier(TextModel):
 
         archive = keras.export.ExportArchive()
         archive.track(self)
-        archive.track(table)
+        for table in tables:
+            archive.track(table)
         signature = [tf.TensorSpec([None], tf.string, name=name) for name in ("first", "second")]
         archive.add_endpoint("serve", serve, input_signature=signature)
         archive.write_out(filepath, verbose=False)

@@ -15,18 +15,16 @@ from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID
 from keras_slstm.data.token_batches import TokenBatches
 from keras_slstm.data.tokens import TokenVectorizer, check_sentences
 from keras_slstm.data.vectors import WordVectors
-from keras_slstm.layers.char_bilstm import CharBiLSTM
-from keras_slstm.layers.char_cnn import CharCNN
 from keras_slstm.layers.crf import CRF
 from keras_slstm.losses import CRFLoss
 from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
+from keras_slstm.models.character_vectors import CharacterVectors
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.label_ids import LabelIds
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.crf import crf_decode, crf_marginals
 from keras_slstm.ops.masks import accumulation_dtype
 
-CHARACTERS = ("cnn", "bilstm")
 HEADS = ("crf", "softmax")
 
 
@@ -116,21 +114,13 @@ class SequenceTagger(RawDataModel):
         self._label_ids = LabelIds(labels, scheme)
         self.labels = self._label_ids.labels
         self.scheme = scheme
-        for name, value, allowed in (("head", head, HEADS), ("characters", characters, (*CHARACTERS, None))):
-            if value not in allowed:
-                raise ValueError(f"`{name}` must be one of {allowed}, but got {value!r}.")
-        for name, size in (
-            ("embedding_dim", embedding_dim),
-            ("character_dim", character_dim),
-            ("character_units", character_units),
-        ):
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(f"`{name}` must be an integer of at least 1, but got {size!r}.")
+        if head not in HEADS:
+            raise ValueError(f"`head` must be one of {HEADS}, but got {head!r}.")
+        if not isinstance(embedding_dim, int) or embedding_dim < 1:
+            raise ValueError(f"`embedding_dim` must be an integer of at least 1, but got {embedding_dim!r}.")
         for name, rate in (("dropout", dropout), ("word_dropout", word_dropout)):
             if not 0 <= rate < 1:
                 raise ValueError(f"`{name}` must be in [0, 1), but got {rate!r}.")
-        if characters == "bilstm" and character_units % 2:
-            raise ValueError(f"`character_units` must be even for a BiLSTM, but got {character_units}.")
         if vectorizer is None or isinstance(vectorizer, dict):
             vectorizer = TokenVectorizer(**(vectorizer or {}))
         self.vectorizer = vectorizer
@@ -148,12 +138,11 @@ class SequenceTagger(RawDataModel):
         self.seed_generator = keras.random.SeedGenerator()
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.embedding: Any = None  # its size is the vocabulary's
-        self.character_embedding: Any = None
-        self.character_layer: Any = None
-        if characters == "cnn":
-            self.character_layer = CharCNN(character_units, dtype=self.dtype_policy)
-        elif characters == "bilstm":
-            self.character_layer = CharBiLSTM(character_units // 2, dtype=self.dtype_policy)
+        self.character_vectors: Any = None
+        if characters is not None:
+            self.character_vectors = CharacterVectors(
+                characters, character_units, character_dim, dtype=self.dtype_policy
+            )
         self._reader = OutputReader(head)
         if self.vectorizer.is_adapted:
             self.build()
@@ -230,11 +219,8 @@ class SequenceTagger(RawDataModel):
                 f"{shape}. Keras' recurrent layers do with `return_sequences=True`."
             )
         self.head.build(shape)
-        if self.character_layer is not None:
-            self.character_layer.build((None, None, None, self.character_dim))
-            character_embedding = keras.layers.Embedding(characters_size, self.character_dim, dtype=self.dtype_policy)
-            character_embedding.build((None, None, None))
-            self.character_embedding = character_embedding
+        if self.character_vectors is not None:
+            self.character_vectors.build_for(characters_size)
         self.embedding = embedding  # at last: nothing is left of a failed attempt
         self.built = True
 
@@ -248,10 +234,8 @@ class SequenceTagger(RawDataModel):
             lost = keras.random.uniform(ops.shape(words), seed=self.seed_generator) < self.word_dropout
             words = ops.where(ops.logical_and(lost, mask), UNKNOWN_ID, words)
         x = self.embedding(words)
-        if self.character_layer is not None:
-            ids = inputs["characters"]
-            characters = self.character_layer(self.character_embedding(ids), mask=ops.not_equal(ids, PADDING_ID))
-            x = ops.concatenate([x, characters], axis=-1)
+        if self.character_vectors is not None:
+            x = ops.concatenate([x, self.character_vectors(inputs["characters"])], axis=-1)
         x = self.encoder(self.dropout(x, training=training), mask=mask, training=training)
         return self.head(x, mask=mask) if self.head_name == "crf" else self.head(x)
 

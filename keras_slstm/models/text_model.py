@@ -14,11 +14,13 @@ from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID, TextVectorizer
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.layers.attention_pooling import AttentionPooling
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
+from keras_slstm.models.character_vectors import CharacterVectors
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.mlp import MLP, Dense
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.masks import accumulation_dtype
 
+MAX_CHARACTERS = 24  # of a word, where nothing else is asked for, as in `TokenVectorizer`
 POOLINGS = {
     "attention": AttentionPooling,
     "max": MaskedGlobalMaxPooling1D,
@@ -37,6 +39,8 @@ class TextModel(RawDataModel):
         encoder, units, encoder_options, pooling, mlp_units, mlp_dropout, mlp_batch_norm, mlp_activation,
         embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer,
         vectorizer: See `SentenceClassifier`.
+        character_vectors: What gives the vectors of characters, not yet built, or None. With it, `encode` takes what
+            `vectorizer` and `TextBatches` make of texts with characters: `words` and `characters`.
         **kwargs: `name`, `dtype`.
 
     Raises:
@@ -61,6 +65,7 @@ class TextModel(RawDataModel):
         trainable_embeddings: bool,
         kernel_regularizer: Any,
         vectorizer: TextVectorizer | dict[str, Any] | None,
+        character_vectors: CharacterVectors | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -77,7 +82,13 @@ class TextModel(RawDataModel):
             raise ValueError("`mlp_dropout` and `mlp_batch_norm` need hidden layers, but `mlp_units` is empty.")
         self.encoder = self._make_encoder(encoder, units, encoder_options, pooling)
         if vectorizer is None or isinstance(vectorizer, dict):
-            vectorizer = TextVectorizer(**(vectorizer or {}))
+            spelled = {} if character_vectors is None else {"max_characters": MAX_CHARACTERS}
+            vectorizer = TextVectorizer(**{**spelled, **(vectorizer or {})})
+        if (vectorizer.max_characters is None) != (character_vectors is None):
+            raise ValueError(
+                "A `vectorizer` with `max_characters` belongs to a model with `characters`, and only to such a model, "
+                f"but its `max_characters` is {vectorizer.max_characters!r}."
+            )
         self.pooling = pooling
         self.embedding_dim = embedding_dim
         self.vectorizer = vectorizer
@@ -90,6 +101,7 @@ class TextModel(RawDataModel):
         self.mlp_activation = mlp_activation
         dtype = self.dtype_policy
         self.seed_generator = keras.random.SeedGenerator()
+        self.character_vectors = character_vectors
         self.embedding: Any = None  # its size is the vocabulary's
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
         self.pooling_layer = None if pooling is None else POOLINGS[pooling](dtype=dtype)
@@ -139,9 +151,9 @@ class TextModel(RawDataModel):
         """Create the weights. `adapt` does so; the vocabulary has to be there."""
         if not self.vectorizer.is_adapted:
             raise ValueError("The model has no vocabulary yet: call `adapt` with the training texts first.")
-        self._build(self.vectorizer.vocabulary_size)
+        self._build(self.vectorizer.vocabulary_size, self.vectorizer.characters_size)
 
-    def _build(self, vocabulary_size: int) -> None:
+    def _build(self, vocabulary_size: int, characters_size: int = 0) -> None:
         embedding = keras.layers.Embedding(
             vocabulary_size,
             self.embedding_dim,
@@ -150,7 +162,8 @@ class TextModel(RawDataModel):
             dtype=self.dtype_policy,
         )
         embedding.build((None, None))
-        words = keras.KerasTensor((None, None, self.embedding_dim), dtype=self.compute_dtype)
+        features = self.embedding_dim + (self.character_vectors.units if self.character_vectors else 0)
+        words = keras.KerasTensor((None, None, features), dtype=self.compute_dtype)
         mask = keras.KerasTensor((None, None), dtype="bool")
         encoded = self.encoder(words, mask=mask)
         shape = getattr(encoded, "shape", None)
@@ -172,6 +185,8 @@ class TextModel(RawDataModel):
             self.mlp.build((None, features))
             features = self.mlp_units[-1]
         self.head.build((None, features))
+        if self.character_vectors is not None:
+            self.character_vectors.build_for(characters_size)
         self.embedding = embedding  # at last: nothing is left of a failed attempt
         self.built = True
 
@@ -181,19 +196,30 @@ class TextModel(RawDataModel):
 
     # The model proper.
 
-    def read(self, ids: Any, training: bool = False) -> tuple[Any, Any]:
-        """Word ids `(batch, time)`, 0 being padding, to what the encoder makes of them, and their mask."""
+    def encode(self, inputs: Any, training: bool = False) -> Any:
+        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`.
+
+        With characters, `inputs` is a dict of `words`, these ids, and `characters`, `(batch, time, width)`.
+        """
+        x, mask = self.read(inputs, training)
+        return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
+
+    def read(self, inputs: Any, training: bool = False) -> tuple[Any, Any]:
+        """What `encode` takes to what the encoder makes of it, and the mask of the words."""
+        x, mask = self.embed(inputs, training)
+        return self.encoder(x, mask=mask, training=training), mask
+
+    def embed(self, inputs: Any, training: bool = False) -> tuple[Any, Any]:
+        """What the encoder reads: vectors of words, `(batch, time, features)`, and their mask, `(batch, time)`."""
+        ids = inputs["words"] if self.character_vectors is not None else inputs
         mask = ops.not_equal(ids, PADDING_ID)
         if training and self.word_dropout:
             lost = keras.random.uniform(ops.shape(ids), seed=self.seed_generator) < self.word_dropout
             ids = ops.where(ops.logical_and(lost, mask), UNKNOWN_ID, ids)
-        x = self.embedding_dropout(self.embedding(ids), training=training)
-        return self.encoder(x, mask=mask, training=training), mask
-
-    def encode(self, ids: Any, training: bool = False) -> Any:
-        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`."""
-        x, mask = self.read(ids, training)
-        return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
+        x = self.embedding(ids)
+        if self.character_vectors is not None:
+            x = ops.concatenate([x, self.character_vectors(inputs["characters"])], axis=-1)
+        return self.embedding_dropout(x, training=training), mask
 
     def decide(self, features: Any, training: bool = False) -> Any:
         """Features to probabilities, `(batch, outputs)`."""
@@ -223,12 +249,17 @@ class TextModel(RawDataModel):
     # Saving.
 
     def get_build_config(self) -> dict[str, Any] | None:
-        return {"vocabulary_size": self.vectorizer.vocabulary_size} if self.built else None
+        if not self.built:
+            return None
+        sizes = {"vocabulary_size": self.vectorizer.vocabulary_size}
+        return (
+            sizes if self.character_vectors is None else {**sizes, "characters_size": self.vectorizer.characters_size}
+        )
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
         # The vocabulary itself is an asset, read after this.
         if config and not self.built:
-            self._build(config["vocabulary_size"])
+            self._build(**config)
 
     def get_config(self) -> dict[str, Any]:
         return {

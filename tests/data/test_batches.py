@@ -118,3 +118,20 @@ def test_keras_trains_on_all_of_it_and_a_resumed_training_sees_the_same():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         TextBatches(**arguments)
+
+
+def test_characters_stay_with_their_words():
+    ids, characters = [[2, 3], [4], [5]], [[[2], [3, 4]], [[5] * 9], [[]]]
+    batches = TextBatches(ids, [0, 1, 0], batch_size=2, multiple_of=1, shuffle=False, characters=characters)
+    (first, labels), (second, _) = (batches[i] for i in range(2))
+    assert {first["characters"].shape[2], second["characters"].shape[2]} == {16}
+    seen = {}
+    for inputs, _ in (batches[i] for i in range(2)):
+        for words, spelled in zip(inputs["words"], inputs["characters"]):
+            for word, letters in zip(words, spelled):
+                seen[int(word)] = [int(letter) for letter in letters if letter]
+    seen.pop(0, None)
+    assert seen == {2: [2], 3: [3, 4], 4: [5] * 9, 5: []}
+    assert len(labels) == 2
+    with pytest.raises(ValueError, match="Sentence 1 has 1 words, but 2 `characters`"):
+        TextBatches([[2], [3]], characters=[[[2]], [[2], [3]]])

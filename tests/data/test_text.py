@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_slstm.data.spelling import pad_characters
 from keras_slstm.data.text import TextVectorizer, pad
 
 NASTY = [
@@ -160,3 +161,48 @@ def test_bad_texts():
         vectorizer.set_vocabulary(["a", "b", "a"])
     with pytest.raises(ValueError, match="line breaks"):
         vectorizer.set_vocabulary(["a\nb"])
+
+
+def test_characters_belong_to_the_words():
+    vectorizer = TextVectorizer(max_characters=4, max_length=2, lowercase=False)
+    vectorizer.adapt(["Rome to Oslo", "abcdef"])
+    assert vectorizer.characters_size == 2 + len(set("RometoOsloabcdef"))  # of what is kept of longer texts, too
+    words, empty = vectorizer.encode_characters(["Rome abcdef to", ""])
+    assert [len(word) for word in words] == [4, 4]  # the third word is cut off, of the second stay two at each end
+    assert empty == [[]]
+    assert vectorizer.encode_characters(["ab"])[0][0] == words[1][:2]
+    adapted = TextVectorizer()
+    adapted.adapt(["a"])
+    with pytest.raises(ValueError, match="without `max_characters`"):
+        adapted.encode_characters(["a"])
+    with pytest.raises(ValueError, match="no vocabulary"):
+        TextVectorizer(max_characters=4).encode_characters(["a"])
+    with pytest.raises(ValueError, match="max_characters"):
+        TextVectorizer(max_characters=1)
+
+
+def test_characters_round_trip(tmp_path):
+    vectorizer = TextVectorizer(max_characters=8)
+    vectorizer.adapt(["Rome to Oslo"])
+    vectorizer.save_assets(tmp_path)
+    copy = TextVectorizer.from_config(vectorizer.get_config())
+    copy.load_assets(tmp_path)
+    assert copy.encode_characters(["slow tram"]) == vectorizer.encode_characters(["slow tram"])
+
+
+@pytest.mark.parametrize("max_length", [None, 2])
+def test_tensorflow_function_spells_as_python_does(max_length):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("the graph of an exported SavedModel is TensorFlow's")
+    import tensorflow as tf
+
+    vectorizer = TextVectorizer(max_characters=4, max_length=max_length)
+    vectorizer.adapt(NASTY)
+    texts = [*NASTY, "", "unknown wörds here"]
+    encode, _ = vectorizer.tensorflow_function()
+    found = encode(tf.constant(texts))
+    words = pad(vectorizer.encode(texts))
+    np.testing.assert_array_equal(found["words"], words)
+    spelled = pad_characters(vectorizer.encode_characters(texts), words.shape[1], 4)
+    np.testing.assert_array_equal(found["characters"], spelled)
+    assert encode(tf.constant([""]))["characters"].shape == (1, 1, 4)

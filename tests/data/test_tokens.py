@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.data.tokens import TokenVectorizer, pad_characters
+from keras_slstm.data.spelling import pad_characters
+from keras_slstm.data.tokens import TokenVectorizer
 from tests.backend import BACKEND
 
 SENTENCES = [["The", "flight", "on", "2016-08-01"], ["the", "Flight", "to", "Oslo"]]

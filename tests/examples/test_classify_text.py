@@ -240,3 +240,22 @@ def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert script(*arguments) == 2
     assert message in capsys.readouterr().err
+
+
+def test_ablations_of_the_depth_adaptive_grn(data, tmp_path, script, capsys):
+    """One command, one table, with what each variant costs."""
+    tiny = ["--units", 4, "--embedding-dim", 4, "--max-depth", 2, "--epochs", 1, "--limit", 20, "--max-length", 3]
+    further = ["--characters", "cnn", "--label-smoothing", 0.1, "--speed"]
+    variants = ["selection=full", "sequential=learned,max_length=3"]
+    command = ["--data", data, "--encoder", "depth_adaptive_grn", "--output", tmp_path / "runs", *tiny, *further]
+    assert script(*command, "--variants", *variants) == 0
+    table = capsys.readouterr().out.rpartition("\ndata ")[2]
+    assert "mean depth" in table
+    assert "texts a second" in table
+    assert all(variant in table for variant in variants)
+    results = {run["variant"]: run for run in read_results(tmp_path / "results.jsonl")}
+    assert results["selection=full"]["mean_depth"] == 2
+    assert results["selection=full"]["settings"]["characters"] == "cnn"
+    assert results["selection=full"]["settings"]["max_length"] == 3
+    assert results["selection=full"]["split"]["sizes"][0] == 20
+    assert all(run["texts_a_second"] > 0 for run in results.values())

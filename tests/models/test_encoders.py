@@ -58,3 +58,22 @@ def test_cas_lstm_takes_its_options():
     assert (layer.layers[0].num_layers, layer.layers[0].lam, layer.layers[0].dropout) == (3, "trainable", 0.5)
     layer.build(X.shape)
     assert np.any(to_numpy(layer(X, training=True)) != to_numpy(layer(X)))
+
+
+@pytest.mark.parametrize(("name", "selection"), [("depth_adaptive_grn", "gumbel"), ("full_depth_grn", "full")])
+def test_grn_sentence_is_maximum_mean_and_state(name, selection):
+    pooled = build_encoder(name, 3, max_depth=2)
+    assert (pooled.layer.selection, pooled.layer.recurrent_dropout, pooled.layer.max_depth) == (selection, 0.2, 2)
+    pooled.build(X.shape)
+    randomize(pooled)
+    h, g, _ = (to_numpy(y) for y in pooled.layer(X, mask=MASK))
+    expected = []
+    for words, real, state in zip(h, MASK, g):
+        kept = words[real] if real.any() else np.zeros((1, 3))
+        expected.append(np.maximum(0, np.concatenate([kept.max(axis=0), kept.mean(axis=0), state])))
+    assert np.any(h[:, :, 0].max(axis=1) < 0) or np.any(h < 0)
+    np.testing.assert_allclose(to_numpy(pooled(X, mask=MASK)), expected, atol=1e-6)
+    words = build_encoder(name, 3, return_sequences=True)
+    assert words(X, mask=MASK).shape == (3, 4, 3)
+    twin = type(pooled).from_config(pooled.get_config())
+    assert twin.layer.get_config() == pooled.layer.get_config()

@@ -337,3 +337,52 @@ def test_validation_data_may_be_a_list():
     model = _tiny()
     history = model.fit(["good day"], ["yes"], validation_data=[["bad day"], ["no"]], verbose=0).history
     assert "val_loss" in history
+
+
+@pytest.mark.parametrize("characters", ["cnn", "bilstm"])
+def test_characters_count_and_are_saved(characters, tmp_path):
+    """Two unknown words differ in their characters only."""
+    model = small(characters=characters, character_units=6, character_dim=4)
+    texts, labels = corpus(40)
+    model.fit(texts, labels, epochs=1, verbose=0)
+    probabilities = model.predict(["unseen flight", "unheard flight", ""], verbose=0)
+    assert np.max(np.abs(probabilities[0] - probabilities[1])) > 1e-6
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.vectorizer.max_characters == 24
+    np.testing.assert_allclose(
+        loaded.predict(["unseen flight", "unheard flight", ""], verbose=0), probabilities, atol=1e-6
+    )
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        model.export_text(str(tmp_path / "served"))
+        served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+        found = served(texts=tf.constant(["unseen flight", "unheard flight", ""]))
+        np.testing.assert_allclose(found["probabilities"], probabilities, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"characters": "lstm"}, "`characters` must be one of"),
+        ({"characters": "bilstm", "character_units": 5}, "even"),
+        ({"characters": "cnn", "character_dim": 0}, "`character_dim` must be an integer of at least 1, but got 0"),
+        ({"characters": "cnn", "vectorizer": {"max_characters": None}}, "`max_characters` is None"),
+        ({"vectorizer": TextVectorizer(max_characters=9)}, "`max_characters` is 9"),
+    ],
+)
+def test_characters_that_do_not_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SentenceClassifier(LABELS, "bilstm", units=4, **arguments)
+
+
+def test_learns_with_smoothed_labels_and_depths():
+    """The depth-adaptive GRN with the head of its paper (eq. 15)."""
+    options = {"max_depth": 3, "depth_units": 4}
+    model = small("depth_adaptive_grn", compiled=False, characters="cnn", encoder_options=options)
+    assert model.head.kernel.shape[0] == 3 * 8
+    loss = keras_slstm.SmoothedCrossentropy(0.1)
+    model.compile(keras.optimizers.Adam(0.02), loss=loss, metrics=["accuracy"], jit_compile=BACKEND == "jax")
+    model.fit(*corpus(), epochs=4, verbose=0)
+    assert model.evaluate(*corpus(40, seed=2), verbose=0)[1] > 0.9

@@ -1,0 +1,103 @@
+"""How deep a trained depth-adaptive GRN goes for each word: Figure 4 of Liu et al. (2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.data.text import check_at_least
+from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
+from keras_slstm.models.encoders import PooledStates
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+
+
+class ReadSentence(NamedTuple):
+    """The words of a text, and the depth of each, `(words,)`."""
+
+    words: list[str]
+    depths: np.ndarray
+
+
+class DepthCounts:
+    """Counts words by their depth.
+
+    Args:
+        max_depth: The largest depth.
+
+    Attributes:
+        counts: `(max_depth,)`, the number of words of depth 1, 2, ...
+
+    Example:
+
+    ```python
+    counts = DepthCounts(9)
+    for sentence in read_depths(model, texts):
+        counts.add(sentence.depths)
+    counts.mean
+    ```
+    """
+
+    def __init__(self, max_depth: int):
+        check_at_least("max_depth", max_depth, 1)
+        self.counts = np.zeros(max_depth, np.int64)
+
+    def add(self, depths: Iterable[int] | np.ndarray) -> None:
+        """Count the words of a sentence."""
+        self.counts += np.bincount(np.asarray(depths, np.int64) - 1, minlength=len(self.counts))
+
+    @property
+    def words(self) -> int:
+        """Number of words counted."""
+        return int(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean depth; 0 where no word was counted."""
+        return float(self.counts @ np.arange(1, len(self.counts) + 1)) / max(self.words, 1)
+
+
+def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
+    """The depth-adaptive GRN that is the encoder of a sentence classifier.
+
+    Raises:
+        ValueError: If the model is no `SentenceClassifier`, or its encoder is another.
+    """
+    layer = model.encoder if isinstance(model, SentenceClassifier) else None
+    layer = layer.layer if isinstance(layer, PooledStates) else layer
+    if not isinstance(layer, DepthAdaptiveGRN):
+        raise ValueError(f"{model.name} is no SentenceClassifier with a DepthAdaptiveGRN: its words have no depths.")
+    return layer
+
+
+def read_depths(model: Any, texts: Sequence[str], batch_size: int = 32) -> list[ReadSentence]:
+    """The depths that a sentence classifier chooses for the words of texts.
+
+    Args:
+        model: A `SentenceClassifier` whose encoder is a `DepthAdaptiveGRN`.
+        texts: A list of texts.
+        batch_size: Texts a batch.
+
+    Returns:
+        For each text its words, as the model knows them (one `[UNK]` where there is none), and their depths.
+
+    Raises:
+        ValueError: As for `find_grn`.
+    """
+    layer = find_grn(model)
+    if not texts:
+        return []
+    batches = model.batches(texts, batch_size=batch_size, shuffle=False)
+    found: dict[int, np.ndarray] = {}
+    for index in range(len(batches)):
+        (inputs,) = batches[index]
+        x, mask = model.embed(keras.tree.map_structure(ops.convert_to_tensor, inputs))
+        depths = ops.convert_to_numpy(layer.word_depths(x, mask))
+        for place, row, real in zip(batches.order[index], depths, ops.convert_to_numpy(mask)):
+            found[int(place)] = row[real]
+    limit = model.vectorizer.max_length
+    words = (model.vectorizer.tokenize(text)[:limit] or ["[UNK]"] for text in texts)
+    return [ReadSentence(tokens, found[place]) for place, tokens in enumerate(words)]
