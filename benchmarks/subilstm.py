@@ -102,11 +102,12 @@ def measure(args: argparse.Namespace, length: int) -> list[dict[str, Any]]:
     rows = []
     for (name, mode), taken in seconds.items():
         floor = name if name in FLOORS else "floor, untied" if "untied" in name else "floor, tied"
-        row = {
+        median = statistics.median(taken)
+        row: dict[str, Any] = {
             "encoder": name,
             "mode": mode,
             "length": length,
-            "seconds": statistics.median(taken),
+            "seconds": median,
             "fastest": min(taken),
             "slowest": max(taken),
             "to_floor": timing.median_ratio(taken, seconds[floor, mode]),
@@ -116,7 +117,7 @@ def measure(args: argparse.Namespace, length: int) -> list[dict[str, Any]]:
             row["separate_to_this"] = timing.median_ratio(seconds[SEPARATE, mode], taken)
         rows.append(row)
         print(
-            f"length {length:4} {mode:5} {name:26} {row['seconds'] * 1e3:9.1f} ms {row['to_floor']:6.2f} x floor"
+            f"length {length:4} {mode:5} {name:26} {median * 1e3:9.1f} ms {row['to_floor']:6.2f} x floor"
             + (f", first step after {first[name, mode]:.1f} s" if (name, mode) in first else "")
             + (f", {row['separate_to_this']:.2f} x faster than {SEPARATE}" if "separate_to_this" in row else ""),
             flush=True,

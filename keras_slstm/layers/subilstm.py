@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -20,6 +20,13 @@ Tensor = Any
 
 COMBINATIONS = ("max", "mean", "concat", "gate")
 DIRECTIONS = ("forward", "backward")
+
+
+class Context(NamedTuple):
+    """How many words an encoding of limited reach reads beside its own: `words`, which are `widest` at most."""
+
+    widest: int
+    words: Tensor | int
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -214,14 +221,18 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         output = zero_padding(output, mask)
         return output if self.return_sequences else masked_max(output, mask)
 
-    def _context(self, training: Any) -> Tensor | int | None:
-        if not isinstance(self.max_context, tuple):
-            return self.max_context
+    def _context(self, training: Any) -> Context | None:
+        if self.max_context is None:
+            return None
+        if isinstance(self.max_context, int):
+            return Context(self.max_context, self.max_context)
         low, high = self.max_context
-        return keras.random.randint((), low, high + 1, seed=self.seed_generator) if training else high
+        if training:
+            return Context(high, keras.random.randint((), low, high + 1, seed=self.seed_generator))
+        return Context(high, high)
 
     def _encode(
-        self, direction: int, words: Tensor, real: Tensor | None, context: Tensor | int | None, training: Any
+        self, direction: int, words: Tensor, real: Tensor | None, context: Context | None, training: Any
     ) -> tuple[Tensor, Tensor]:
         """What an LSTM that starts at the first word, and one that starts at any word, make of a direction.
 
@@ -244,8 +255,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
             prefix, suffix = (self._recurrence(2 * direction + part, words, real, training) for part in range(2))
             one, other = (suffix, prefix) if direction else (prefix, suffix)
         if context is not None:
-            widest = self.max_context[1] if isinstance(self.max_context, tuple) else self.max_context
-            near = from_every_word_within(cell, other, widest, context, rematerialize)
+            near = from_every_word_within(cell, other, context.widest, context.words, rematerialize)
             return from_first_word(cell, one, rematerialize), near
         from_first, from_every = from_every_word(cell, other, rematerialize)
         return from_first if self.tied else from_first_word(cell, one, rematerialize), from_every
@@ -309,10 +319,10 @@ def _check_context(value: Any) -> int | tuple[int, int] | None:
     if value is None:
         return None
     is_pair = isinstance(value, (tuple, list))
-    bounds = tuple(value) if is_pair else (value,)
+    bounds: tuple[Any, ...] = tuple(value) if is_pair else (value,)
     if (
         len(bounds) != (2 if is_pair else 1)
-        or not all(isinstance(bound, Integral) and not isinstance(bound, bool) and bound >= 0 for bound in bounds)
+        or not all(isinstance(bound, Integral) and not isinstance(bound, bool) and int(bound) >= 0 for bound in bounds)
         or bounds[0] > bounds[-1]
     ):
         raise ValueError(

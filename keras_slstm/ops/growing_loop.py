@@ -31,6 +31,15 @@ def is_possible() -> bool:
     return not GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
+def _is_recorded() -> bool:
+    """Whether a gradient tape looks on. If none does, a gradient can still be asked for, of a whole function."""
+    try:
+        from tensorflow.python.eager.record import could_possibly_record
+    except ImportError:  # likewise
+        return True
+    return could_possibly_record()
+
+
 def forward(cell: RecurrentCell, recurrence: Recurrence, growing: bool, keep: bool) -> tuple[Tensors, Any]:
     """As that of `row_blocks`, for `growing` rows."""
     import tensorflow as tf
@@ -38,7 +47,7 @@ def forward(cell: RecurrentCell, recurrence: Recurrence, growing: bool, keep: bo
     time = tf.shape(recurrence.projected)[0]
     firsts = _array(recurrence, time, rows=False)
     state = tuple(_no_rows(recurrence) for _ in range(cell.states))
-    if keep:
+    if keep and _is_recorded():
         state, firsts, kept = _read(cell, recurrence, 0, time, state, firsts, keep=True)
         return (firsts.stack(), state[0]), kept
 
@@ -55,7 +64,8 @@ def forward(cell: RecurrentCell, recurrence: Recurrence, growing: bool, keep: bo
         (0, state, firsts, starts),
         _shapes(recurrence, (0, state, firsts, starts)),
     )
-    return (firsts.stack(), state[0]), starts
+    # As tensors, not arrays, which a gradient cannot hold that is written into a SavedModel.
+    return (firsts.stack(), state[0]), tuple(array.concat() for array in starts)
 
 
 def backward(
@@ -77,12 +87,14 @@ def backward(
         tf.zeros(recurrence.recurrent_kernel.shape, wide),
         tf.zeros(recurrence.recurrent_kernel.shape[1:], wide),
     )
-    if len(kept) > cell.states:
+    if isinstance(kept[0], tf.TensorArray):
         _, sums = _read_back(cell, recurrence, 0, time, kept, d_of_first, d_state, sums)
     else:
 
         def one_segment(segment: Tensor, d_state: Tensors, sums: Tensors) -> tuple:
-            start, state = segment * SEGMENT, tuple(array.read(segment) for array in kept)
+            start = segment * SEGMENT  # and as many rows; those of the segments before stand before them
+            before = segment * (segment - 1) // 2 * SEGMENT
+            state = tuple(x[before : before + start] for x in kept)
             stop = _stop(start, time)
             _, _, inside = _read(cell, recurrence, start, stop, state, _array(recurrence, time, rows=False), keep=True)
             d_state, sums = _read_back(cell, recurrence, start, stop, inside, d_of_first, d_state, sums)

@@ -257,7 +257,7 @@ def test_random_context_is_drawn_in_training_from_its_range():
     contexts = {context: _oracle(layer, max_context=context) for context in range(5)}
     with dtype_policy("float64"):
         found = to_numpy(layer(X, mask=MASK, training=True))
-        drawn = {int(layer._context(training=True)) for _ in range(30)}
+        drawn = {int(layer._context(training=True).words) for _ in range(30)}
     near = [context for context, expected in contexts.items() if np.max(np.abs(found - expected)) < 1e-9]
     assert len(near) == 1, "one context for the whole batch"
     assert drawn == {1, 2, 3}
