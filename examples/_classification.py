@@ -19,6 +19,7 @@ from _common import add_preset_options, check_prediction_options, command, fail,
 from keras_slstm.data.batches import Batches
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
+from keras_slstm.distribute import is_chief
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import ENCODERS
@@ -244,6 +245,7 @@ def fit(
         epochs=args.epochs or epochs,
         monitor=monitor,
         patience=settings["patience"],
+        save_every=getattr(args, "save_every", None),
         callbacks=callbacks,
         verbose=1 if sys.stdout.isatty() else 2,
     )
@@ -297,7 +299,8 @@ def report_labels(wanted: Sequence[str], found: Sequence[str], names: Sequence[s
     accuracy = float(metrics.accuracy_score(wanted, found))
     options = {"labels": names, "zero_division": 0}
     print(f"Test accuracy {accuracy:.4f}\n\n{metrics.classification_report(wanted, found, digits=3, **options)}")
-    confusion_matrix(metrics.confusion_matrix(wanted, found, labels=names), names, folder / "confusion.png")
+    if is_chief():
+        confusion_matrix(metrics.confusion_matrix(wanted, found, labels=names), names, folder / "confusion.png")
     classes = metrics.classification_report(wanted, found, output_dict=True, **options)
     of_labels = {name: {key: float(value) for key, value in classes[name].items()} for name in names}
     return {"test_accuracy": accuracy, "test_labels": of_labels}
@@ -327,8 +330,9 @@ def keep_result(
         "command": command(script, parser, args),
         **found,
     }
-    write_json(run.folder / "results.json", result)
-    append_result(args.results, result)
+    if is_chief():
+        write_json(run.folder / "results.json", result)
+        append_result(args.results, result)
     return result
 
 

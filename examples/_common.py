@@ -15,7 +15,7 @@ FILE_OPTIONS = (
     "data", "dev_data", "test_data", "manual_dir", "vectors",
     "source_file", "target_file", "validation_source", "validation_target", "test_source", "test_target",
 )  # fmt: skip
-LEFT_OUT = ("output", "results", "data_dir", "overwrite", "seed")
+LEFT_OUT = ("output", "results", "data_dir", "overwrite", "seed", "strategy", "timeout", "save_every")
 
 
 def command(script: str, parser: argparse.ArgumentParser, args: argparse.Namespace) -> str:
@@ -84,7 +84,7 @@ def short_name(name: str) -> str:
     return Path(name).name.split(".")[0] if Path(name).suffix else name.replace("/", "-").replace(":", "-")
 
 
-def fail(error: Exception) -> int:
-    """Say what is wrong in one line; the exit status of bad input."""
+def fail(error: Exception, status: int = 2) -> int:
+    """Say what is wrong in one line; the exit status, by default that of bad input."""
     print(" ".join(str(error).replace("overwrite=True", "--overwrite").split()), file=sys.stderr)
-    return 2
+    return status

@@ -376,9 +376,9 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(parser: argparse.ArgumentParser | None = None) -> argparse.Namespace:
     """The command line, with a default for `--output`."""
-    parser = make_parser()
+    parser = parser or make_parser()
     args = parser.parse_args()
     check_options(parser, args, MODELS)
     if args.model in MODELS and (args.attention or args.mlp_units):

@@ -13,10 +13,11 @@ import numpy as np
 from keras_slstm.building import build
 from keras_slstm.data.batches import Batches
 from keras_slstm.distribute.failures import failures_named
+from keras_slstm.distribute.jax_processes import own_part
 from keras_slstm.distribute.private import without_symbolic_build
 from keras_slstm.distribute.replicas import ReplicatedFunction
 from keras_slstm.distribute.sharding import Epoch, make_source, replicate
-from keras_slstm.distribute.strategies import is_chief
+from keras_slstm.distribute.strategies import is_chief, joined
 
 
 def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:
@@ -128,8 +129,10 @@ def fit_by(
 ) -> Any:
     """`method`, which is Keras' `fit`, with each replica's part of the data."""
     if not is_replicated(model):
+        if validation_data is not None:
+            validation_data = own_part(validation_data)
         return method(
-            x,
+            own_part(x),
             y,
             batch_size=batch_size,
             sample_weight=sample_weight,
@@ -138,7 +141,7 @@ def fit_by(
             validation_data=validation_data,
             validation_batch_size=validation_batch_size,
             validation_split=validation_split,
-            **arguments,
+            **_quiet(arguments),
         )
     if validation_split:
         raise ValueError("`validation_split` does not cut data that is shared out: use `validation_data`.")
@@ -175,7 +178,7 @@ def evaluate_by(
     """`method`, which is Keras' `evaluate`, with each replica's part of the data."""
     within_fit = arguments.get("_use_cached_eval_dataset", False)
     if within_fit or not is_replicated(model):
-        return method(x, y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
+        return method(own_part(x), y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
     strategy = model.distribute_strategy
     if is_shared_out(x):
         _build(model, _first_part(strategy, x))
@@ -198,6 +201,8 @@ def predict_by(
 ) -> Any:
     """`method`, which is Keras' `predict`, with each replica's part of the data."""
     if not is_replicated(model):
+        if joined() is not None and keras.backend.backend() == "jax":
+            raise ValueError("On JAX, one of several processes cannot predict: save the model, and load it in one.")
         return method(x, batch_size=batch_size, **arguments)
     if not is_shared_out(x):
         source = make_source(x, batch_size=batch_size)

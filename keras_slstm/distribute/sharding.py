@@ -101,10 +101,10 @@ def _source_of_dataset(data: keras.utils.PyDataset, shuffle: bool, seed: int, ep
         order = _order(length, shuffle, seed, epoch.number)
         data.on_epoch_begin()
         for index in order:
-            yield _as_batch(data[int(index)])
+            yield as_batch(data[int(index)])
         data.on_epoch_end()
 
-    signature = _common_signature(*(_as_batch(data[index]) for index in range(min(2, length))))
+    signature = _common_signature(*(as_batch(data[index]) for index in range(min(2, length))))
     return Source(batches, signature, length)
 
 
@@ -139,7 +139,8 @@ def _as_array(value: Any) -> np.ndarray:
     return array.astype(keras.config.floatx()) if np.issubdtype(array.dtype, np.floating) else array
 
 
-def _as_batch(item: Any) -> Batch:
+def as_batch(item: Any) -> Batch:
+    """An item of a `keras.utils.PyDataset` as inputs, labels and weights."""
     return _trim(tuple(item)) if isinstance(item, tuple | list) else (item,)
 
 

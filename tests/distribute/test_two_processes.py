@@ -9,7 +9,7 @@ import pytest
 
 from keras_slstm.distribute.launcher import Workers
 from tests.backend import BACKEND
-from tests.distribute import programs
+from tests.distribute.truth import compare, truth
 
 pytestmark = [
     pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's"),
@@ -42,44 +42,26 @@ def test_both_find_the_same(found, program):
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)
 
 
-def _check(found: dict, truth: dict, program: str, **tolerance: float) -> None:
-    found, truth = _of(program, found), _of(program, truth)
-    assert found.keys() == truth.keys()
-    for name in truth:
-        np.testing.assert_allclose(found[name], truth[name], err_msg=name, **tolerance)
-
-
 def test_classifier_is_that_of_one_process(found):
-    truth = programs.train_classifier()
-    running = truth.pop("classifier/losses")
+    first, expected = dict(found[0]), dict(truth("train_classifier"))
+    losses, running = first.pop("classifier/losses"), expected.pop("classifier/losses")
     assert len(running) == 55
-    _check(
-        {name: v for name, v in found[0].items() if name != "classifier/losses"},
-        truth,
-        "classifier",
-        atol=1e-5,
-        rtol=1e-5,
-    )
+    compare(first, expected, "classifier", atol=1e-5, rtol=1e-5)
     # Between epochs, callbacks see the mean of what the replicas have seen of the epoch so far.
-    np.testing.assert_allclose(found[0]["classifier/losses"], running, rtol=0.1)
+    np.testing.assert_allclose(losses, running, rtol=0.1)
 
 
 def test_tagger_is_that_of_one_process(found):
-    _check(found[0], programs.train_tagger(), "tagger", atol=1e-5, rtol=1e-5)
+    compare(found[0], truth("train_tagger"), "tagger", atol=1e-5, rtol=1e-5)
 
 
 def test_own_models_share_out_by_themselves(found):
-    _check(found[0], programs.train_on_texts(), "texts", atol=1e-5, rtol=1e-5)
-
-
-@pytest.fixture(scope="module")
-def variants():
-    return programs.train_variants()
+    compare(found[0], truth("train_on_texts"), "texts", atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("way", "tolerance"), [("xla", 1e-5), ("several", 1e-5), ("half", 0.02)])
-def test_other_ways_are_those_of_one_process(found, variants, way, tolerance):
-    _check(found[0], variants, way, atol=tolerance, rtol=tolerance)
+def test_other_ways_are_those_of_one_process(found, way, tolerance):
+    compare(found[0], truth("train_variants"), way, atol=tolerance, rtol=tolerance)
 
 
 def test_different_data_is_refused(found):

@@ -1,0 +1,159 @@
+"""Throughput of one process on one core against several on a core each, and how long they talk to each other.
+
+    KERAS_BACKEND=tensorflow python -m benchmarks.scaling
+    KERAS_BACKEND=tensorflow python -m benchmarks.scaling --units 64 --batch 8 --steps 5 --rounds 1     # a trial
+
+An S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000) is trained by `keras_slstm.distribute.fit`. Every
+process has one core, to which it is pinned, and 32 sentences a step. What a step costs beyond one process' own is what
+the others cost it: the gradients that travel and the waiting for the slowest. That is the share of communication.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+VOCABULARY, LABELS = 10_000, 5
+
+
+def main() -> int:
+    """Measure, and print a table."""
+    args = parse_arguments()
+    if args.worker:
+        return work(args)
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < args.workers:
+        print(f"{args.workers} processes need a core each, but there are {len(cores)}.", file=sys.stderr)
+        return 2
+    seconds: dict[int, list[float]] = {1: [], args.workers: []}
+    for _ in range(args.rounds):
+        for count in seconds:  # in turn, so that the machine's moods meet both
+            seconds[count] += measure(args, count)
+    alone, together = (statistics.median(values) for values in seconds.values())
+    throughput = {1: args.batch / alone, args.workers: args.workers * args.batch / together}
+    found = {
+        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+        "machine": platform.processor() or platform.machine(),
+        "settings": {
+            name: vars(args)[name] for name in ("units", "batch", "length", "sweeps", "optimizer", "jit_compile")
+        },
+        "seconds": {str(count): values for count, values in seconds.items()},
+        "sentences_per_second": {str(count): value for count, value in throughput.items()},
+        "speedup": throughput[args.workers] / throughput[1],
+        "share_of_communication": max(0.0, 1 - alone / together),
+    }
+    print(f"{'processes':>9} {'ms a step':>10} {'sentences/s':>12}")
+    for count, step in ((1, alone), (args.workers, together)):
+        print(f"{count:9} {1000 * step:10.1f} {throughput[count]:12.1f}")
+    print(
+        f"{found['speedup']:.2f} x the throughput; "
+        f"{100 * found['share_of_communication']:.0f}% of a step is communication"
+    )
+    if args.output:
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def measure(args: argparse.Namespace, count: int) -> list[float]:
+    """Seconds of each step, in a new start of so many processes."""
+    from keras_slstm.distribute.launcher import Workers
+
+    with tempfile.TemporaryDirectory() as folder:
+        options = [
+            f"--{name}={vars(args)[name]}" for name in ("units", "batch", "length", "sweeps", "steps", "optimizer")
+        ]
+        command = [sys.executable, "-m", "benchmarks.scaling", "--worker", folder, *options]
+        command += ["--jit-compile"] if args.jit_compile else []
+        one_thread = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
+        with Workers(command, count, one_thread, logs=folder) as workers:
+            if any(workers.wait(args.limit)):
+                print((Path(folder) / "worker-0.log").read_text(errors="replace")[-3000:], file=sys.stderr)
+                raise SystemExit(1)
+        return json.loads((Path(folder) / "seconds.json").read_text(encoding="utf-8"))
+
+
+def work(args: argparse.Namespace) -> int:
+    """One process: train, and write down how long each step took."""
+    # Before anything is imported that starts threads.
+    index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[index]})
+
+    import keras
+    import numpy as np
+
+    import keras_slstm
+    from keras_slstm import distribute
+
+    with distribute.strategy().scope():
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential(
+            [
+                keras.Input((args.length,), dtype="int32"),
+                keras.layers.Embedding(VOCABULARY, args.units, mask_zero=True),
+                keras_slstm.SLSTM(args.units, steps=args.sweeps),
+                keras.layers.Dense(LABELS, activation="softmax"),
+            ]
+        )
+        jit = args.jit_compile or keras.backend.backend() == "jax"
+        model.compile(args.optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=jit)
+
+    class Clock(keras.callbacks.Callback):
+        """The time of the end of each step, at which the loss is there."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.ends: list[float] = []
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            float(logs["loss"])
+            self.ends.append(time.perf_counter())
+
+    cluster = distribute.find_cluster()
+    size = 1 if cluster is None else cluster.size
+    rng = np.random.default_rng(0)
+    rows = args.batch * size * (args.steps + 4)
+    x = rng.integers(1, VOCABULARY, size=(rows, args.length)).astype("int32")
+    y = rng.integers(0, LABELS, size=rows)
+    clock = Clock()
+    distribute.fit(model, x, y, batch_size=args.batch * size, shuffle=False, verbose=0, callbacks=[clock])
+    if distribute.is_chief():
+        seconds = np.diff(clock.ends)[3:].tolist()  # the first steps trace and warm up
+        (Path(args.worker) / "seconds.json").write_text(json.dumps(seconds), encoding="utf-8")
+    return 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
+    parser.add_argument("--units", type=int, default=300)
+    parser.add_argument("--batch", type=int, default=32, help="sentences of each process in a step (default: 32)")
+    parser.add_argument("--length", type=int, default=32, help="words of a sentence (default: 32)")
+    parser.add_argument("--sweeps", type=int, default=9, help="steps of the S-LSTM (default: 9)")
+    parser.add_argument("--optimizer", default="adam")
+    parser.add_argument("--jit-compile", action="store_true", help="compile by XLA (always on JAX)")
+    parser.add_argument("--steps", type=int, default=20, help="steps that are measured in a start (default: 20)")
+    parser.add_argument("--rounds", type=int, default=3, help="starts of each number of processes (default: 3)")
+    parser.add_argument("--limit", type=float, default=1800.0, help="seconds that a start may take (default: 1800)")
+    parser.add_argument("--output", type=Path, help="a JSON file for what is found")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    for name in ("units", "batch", "length", "sweeps", "steps", "rounds"):
+        if vars(args)[name] < 1:
+            parser.error(f"--{name} must be at least 1, but got {vars(args)[name]}")
+    if args.workers < 2:
+        parser.error(f"--workers must be at least 2, but got {args.workers}")
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())

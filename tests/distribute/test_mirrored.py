@@ -1,0 +1,37 @@
+"""Two replicas in one process train what one device does: uneven batches, XLA and half precision included."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.backend import BACKEND
+from tests.distribute import programs
+from tests.distribute.truth import compare, truth
+
+pytestmark = [
+    pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's"),
+    pytest.mark.xdist_group("two_processes"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _two_replicas(monkeypatch):
+    import tensorflow as tf
+
+    # Collective operations, the default, mix up the strategies of one process.
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    truth("train_classifier"), truth("train_variants")  # before the strategy takes its place
+    monkeypatch.setattr(programs.distribute, "strategy", lambda: strategy)
+
+
+def test_classifier():
+    found, expected = dict(programs.train_classifier()), dict(truth("train_classifier"))
+    for arrays in (found, expected):
+        arrays.pop("classifier/losses")
+    compare(found, expected, "classifier", atol=1e-5, rtol=1e-5)
+
+
+def test_other_ways():
+    found = programs.train_variants()
+    for way, tolerance in (("xla", 1e-5), ("several", 1e-5), ("half", 0.02)):
+        compare(found, truth("train_variants"), way, atol=tolerance, rtol=tolerance)

@@ -1,0 +1,25 @@
+"""What one process finds, computed once for all tests that compare with it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from tests.distribute import programs
+
+
+@functools.cache
+def truth(program: str) -> dict[str, Any]:
+    """What a program of `programs` finds in this process."""
+    return getattr(programs, program)()
+
+
+def compare(found: dict[str, Any], expected: dict[str, Any], prefix: str, **tolerance: float) -> None:
+    """Compare all arrays whose name begins so."""
+    names = {name for name in expected if name.startswith(f"{prefix}/")}
+    assert names
+    assert names == {name for name in found if name.startswith(f"{prefix}/")}
+    for name in sorted(names):
+        np.testing.assert_allclose(found[name], expected[name], err_msg=name, **tolerance)

@@ -1,0 +1,34 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_slstm.distribute.launcher import Workers
+from keras_slstm.results import read_results
+from tests.backend import BACKEND
+
+pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
+pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "train_distributed.py"
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's")
+@pytest.mark.xdist_group("two_processes")
+def test_two_processes_train_and_one_writes(tmp_path):
+    rows = [f"{'good' if i % 2 else 'bad'} {'word ' * (i % 4)}\t{'yes' if i % 2 else 'no'}" for i in range(60)]
+    (tmp_path / "data.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n", encoding="utf-8")
+    options = ["--encoder", "bilstm", "--units", "4", "--embedding-dim", "4", "--epochs", "1", "--save-every", "1"]
+    places = ["--data", str(tmp_path / "data.tsv"), "--output", str(tmp_path / "run")]
+    with Workers([sys.executable, str(SCRIPT), *options, *places], 2, logs=tmp_path) as workers:
+        statuses = workers.wait(600.0)
+    first, second = ((tmp_path / f"worker-{index}.log").read_text(errors="replace") for index in (0, 1))
+    assert statuses == [0, 0], first[-4000:]
+    assert "Test accuracy" in first
+    assert "Test accuracy" not in second
+    assert (tmp_path / "run" / "model.keras").exists()
+    (line,) = read_results(tmp_path / "results.jsonl")
+    found = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
+    assert found["test_accuracy"] == line["test_accuracy"]
+    assert "save-every" not in line["command"]
