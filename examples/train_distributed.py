@@ -46,7 +46,7 @@ def main() -> int:
     if not distribute.is_chief():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (until the end)
     try:
-        return run_script(args, functools.partial(train_all, strategy), classify_text.predict)
+        return run_script(args, functools.partial(train_all, strategy), classify_text.predict, classify_text.MODELS)
     except distribute.WorkerLost as error:
         return fail(error, status=3)
 
