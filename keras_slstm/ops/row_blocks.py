@@ -32,12 +32,11 @@ class _Block(NamedTuple):
 
 
 def _blocks(recurrence: Recurrence, growing: bool) -> list[_Block]:
-    time = recurrence.projected.shape[0]
-    length = ops.shape(recurrence.projected)[0] if time is None else time
+    time = ops.shape(recurrence.projected)[0]
     if not growing:
-        return [_Block(0, length, 1)]
-    if time is None:  # all rows from the first word on
-        return [_Block(0, length, length)]
+        return [_Block(0, time, 1)]
+    if not isinstance(time, int):  # unknown, a tensor, or an expression on JAX: all rows from the first word on
+        return [_Block(0, time, time)]
     words = max(SHORTEST, -(-time // BLOCKS))
     stops = [*range(words, time, words), time]
     return [_Block(start, stop, stop) for start, stop in zip([0, *stops], stops)]
