@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 
 _SYMBOLIC_BUILD = "_maybe_symbolic_build"
 _SUM_OF_GRADIENTS = "_all_reduce_sum_gradients"
@@ -78,3 +79,13 @@ def be_patient(addresses: Sequence[str], seconds: float) -> None:
         )
     except (ImportError, AttributeError, TypeError):
         return
+
+
+def set_length(data: Any, length: int) -> None:
+    """Say how many batches distributed data has.
+
+    TensorFlow counts the parts that the replicas of one process get, one by one, so that Keras would wait for more.
+    Where this version lacks the name, Keras says after an epoch that it ran out of data, and goes on.
+    """
+    if hasattr(data, "_cardinality"):
+        data._cardinality = np.int64(length)

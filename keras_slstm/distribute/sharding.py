@@ -13,6 +13,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_slstm.distribute.private import set_length
+
 # The keys of an element of a replica's data: its part of the batch, how much that counts, and a number of the batch.
 PART = "keras_slstm_part"
 SHARE = "keras_slstm_share"
@@ -193,7 +195,10 @@ def replicate(strategy: Any, source: Source, class_weight: dict[int, float] | No
             local_data = local_data.apply(tf.data.experimental.assert_cardinality(source.length * local))
         return local_data.prefetch(tf.data.AUTOTUNE)
 
-    return strategy.distribute_datasets_from_function(make)
+    shared_out = strategy.distribute_datasets_from_function(make)
+    if source.length is not None:
+        set_length(shared_out, source.length)
+    return shared_out
 
 
 def _check(batch: Batch) -> Any:
@@ -244,9 +249,10 @@ def _weigh(batch: Batch, class_weight: dict[int, float]) -> Batch:
     x, y = batch
     if not tf.is_tensor(y):
         raise ValueError("`class_weight` is for models with one output.")
-    table = tf.constant([class_weight.get(label, 1.0) for label in range(max(class_weight) + 1)], tf.float32)
+    last = max(class_weight) + 1  # and all labels after it: 1
+    table = tf.constant([class_weight.get(label, 1.0) for label in range(last + 1)], tf.float32)
     if y.shape.rank > 1:
         labels = tf.argmax(y, axis=-1) if y.shape[-1] != 1 else tf.cast(y[..., 0], tf.int64)
     else:
         labels = tf.cast(y, tf.int64)
-    return x, y, tf.gather(table, labels)
+    return x, y, tf.gather(table, tf.minimum(labels, last))

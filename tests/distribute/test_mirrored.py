@@ -31,6 +31,7 @@ def test_classifier():
     compare(found, expected, "classifier", atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("error:Your input ran out of data")
 def test_other_ways():
     found = programs.train_variants()
     for way, tolerance in (("xla", 1e-5), ("several", 1e-5), ("half", 0.02)):

@@ -114,6 +114,8 @@ def test_a_tf_dataset_of_dicts():
 
 
 class Endless(keras.utils.PyDataset):
+    num_batches = None
+
     def __getitem__(self, index):
         return np.zeros(2), np.zeros(2)
 
