@@ -84,9 +84,7 @@ class Narrowed:
             return self.row.get(full_name, self.given.get(full_name, [default])[0])
         if full_name in self.given:
             values = list(self.given[full_name])
-            if len(values) == 1:
-                return self.hp.Fixed(name, values[0])
             return self.hp.Choice(name, values, default=default if default in values else values[0])
         if self.only:
-            return self.hp.Fixed(name, default)
+            return self.hp.Choice(name, [default])  # not `Fixed`, which keras-tuner prints when it comes by network
         return getattr(self.hp, kind)(name, **options)
