@@ -22,7 +22,7 @@ EXTRAS = {
 EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"] + EXTRAS["translation"]
 EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in EXTRAS[name]})
 EXTRAS["test"] = sorted(
-    {r for name in ("examples", "jax", "addons") for r in EXTRAS[name]}
+    {r for name in ("examples", "jax", "addons", "tuner") for r in EXTRAS[name]}
     | {"pytest>=8", "pytest-xdist", "ruff==0.17.5", "mypy==2.4.1", "dill"}
     # Pinned, so that an index with CPU builds decides which one is installed: the newest brings CUDA on Linux.
     | {"torch==2.13.0"}

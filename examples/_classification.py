@@ -18,6 +18,7 @@ from _common import add_preset_options, check_prediction_options, command, fail,
 
 from keras_slstm.data.batches import Batches
 from keras_slstm.data.text import TextVectorizer
+from keras_slstm.data.tokenised import tokenizer_of
 from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
 from keras_slstm.distribute import is_chief
 from keras_slstm.extras import require
@@ -153,13 +154,9 @@ def load_vectors(
     return load_word_vectors(args.vectors, words)
 
 
-# Texts that are published tokenised.
-TOKENISED = ("movie_review", "subj", "cr", "mpqa", "sst", "trec", "fdu_mtl")
-
-
 def choose_tokenizer(args: argparse.Namespace, corpus: Any) -> str:
     """The one asked for, or what fits the data set."""
-    return args.tokenizer or ("whitespace" if corpus.name.split("/")[0] in TOKENISED else "words")
+    return args.tokenizer or tokenizer_of(corpus.name)
 
 
 # One training.

@@ -1,0 +1,30 @@
+"""Hyperparameter searches over the package's models (extra: `tuner`)."""
+
+from keras_slstm.tuning.hypermodels import (
+    ClassificationHyperModel,
+    PairHyperModel,
+    TaggingHyperModel,
+    TaskHyperModel,
+)
+from keras_slstm.tuning.narrowed import Narrowed
+from keras_slstm.tuning.records import read_search, read_trials
+from keras_slstm.tuning.search import Search
+from keras_slstm.tuning.spaces import SPACES, classification_space, encoder_space, pair_space, tagging_space
+from keras_slstm.tuning.studies import STUDIES
+
+__all__ = [
+    "SPACES",
+    "STUDIES",
+    "ClassificationHyperModel",
+    "Narrowed",
+    "PairHyperModel",
+    "Search",
+    "TaggingHyperModel",
+    "TaskHyperModel",
+    "classification_space",
+    "encoder_space",
+    "pair_space",
+    "read_search",
+    "read_trials",
+    "tagging_space",
+]

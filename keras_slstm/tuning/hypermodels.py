@@ -1,0 +1,293 @@
+"""The package's models as `keras_tuner.HyperModel`s: a space, a model for a point in it, and what it is trained on."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import keras
+
+from keras_slstm.data.batches import Batches
+from keras_slstm.data.corpus import Corpus
+from keras_slstm.data.pair_corpus import PairCorpus
+from keras_slstm.data.tagged_corpus import TaggedCorpus
+from keras_slstm.data.vectors import WordVectors
+from keras_slstm.extras import require
+from keras_slstm.models.development_score import DevelopmentScore
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.sequence_tagger import SequenceTagger
+from keras_slstm.training import fingerprint
+from keras_slstm.tuning.narrowed import Narrowed
+from keras_slstm.tuning.spaces import classification_space, pair_space, tagging_space
+
+keras_tuner = require("keras_tuner", "tuner")
+HyperModel: Any = keras_tuner.HyperModel
+
+
+class TaskHyperModel(HyperModel):
+    """A task to search for: what its subclasses for classification, tagging and pairs have in common.
+
+    It holds training and development examples only, so that no search can see the test set, and it can be pickled, so
+    that a trial can run in a process of its own. keras-tuner's own tuners take it as well as `Search` does. A subclass
+    for another model defines `space`, `make_model`, `data` and `texts`.
+
+    Args:
+        corpus: The examples. Its test part is not kept.
+        encoders: Encoders to choose from, names in `SPACES`; the first is the default.
+        values, only, rows: Make the space smaller: see `Narrowed`.
+        vectors: Word vectors to start from.
+        options: Further arguments of the model, such as `{"vectorizer": {"lowercase": False}}`. They are not searched.
+        jit_compile: Whether to compile by XLA. None: on JAX only. Elsewhere it takes seconds for every length of
+            sentence, which long trainings are worth.
+
+    Raises:
+        ValueError: If there is no such encoder, or no such hyperparameter as `values` or `rows` name.
+
+    Example:
+
+    ```python
+    corpus = keras_slstm.data.load_corpus("travel_desk")
+    hypermodel = ClassificationHyperModel(corpus, ["slstm", "bilstm"], values={"units": [50, 100]})
+    model = hypermodel.build(keras_tuner.HyperParameters())  # with the default of everything
+    ```
+    """
+
+    objective = "val_accuracy"
+    direction = "max"
+
+    def __init__(
+        self,
+        corpus: Any,
+        encoders: Sequence[str] = ("slstm",),
+        values: Mapping[str, Sequence[Any]] | None = None,
+        only: bool = False,
+        rows: Mapping[str, Mapping[str, Any]] | None = None,
+        vectors: WordVectors | None = None,
+        options: Mapping[str, Any] | None = None,
+        jit_compile: bool | None = None,
+    ):
+        super().__init__(tunable=True)
+        self.train = corpus.train
+        self.validation = corpus.validation
+        self.label_names = list(corpus.label_names)
+        self.encoders = list(encoders)
+        self.narrowing: dict[str, Any] = {"values": dict(values or {}), "only": only, "rows": dict(rows or {})}
+        self.vectors = vectors
+        self.options = dict(options or {})
+        self.jit_compile = keras.backend.backend() == "jax" if jit_compile is None else jit_compile
+        narrowed = Narrowed(keras_tuner.HyperParameters(), **self.narrowing)
+        self.space(narrowed)
+        if narrowed.unused:
+            names = ", ".join(sorted({p.name for p in narrowed.hp.space} | narrowed.in_rows - narrowed.unused))
+            raise ValueError(f"There is no hyperparameter {sorted(narrowed.unused)[0]!r}. There are: {names}.")
+
+    @abstractmethod
+    def space(self, hp: Any) -> dict[str, Any]:
+        """All settings, from hyperparameters that are declared in each call."""
+
+    @abstractmethod
+    def make_model(self, settings: dict[str, Any]) -> Any:
+        """The model, without a vocabulary."""
+
+    @abstractmethod
+    def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
+        """What `model.fit` is told about the data."""
+
+    @abstractmethod
+    def texts(self) -> Iterable[Any]:
+        """The training examples, from which the vocabulary is learned."""
+
+    def settings(self, hp: Any) -> dict[str, Any]:
+        """All settings at a point of the space."""
+        return self.space(Narrowed(hp, **self.narrowing))
+
+    def declare_hyperparameters(self, hp: Any) -> None:
+        """Declare all hyperparameters, without building a model."""
+        self.settings(hp)
+
+    def build(self, hp: Any) -> Any:
+        """The compiled model at a point of the space, with its vocabulary and weights."""
+        settings = self.settings(hp)
+        model = self.make_model(settings)
+        model.adapt(self.texts(), self.vectors)
+        rate = keras.optimizers.schedules.ExponentialDecay(
+            settings["learning_rate"],
+            decay_steps=-(-len(self.train) // settings["batch_size"]),
+            decay_rate=settings["decay"],
+            staircase=True,
+        )
+        optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings["clip"])
+        model.compile(optimizer, jit_compile=self.jit_compile, **self.compile_options())
+        return model
+
+    def compile_options(self) -> dict[str, Any]:
+        """Further arguments of `compile`."""
+        return {}
+
+    def fit_options(self, hp: Any, model: Any, seed: int = 0) -> dict[str, Any]:
+        """The arguments of `fit` that say what is trained on."""
+        settings = self.settings(hp)
+        examples = self.batches_of(model, batch_size=settings["batch_size"], seed=seed)
+        return self.data(model, examples, settings)
+
+    def batches_of(self, model: Any, **options: Any) -> Batches:
+        """The training examples as batches."""
+        return model.batches(self.texts(), self.train.labels, **options)
+
+    def fit(self, hp: Any, model: Any, *args: Any, **kwargs: Any) -> keras.callbacks.History:
+        """Train, as keras-tuner's own tuners ask for; its arguments are those of `fit` that concern no data."""
+        options = self.fit_options(hp, model)
+        callbacks = [*options.pop("callbacks", ()), *kwargs.pop("callbacks", ())]
+        return model.fit(*args, **options, callbacks=callbacks, **kwargs)
+
+    def description(self) -> dict[str, Any]:
+        """What a search cannot go on without: the space and the data, as JSON values."""
+        hp = keras_tuner.HyperParameters()
+        self.declare_hyperparameters(hp)
+        return {
+            "task": type(self).__name__,
+            "space": hp.get_config()["space"],
+            "rows": self.narrowing["rows"],
+            "data": self.data_fingerprint(),
+            "vectors": None if self.vectors is None else [len(self.vectors), self.vectors.dim],
+            "options": {name: str(value) for name, value in sorted(self.options.items())},
+        }
+
+    def data_fingerprint(self) -> str:
+        """Short and the same for the same examples only."""
+        columns = [map(str, column) for part in (self.train, self.validation) for column in vars(part).values()]
+        return fingerprint(*columns)
+
+    def _embeddings(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of all models that concern words."""
+        if self.vectors is None:
+            return {"embedding_dim": settings["embedding_dim"]}
+        return {"embedding_dim": self.vectors.dim, "trainable_embeddings": settings["trainable_embeddings"]}
+
+
+class ClassificationHyperModel(TaskHyperModel):
+    """A search for a `SentenceClassifier`; see `TaskHyperModel`."""
+
+    def __init__(self, corpus: Corpus, encoders: Sequence[str] = ("slstm",), **kwargs: Any):
+        super().__init__(corpus, encoders, **kwargs)
+
+    def space(self, hp: Any) -> dict[str, Any]:
+        return classification_space(hp, self.encoders, embeddings=self.vectors is None)
+
+    def make_model(self, settings: dict[str, Any]) -> SentenceClassifier:
+        return SentenceClassifier(
+            self.label_names,
+            **_encoder(settings),
+            **_pooling_and_mlp(settings),
+            **self._embeddings(settings),
+            kernel_regularizer=keras.regularizers.L2(settings["l2"]),
+            **self.options,
+        )
+
+    def texts(self) -> list[str]:
+        return self.train.texts
+
+    def compile_options(self) -> dict[str, Any]:
+        return {"loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"]}
+
+    def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
+        return _held_out(self.validation, batches, settings)
+
+
+class PairHyperModel(TaskHyperModel):
+    """A search for a `SentencePairClassifier`; see `TaskHyperModel`.
+
+    The objective is the accuracy, or, where pairs have scores, Pearson's correlation with them. Among its `options`,
+    `features` says what the classifier sees.
+    """
+
+    def __init__(self, corpus: PairCorpus, encoders: Sequence[str] = ("bi_caslstm",), **kwargs: Any):
+        self.score_range = corpus.score_range
+        self.objective = "val_accuracy" if corpus.score_range is None else "val_pearson"
+        super().__init__(corpus, encoders, **kwargs)
+
+    def space(self, hp: Any) -> dict[str, Any]:
+        return pair_space(hp, self.encoders, embeddings=self.vectors is None)
+
+    def make_model(self, settings: dict[str, Any]) -> SentencePairClassifier:
+        return SentencePairClassifier(
+            self.label_names or None,
+            score_range=self.score_range,
+            **_encoder(settings),
+            **_pooling_and_mlp(settings),
+            mlp_batch_norm=settings["mlp_batch_norm"],
+            **self._embeddings(settings),
+            **self.options,
+        )
+
+    def texts(self) -> list[tuple[str, str]]:
+        return self.train.texts
+
+    def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
+        return _held_out(self.validation, batches, settings)
+
+
+class TaggingHyperModel(TaskHyperModel):
+    """A search for a `SequenceTagger`; see `TaskHyperModel`.
+
+    The objective is the F1 of the spans, or, where labels mark none, the accuracy.
+    """
+
+    def __init__(self, corpus: TaggedCorpus, encoders: Sequence[str] = ("slstm",), **kwargs: Any):
+        self.scheme = corpus.scheme
+        self.objective = "val_accuracy" if corpus.scheme is None else "val_f1"
+        super().__init__(corpus, encoders, **kwargs)
+
+    def space(self, hp: Any) -> dict[str, Any]:
+        return tagging_space(hp, self.encoders, embeddings=self.vectors is None)
+
+    def make_model(self, settings: dict[str, Any]) -> SequenceTagger:
+        none = settings["characters"] == "none"
+        sizes = {name: settings[name] for name in ("character_dim", "character_units") if not none}
+        return SequenceTagger(
+            self.label_names,
+            scheme=self.scheme,
+            **_encoder(settings),
+            head=settings["head"],
+            head_options={"kernel_regularizer": keras.regularizers.L2(settings["l2"])},
+            characters=None if none else settings["characters"],
+            **sizes,
+            **self._embeddings(settings),
+            **self.options,
+        )
+
+    def texts(self) -> list[list[str]]:
+        return self.train.tokens
+
+    def batches_of(self, model: Any, **options: Any) -> Batches:
+        return model.batches(self.train.tokens, self.train.tags, **options)
+
+    def compile_options(self) -> dict[str, Any]:
+        return {"metrics": []}  # that of training sentences would take a search for the best sequence of each
+
+    def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
+        score = DevelopmentScore(self.validation.tokens, self.validation.tags)
+        return {"x": batches, "callbacks": [score]}
+
+
+def _encoder(settings: dict[str, Any]) -> dict[str, Any]:
+    names = ("encoder", "units", "encoder_options", "dropout", "word_dropout")
+    return {name: settings[name] for name in names}
+
+
+def _pooling_and_mlp(settings: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "pooling": None if settings["pooling"] == "none" else settings["pooling"],
+        "mlp_units": settings["mlp_units"],
+        "mlp_dropout": settings["mlp_dropout"],
+    }
+
+
+def _held_out(part: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "x": batches,
+        "validation_data": (part.texts, part.labels),
+        "validation_batch_size": settings["batch_size"],
+    }

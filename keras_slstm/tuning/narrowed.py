@@ -1,0 +1,90 @@
+"""Spaces made smaller: other values, one value, or the rows of a table."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+
+class Narrowed:
+    """A stand-in for `keras_tuner.HyperParameters` in which some hyperparameters have other values.
+
+    It is handed to a space in place of `hp`, and declares there.
+
+    Args:
+        hp: A `keras_tuner.HyperParameters`.
+        values: The values that hyperparameters may have, by their full names, such as `{"slstm/steps": [5, 7, 9]}`. The
+            default stays if it is among them; else it is the first.
+        only: Whether all other hyperparameters keep their defaults.
+        rows: Settings that go together, by a name for each: they become the values of one hyperparameter, `row`, and
+            what they set is not searched otherwise.
+
+    Example:
+
+    ```python
+    hp = keras_tuner.HyperParameters()
+    slstm_space(Narrowed(hp, {"steps": [5, 7]}, only=True))
+    [p.name for p in hp.space if len(p.values) > 1]  # ["steps"]
+    ```
+    """
+
+    def __init__(
+        self,
+        hp: Any,
+        values: Mapping[str, Sequence[Any]] | None = None,
+        only: bool = False,
+        rows: Mapping[str, Mapping[str, Any]] | None = None,
+    ):
+        self.hp = hp
+        self.given = dict(values or {})
+        self.only = only
+        self.unused = {*self.given, *(name for row in (rows or {}).values() for name in row)}
+        self.in_rows = {name for row in (rows or {}).values() for name in row}
+        self.row: Mapping[str, Any] = {}
+        self._scopes: list[str] = []
+        if rows:
+            self.row = rows[hp.Choice("row", list(rows))]
+
+    def Choice(self, name: str, values: Sequence[Any], **options: Any) -> Any:
+        return self._declare("Choice", name, values[0], values=values, **options)
+
+    def Int(self, name: str, min_value: int, max_value: int, **options: Any) -> Any:
+        return self._declare("Int", name, min_value, min_value=min_value, max_value=max_value, **options)
+
+    def Float(self, name: str, min_value: float, max_value: float, **options: Any) -> Any:
+        return self._declare("Float", name, min_value, min_value=min_value, max_value=max_value, **options)
+
+    def Boolean(self, name: str, default: bool = False, **options: Any) -> Any:
+        return self._declare("Boolean", name, default, default=default, **options)
+
+    def Fixed(self, name: str, value: Any, **options: Any) -> Any:
+        return self._declare("Fixed", name, value, value=value, **options)
+
+    @contextlib.contextmanager
+    def name_scope(self, name: str) -> Iterator[None]:
+        self._scopes.append(name)
+        try:
+            with self.hp.name_scope(name):
+                yield
+        finally:
+            self._scopes.pop()
+
+    @contextlib.contextmanager
+    def conditional_scope(self, parent_name: str, parent_values: Sequence[Any]) -> Iterator[None]:
+        with self.hp.conditional_scope(parent_name, parent_values):
+            yield
+
+    def _declare(self, kind: str, name: str, fallback: Any, /, **options: Any) -> Any:
+        full_name = "/".join([*self._scopes, name])
+        self.unused.discard(full_name)
+        default = options.get("default")
+        default = fallback if default is None else default
+        if full_name in self.in_rows:
+            return self.row.get(full_name, self.given.get(full_name, [default])[0])
+        if full_name in self.given:
+            values = list(self.given[full_name])
+            return self.hp.Choice(name, values, default=default if default in values else values[0])
+        if self.only:
+            return self.hp.Choice(name, [default])  # not `Fixed`, which keras-tuner prints when it comes by network
+        return getattr(self.hp, kind)(name, **options)

@@ -1,0 +1,154 @@
+"""keras-tuner's oracles, made to survive a crash at any moment: their files are replaced as a whole.
+
+They also try the defaults first, so that every search says what it gains over them, and keep going when trials fail.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from keras_slstm.extras import require
+from keras_slstm.files import write_json
+
+keras_tuner = require("keras_tuner", "tuner")
+Oracle: Any = keras_tuner.Oracle
+RandomSearchOracle: Any = keras_tuner.oracles.RandomSearchOracle
+BayesianOptimizationOracle: Any = keras_tuner.oracles.BayesianOptimizationOracle
+KerasTunerHyperbandOracle: Any = keras_tuner.oracles.HyperbandOracle
+TrialStatus = require("keras_tuner.engine.trial", "tuner").TrialStatus
+
+TUNERS = ("random", "bayesian", "hyperband", "grid")
+_ENDED = (TrialStatus.COMPLETED, TrialStatus.FAILED)
+
+
+def make_oracle(
+    tuner: str, objective: str, direction: str, max_trials: int | None, seed: int, epochs: int, factor: int = 3
+) -> Any:
+    """Make an oracle: what decides which trials there are.
+
+    Args:
+        tuner: One of `TUNERS`.
+        objective: The entry of Keras' logs to make as large or as small as possible.
+        direction: `"max"` or `"min"`.
+        max_trials: Number of trials; None, for `"hyperband"` and `"grid"`, for as many as they ask for.
+        seed: Seed of what is drawn at random.
+        epochs: Epochs of a trial; for `"hyperband"`, those of the longest ones.
+        factor: For `"hyperband"`: it goes on with one trial in so many, for so many times the epochs.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    if tuner not in TUNERS:
+        raise ValueError(f"`tuner` must be one of {TUNERS}, but got {tuner!r}.")
+    if max_trials is None and tuner in ("random", "bayesian"):
+        raise ValueError(f'`max_trials` is needed for tuner="{tuner}".')
+    if max_trials is not None and (not isinstance(max_trials, int) or max_trials < 1):
+        raise ValueError(f"`max_trials` must be an integer of at least 1, but got {max_trials!r}.")
+    if not isinstance(factor, int) or factor < 2:
+        raise ValueError(f"`factor` must be an integer of at least 2, but got {factor!r}.")
+    options: dict[str, Any] = {
+        "objective": keras_tuner.Objective(objective, direction),
+        "seed": seed + 1,  # 0 would mean any
+        "max_consecutive_failed_trials": sys.maxsize,
+    }
+    if tuner == "hyperband":
+        oracle = HyperbandOracle(max_epochs=epochs, factor=factor, **options)
+        oracle.max_trials = max_trials
+        return oracle
+    if tuner == "bayesian":
+        assert max_trials is not None
+        return BayesianOracle(max_trials=max_trials, num_initial_points=max(3, max_trials // 3), **options)
+    return {"random": RandomOracle, "grid": GridOracle}[tuner](max_trials=max_trials, **options)
+
+
+class _Durable:
+    """The part of our oracles that concerns their files and what ends a trial."""
+
+    def save(self: Any) -> None:
+        write_json(self._get_oracle_fname(), self.get_state())
+
+    def _save_trial(self: Any, trial: Any) -> None:
+        write_json(Path(self._get_trial_dir(trial.trial_id), "trial.json"), trial.get_state())
+
+    def reload(self: Any) -> None:
+        super().reload()  # type: ignore[misc]
+        # A trial whose file was written before a crash and that the oracle's own file does not know: it begins anew.
+        # (In the order in which they began: of equally good ones, the first is the best.)
+        self.trials = {trial_id: self.trials[trial_id] for trial_id in self.start_order}
+        # The oracle's file still calls a trial that has just ended an ongoing one.
+        self._retry_queue = [i for i in self._retry_queue if self.trials[i].status not in _ENDED]
+        missing = [i for i in self.trials if self.trials[i].status not in _ENDED and i not in self._retry_queue]
+        self._retry_queue += missing
+
+    def end_trial(self: Any, trial: Any) -> None:
+        # What comes from a worker has lost the order of the space. Nothing can have been added to it: it was all
+        # declared before the first trial.
+        trial.hyperparameters = self.trials[trial.trial_id].hyperparameters
+        super().end_trial(trial)  # type: ignore[misc]
+
+
+class _DefaultsFirst(_Durable):
+    """Tries the defaults before anything else."""
+
+    def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
+        if not self.trials:
+            return {"status": TrialStatus.RUNNING, "values": defaults(self.get_space())}
+        return super().populate_space(trial_id)  # type: ignore[misc]
+
+
+class RandomOracle(_DefaultsFirst, RandomSearchOracle):
+    """Draws every trial at random."""
+
+
+class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
+    """Tries what a Gaussian process, fitted to the trials so far, expects most of, and nothing twice."""
+
+    def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
+        found = super().populate_space(trial_id)
+        if found["status"] == TrialStatus.RUNNING and self._duplicate(found["values"]):
+            values = self._random_values()
+            return {"status": TrialStatus.RUNNING if values else TrialStatus.STOPPED, "values": values}
+        return found
+
+
+class HyperbandOracle(_Durable, KerasTunerHyperbandOracle):
+    """Begins many trials, and goes on with the best of them."""
+
+
+class GridOracle(_Durable, Oracle):
+    """Tries all combinations of values, the last hyperparameter changing fastest, each with its default first.
+
+    keras-tuner's own keeps no record of where it stands, so that a search that resumes would end at once.
+    """
+
+    def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
+        for values in combinations(self.get_space()):
+            if not self._duplicate(values):
+                return {"status": TrialStatus.RUNNING, "values": values}
+        return {"status": TrialStatus.STOPPED, "values": None}
+
+
+def defaults(hp: Any) -> dict[str, Any]:
+    """The default of every hyperparameter that matters while all have theirs."""
+    return next(combinations(hp))
+
+
+def combinations(hp: Any) -> Iterator[dict[str, Any]]:
+    """All combinations of values of the hyperparameters that matter, each with its default first."""
+    yield from _combinations(hp, hp.space, {})
+
+
+def _combinations(hp: Any, space: list[Any], values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if not space:
+        yield values
+        return
+    first, *rest = space
+    hp.values = values
+    if not hp.is_active(first):
+        yield from _combinations(hp, rest, values)
+        return
+    for value in [first.default, *(other for other in first.values if other != first.default)]:
+        yield from _combinations(hp, rest, {**values, first.name: value})

@@ -1,0 +1,313 @@
+"""The search itself: keras-tuner's oracles, trials in processes of their own, and a folder to go on from."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_slstm.extras import require
+from keras_slstm.files import write_json
+from keras_slstm.tuning.oracles import make_oracle
+from keras_slstm.tuning.records import (
+    BEST_RECORD,
+    SEARCH,
+    best_trial,
+    count_records,
+    drop_models,
+    keep_best,
+    read_record,
+    read_search,
+    write_record,
+)
+from keras_slstm.tuning.trial import Training, TrialFailure, train_apart
+
+keras_tuner = require("keras_tuner", "tuner")
+BaseTuner: Any = require("keras_tuner.engine.base_tuner", "tuner").BaseTuner
+
+ALL = 2**31 - 1  # as a number of trials
+
+
+class Search(BaseTuner):
+    """A search for good hyperparameters, in a folder.
+
+    Every training runs in a fresh process, so that a long search needs no more memory than a short one, and resumes
+    after its last finished epoch where it was interrupted. A trial that fails (an error, a loss that is not finite,
+    memory that runs out) is recorded with its reason, and the search goes on. The folder holds in the end
+
+    - `best.keras`, the best model, with the weights of its best epoch, and `best.json`, its record;
+    - `trial_*/record.json`, what was found in each trial (see `read_trials`);
+    - `tensorboard/`, for TensorBoard and its HParams page, where the backend is TensorFlow;
+    - what the search resumes from.
+
+    Several processes search together where `KERASTUNER_TUNER_ID`, `KERASTUNER_ORACLE_IP` and `KERASTUNER_ORACLE_PORT`
+    are set, as keras-tuner has it: each makes the same `Search`, the folder being one that all of them see.
+
+    Args:
+        hypermodel: A `TaskHyperModel`.
+        folder: The folder. It is created.
+        tuner: `"random"`, `"bayesian"`, `"hyperband"` or `"grid"`.
+        max_trials: Number of trials, those included that have failed, or that an interrupted search had finished. None,
+            for `"hyperband"` and `"grid"`: as many as they ask for.
+        epochs: Most epochs of a training.
+        patience: A training stops after so many epochs without a better one. None: never.
+        seeds: A trial is one training for each seed. Its score is their mean.
+        seed: Seed of what the search draws at random.
+        factor: For `"hyperband"`: it goes on with one trial in so many, for so many times the epochs.
+        resume: Whether to go on with a search that the folder holds.
+        overwrite: Whether to delete it instead.
+        strategy: `"mirrored"` for `tf.distribute.MirroredStrategy` in each training.
+        modules: Names of modules to import before each training: those that register your encoders and spaces.
+
+    Raises:
+        FileExistsError: If the folder holds a search that is neither to be resumed nor overwritten.
+        ValueError: If an argument is out of range, or the search to be resumed is another one.
+
+    Example:
+
+    ```python
+    hypermodel = ClassificationHyperModel(keras_slstm.data.load_corpus("travel_desk"), ["slstm", "bilstm"])
+    if __name__ == "__main__":  # trials are processes, which import this file
+        Search(hypermodel, "runs/search", "bayesian", max_trials=20, epochs=5).search()
+        model = keras.saving.load_model("runs/search/best.keras")
+    ```
+    """
+
+    def __init__(
+        self,
+        hypermodel: Any,
+        folder: str | os.PathLike[str],
+        tuner: str = "random",
+        max_trials: int | None = 20,
+        epochs: int = 20,
+        patience: int | None = 5,
+        seeds: Sequence[int] = (0,),
+        seed: int = 0,
+        factor: int = 3,
+        resume: bool = False,
+        overwrite: bool = False,
+        strategy: str | None = None,
+        modules: Sequence[str] = (),
+    ):
+        for name, value in (("epochs", epochs), ("patience", 1 if patience is None else patience)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"`{name}` must be an integer of at least 1, but got {value!r}.")
+        if not seeds or len({*seeds}) < len(seeds):
+            raise ValueError(f"`seeds` must be different numbers, at least one, but got {list(seeds)}.")
+        if strategy not in (None, "mirrored"):
+            raise ValueError(f'`strategy` must be None or "mirrored", but got {strategy!r}.')
+        if strategy and keras.backend.backend() != "tensorflow":
+            raise ValueError(f"`strategy` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}.")
+        oracle = make_oracle(tuner, hypermodel.objective, hypermodel.direction, max_trials, seed, epochs, factor)
+        self.folder = Path(folder).absolute()
+        self.tuner_name = tuner
+        self.epochs = epochs
+        self.patience = patience
+        self.seeds = list(seeds)
+        self.strategy = strategy
+        self.modules = tuple(modules)
+        about = {
+            "tuner": tuner,
+            "objective": hypermodel.objective,
+            "direction": hypermodel.direction,
+            "epochs": epochs,
+            "patience": patience,
+            "seeds": self.seeds,
+            "seed": seed,
+            "factor": factor if tuner == "hyperband" else None,
+            "backend": keras.backend.backend(),
+            "hypermodel": hypermodel.description(),
+        }
+        self._about = json.loads(json.dumps(about))  # as it will be read
+        self._is_member = os.environ.get("KERASTUNER_TUNER_ID", "chief") != "chief"  # of a search that another leads
+        if not self._is_member:
+            self._prepare_folder(resume, overwrite)
+        super().__init__(oracle, hypermodel, directory=str(self.folder.parent), project_name=self.folder.name)
+        self._oracle_of_folder = oracle
+        oracle.verbose = 0
+
+    def search(self) -> None:
+        """Run the trials that there are to run, or, as the chief of several processes, hand them out.
+
+        Raises:
+            RuntimeError: If no trial has succeeded.
+        """
+        super().search()
+        if os.environ.get("KERASTUNER_TUNER_ID") != "chief" and best_trial(self.folder) is None:
+            raise RuntimeError(f"No trial has succeeded. The reasons are in {self.folder}/trial_*/record.json.")
+
+    def run_trial(self, trial: Any) -> dict[str, float]:
+        """Train once for each seed; the objective, or `FailedTrialError` with the reason."""
+        self._check_about()
+        trial_folder = Path(self.get_trial_dir(trial.trial_id))
+        record = read_record(trial_folder)  # of a trial that ended just before a crash
+        if record is None:
+            record = self._run(trial, trial_folder)
+            write_record(trial_folder, record)
+        if "failure" in record:
+            raise keras_tuner.errors.FailedTrialError(record["failure"])
+        return {self.oracle.objective.name: record["score"]}
+
+    def on_trial_end(self, trial: Any) -> None:
+        super().on_trial_end(trial)
+        before = best_trial(self.folder)
+        best = self._keep_best()
+        if self.tuner_name != "hyperband":  # which may go on with any trial
+            for trial_id in {trial.trial_id, before} - {best, None}:
+                drop_models(self.folder / f"trial_{trial_id}")
+        self._report(trial)
+
+    def on_search_end(self) -> None:
+        self._keep_best()  # which a crash may have prevented
+        for trial in self.oracle.get_best_trials(ALL):
+            if trial.status in ("COMPLETED", "FAILED"):
+                drop_models(self.folder / f"trial_{trial.trial_id}")
+
+    def _keep_best(self) -> str | None:
+        """Make the best model that of the best trial, and return its id; None while no trial has succeeded.
+
+        Another process may be about to write the model of a trial that was the best one a moment ago: whoever writes
+        looks again afterwards, and so the last one to write is right.
+        """
+        best = self._best_id()
+        while best is not None:
+            kept = keep_best(self.folder, best)
+            now = self._best_id()
+            if best == now == best_trial(self.folder):
+                return best
+            if best == now and not kept:
+                raise RuntimeError(f"The model of the best trial is gone: {self.folder / f'trial_{best}'}.")
+            best = now
+        return None
+
+    def _best_id(self) -> str | None:
+        for trial in self.oracle.get_best_trials(1):
+            if trial.status == "COMPLETED":
+                return trial.trial_id
+        return None
+
+    def _run(self, trial: Any, trial_folder: Path) -> dict[str, Any]:
+        values = dict(trial.hyperparameters.values)
+        started = time.monotonic()
+        record: dict[str, Any] = {"trial": trial.trial_id, "values": values}
+        try:
+            runs = {f"seed{seed}": train_apart(self._training(values, seed, trial_folder)) for seed in self.seeds}
+        except TrialFailure as failure:
+            return {**record, "failure": str(failure), "seconds": time.monotonic() - started}
+        sign = 1 if self.hypermodel.direction == "max" else -1
+        first = next(iter(runs.values()))
+        times = [run["seconds_per_epoch"] for run in runs.values() if run["seconds_per_epoch"] is not None]
+        return {
+            **record,
+            "settings": first["settings"],
+            "score": statistics.fmean(run["score"] for run in runs.values()),
+            "best_run": max(runs, key=lambda name: sign * runs[name]["score"]),
+            "parameters": first["parameters"],
+            "epochs": max(run["epochs"] for run in runs.values()),
+            "seconds_per_epoch": statistics.fmean(times) if times else None,
+            "seconds": time.monotonic() - started,
+            "runs": {name: {key: run[key] for key in run if key != "settings"} for name, run in runs.items()},
+        }
+
+    def _training(self, values: dict[str, Any], seed: int, trial_folder: Path) -> Training:
+        name = f"seed{seed}"
+        earlier = values.get("tuner/trial_id")
+        shows = keras.backend.backend() == "tensorflow" and importlib.util.find_spec("tensorboard") is not None
+        return Training(
+            hypermodel=self.hypermodel,
+            values=values,
+            seed=seed,
+            folder=trial_folder / name,
+            epochs=values.get("tuner/epochs", self.epochs),
+            patience=self.patience,
+            earlier=None if earlier is None else self.folder / f"trial_{earlier}" / name,
+            strategy=self.strategy,
+            modules=self.modules,
+            tensorboard=self.folder / "tensorboard" / f"{trial_folder.name}-{name}" if shows else None,
+        )
+
+    def _report(self, trial: Any) -> None:
+        """One line about a trial that has ended."""
+        record = read_record(self.folder / f"trial_{trial.trial_id}") or {}
+        limit = self._oracle_of_folder.max_trials
+        line = f"trial {trial.trial_id}, {count_records(self.folder)}{f' of {limit}' if limit else ''} ended: "
+        if "failure" in record:
+            line += f"failed: {record['failure']}"
+        else:
+            best = json.loads((self.folder / BEST_RECORD).read_text(encoding="utf-8"))
+            line += f"{self.oracle.objective.name} {record['score']:.4f} (best so far {best['score']:.4f})"
+        several = [p.name for p in trial.hyperparameters.space if len(list(p.values)) > 1]
+        shown = [f"{name}={_short(record['values'][name])}" for name in several if name in record.get("values", {})]
+        print(f"{line}, {record.get('seconds', 0):.0f} s; {' '.join(shown)}", flush=True)
+
+    # The folder.
+
+    def _prepare_folder(self, resume: bool, overwrite: bool) -> None:
+        if resume and overwrite:
+            raise ValueError("`resume` and `overwrite` exclude each other.")
+        if (self.folder / SEARCH).exists() and not overwrite:
+            if not resume:
+                raise FileExistsError(
+                    f"{self.folder} holds a search: go on with it (resume=True), overwrite it (overwrite=True), or "
+                    "choose another folder."
+                )
+            self._check_about()
+            return
+        if overwrite and (self.folder / SEARCH).exists():
+            shutil.rmtree(self.folder)  # a search's own folder, and no other
+        write_json(self.folder / SEARCH, self._about)
+
+    def _check_about(self) -> None:
+        before = read_search(self.folder)
+        for name in sorted({*before, *self._about}):
+            if before.get(name) != self._about.get(name):
+                theirs, ours = _difference(before.get(name), self._about.get(name))
+                raise ValueError(
+                    f"{self.folder} holds another search: its {name} is {theirs}, not {ours}. Go on with its settings, "
+                    "choose another folder, or overwrite it (overwrite=True)."
+                )
+
+    # What keras-tuner keeps in a file for each process, ours keep in that of the oracle.
+
+    def _get_tuner_fname(self) -> str:
+        return str(self.folder / "oracle.json")
+
+    def save(self) -> None:
+        if not self._is_worker():
+            self.oracle.save()
+
+    def reload(self) -> None:
+        if not self._is_worker():
+            self.oracle.reload()
+
+    def _populate_initial_space(self) -> None:
+        hp = self.oracle.get_space()
+        self.hypermodel.declare_hyperparameters(hp)  # all at once, where keras-tuner would build models to find them
+        self.oracle.update_space(hp)
+
+    def pre_create_trial(self) -> None:
+        time.sleep(0.05)  # the oracle may have nothing to do yet, and is asked again at once
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _difference(one: Any, other: Any) -> tuple[str, str]:
+    """Two values that differ, or what differs in them, not too long."""
+    while isinstance(one, dict) and isinstance(other, dict):
+        name = next(name for name in sorted({*one, *other}) if one.get(name) != other.get(name))
+        one, other = one.get(name), other.get(name)
+    if isinstance(one, list) and isinstance(other, list):
+        pairs = [(a, b) for a, b in zip(one, other) if a != b]
+        if pairs and len(one) == len(other):
+            one, other = pairs[0]
+    return repr(one)[:200], repr(other)[:200]

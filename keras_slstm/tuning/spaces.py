@@ -1,0 +1,216 @@
+"""Search spaces: plain functions from a `keras_tuner.HyperParameters` to settings.
+
+Each says what may vary, with the value of the paper as default and a range around it. Nothing here builds a model, and
+every hyperparameter is declared in each call: one that only matters with another stands inside `hp.conditional_scope`,
+where, as long as it does not matter, its value is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+UNITS = [100, 200, 300, 400, 600]
+LAYERS = [2, 3, 4]
+# What the vertical gate of a CAS-LSTM may be: Table 6 of its paper.
+VERTICAL_GATES: dict[str, dict[str, Any]] = {
+    "lam=0.5": {"lam": 0.5},
+    "lam=0.25": {"lam": 0.25},
+    "lam=0.75": {"lam": 0.75},
+    "lam=trainable": {"lam": "trainable"},
+    "no lam": {"lam": None},
+    "peephole": {"peephole": True},
+}
+
+
+# The encoders: which options of `build_encoder` there are to choose.
+
+
+def slstm_space(hp: Any) -> dict[str, Any]:
+    """Steps, window, sentence nodes, boundary words, first state and dropout of an `SLSTM`."""
+    return {
+        "steps": hp.Int("steps", 1, 13, step=2, default=9),
+        "window": hp.Int("window", 1, 4, default=1),
+        "sentence_nodes": hp.Int("sentence_nodes", 0, 2, default=1),
+        "boundary_words": hp.Boolean("boundary_words", default=True),
+        "initial": hp.Choice("initial", ["learned", "zeros", "projection"], default="learned"),
+        **recurrent_space(hp),
+    }
+
+
+def recurrent_space(hp: Any) -> dict[str, Any]:
+    """The dropout of what is all that a recurrent layer leaves to choose beside its size."""
+    return {"recurrent_dropout": hp.Float("recurrent_dropout", 0.0, 0.5, step=0.1, default=0.0)}
+
+
+def stacked_bilstm_space(hp: Any) -> dict[str, Any]:
+    """Depth and dropout of a stack of bidirectional LSTMs."""
+    return {"num_layers": hp.Choice("num_layers", LAYERS, default=2), **recurrent_space(hp)}
+
+
+def caslstm_space(hp: Any) -> dict[str, Any]:
+    """Depth, vertical gate and dropout of a `CASLSTM`."""
+    gate = hp.Choice("vertical_gate", list(VERTICAL_GATES), default="lam=0.5")
+    return {
+        "num_layers": hp.Choice("num_layers", LAYERS, default=2),
+        **VERTICAL_GATES.get(gate, {}),
+        **recurrent_space(hp),
+    }
+
+
+def cnn_space(hp: Any) -> dict[str, Any]:
+    """The width of a convolution."""
+    return {"window": hp.Choice("window", [3, 5, 7], default=3)}
+
+
+def stacked_cnn_space(hp: Any) -> dict[str, Any]:
+    """Depth and width of a stack of convolutions."""
+    return {"num_layers": hp.Choice("num_layers", LAYERS, default=3), **cnn_space(hp)}
+
+
+def transformer_space(hp: Any) -> dict[str, Any]:
+    """Blocks, heads and dropout of a `TransformerEncoder`."""
+    return {
+        "num_blocks": hp.Choice("num_blocks", [2, 4, 6, 8, 10], default=8),
+        "heads": hp.Choice("heads", [1, 2, 4], default=4),  # each divides all of UNITS
+        "dropout": hp.Float("dropout", 0.0, 0.5, step=0.1, default=0.1),
+    }
+
+
+# A function from `hp` to options of the encoder for each name of `ENCODERS`. One of yours is added here.
+SPACES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "slstm": slstm_space,
+    "lstm": recurrent_space,
+    "bilstm": recurrent_space,
+    "stacked_bilstm": stacked_bilstm_space,
+    "normalized_bilstm": recurrent_space,
+    "caslstm": caslstm_space,
+    "bi_caslstm": caslstm_space,
+    "cnn": cnn_space,
+    "stacked_cnn": stacked_cnn_space,
+    "transformer": transformer_space,
+}
+
+
+def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[str, Any]:
+    """Which encoder, its size, and the options of the one chosen.
+
+    The options of an encoder are named after it (`slstm/steps`), and are active only where it is chosen.
+
+    Args:
+        hp: A `keras_tuner.HyperParameters`.
+        encoders: Names in `SPACES`; the first is the default.
+        units: The default size.
+
+    Raises:
+        ValueError: If an encoder has no space.
+
+    Example:
+
+    ```python
+    hp = keras_tuner.HyperParameters()
+    encoder_space(hp, ["cnn"])  # {"encoder": "cnn", "units": 300, "encoder_options": {"window": 3}}
+    ```
+    """
+    if not encoders:
+        raise ValueError("`encoders` is empty.")
+    options: dict[str, Any] = {}
+    chosen = hp.Choice("encoder", list(encoders), default=encoders[0])
+    for encoder in encoders:
+        if encoder not in SPACES:
+            raise ValueError(f"There is no space for the encoder {encoder!r}. Known: {', '.join(SPACES)}.")
+        with hp.conditional_scope("encoder", [encoder]), hp.name_scope(encoder):
+            found = SPACES[encoder](hp)
+        if encoder == chosen:
+            options = found
+    sizes = sorted({*UNITS, units})
+    return {"encoder": chosen, "units": hp.Choice("units", sizes, default=units), "encoder_options": options}
+
+
+# The tasks: everything else about a model and its training.
+
+# Defaults where they differ from those of the S-LSTM's paper: for the first encoder of a search.
+_CASLSTM = {"dropout": 0.5, "mlp_units": 300, "mlp_dropout": 0.5, "l2": 0.0, "batch_size": 128, "clip": 5.0}
+CLASSIFICATION_DEFAULTS: dict[str, dict[str, Any]] = {"caslstm": _CASLSTM, "bi_caslstm": _CASLSTM}
+
+
+def classification_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dict[str, Any]:
+    """All settings of a `SentenceClassifier` and its training.
+
+    Args:
+        hp: A `keras_tuner.HyperParameters`.
+        encoders: The encoders to choose from; the paper of the first one gives the defaults.
+        embeddings: Whether the word vectors start from nothing, so that their size is to be chosen, too; else whether
+            they are trained.
+    """
+    default = {"units": 300, "dropout": 0.5, "mlp_units": 0, "mlp_dropout": 0.0, "l2": 1e-3, "batch_size": 10,
+               "clip": 3.0, **CLASSIFICATION_DEFAULTS.get(encoders[0] if encoders else "", {})}  # fmt: skip
+    return {
+        **encoder_space(hp, encoders, default["units"]),
+        "pooling": hp.Choice("pooling", ["none", "attention", "max", "mean"], default="none"),
+        **_word_space(hp, embeddings, default["dropout"]),
+        **_mlp_space(hp, [0, 300, 600, 1024], default["mlp_units"], default["mlp_dropout"]),
+        "l2": hp.Choice("l2", [0.0, 1e-4, 1e-3, 1e-2], default=default["l2"]),
+        **_optimizer_space(hp, default["batch_size"], default["clip"]),
+    }
+
+
+def pair_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dict[str, Any]:
+    """All settings of a `SentencePairClassifier` and its training; see `classification_space`."""
+    return {
+        **encoder_space(hp, encoders),
+        "pooling": hp.Choice("pooling", ["none", "attention", "max", "mean"], default="none"),
+        **_word_space(hp, embeddings, dropout=0.1),
+        **_mlp_space(hp, [300, 512, 1024], 1024, 0.1),
+        "mlp_batch_norm": hp.Boolean("mlp_batch_norm", default=True),
+        **_optimizer_space(hp, batch_size=128, clip=5.0),
+    }
+
+
+def tagging_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dict[str, Any]:
+    """All settings of a `SequenceTagger` and its training; see `classification_space`."""
+    characters = hp.Choice("characters", ["cnn", "bilstm", "none"], default="cnn")
+    with hp.conditional_scope("characters", ["cnn", "bilstm"]):
+        sizes = {
+            "character_dim": hp.Choice("character_dim", [20, 30, 50], default=30),
+            "character_units": hp.Choice("character_units", [30, 50, 100], default=50),
+        }
+    return {
+        **encoder_space(hp, encoders),
+        "head": hp.Choice("head", ["crf", "softmax"], default="crf"),
+        "characters": characters,
+        **{name: size for name, size in sizes.items() if size is not None},
+        **_word_space(hp, embeddings, dropout=0.5),
+        "l2": hp.Choice("l2", [0.0, 1e-4, 1e-3, 1e-2], default=1e-3),
+        **_optimizer_space(hp, batch_size=10, clip=3.0),
+    }
+
+
+def _word_space(hp: Any, embeddings: bool, dropout: float) -> dict[str, Any]:
+    space = {
+        "dropout": hp.Float("dropout", 0.0, 0.7, step=0.1, default=dropout),
+        "word_dropout": hp.Choice("word_dropout", [0.0, 0.02, 0.05, 0.1], default=0.0),
+    }
+    if embeddings:
+        space["embedding_dim"] = hp.Choice("embedding_dim", [50, 100, 200, 300], default=300)
+    else:
+        space["trainable_embeddings"] = hp.Boolean("trainable_embeddings", default=True)
+    return space
+
+
+def _mlp_space(hp: Any, units: list[int], default: int, dropout: float) -> dict[str, Any]:
+    """Hidden layers: none where `mlp_units` is 0."""
+    size = hp.Choice("mlp_units", units, default=default)
+    with hp.conditional_scope("mlp_units", [value for value in units if value]):
+        layers = hp.Int("mlp_layers", 1, 2, default=1)
+        rate = hp.Float("mlp_dropout", 0.0, 0.5, step=0.1, default=dropout)
+    return {"mlp_units": [size] * (layers or 1) if size else [], "mlp_dropout": rate or 0.0}
+
+
+def _optimizer_space(hp: Any, batch_size: int, clip: float) -> dict[str, Any]:
+    return {
+        "learning_rate": hp.Float("learning_rate", 1e-4, 1e-2, sampling="log", default=1e-3),
+        "decay": hp.Choice("decay", [0.8, 0.9, 0.97, 1.0], default=0.97),
+        "clip": hp.Choice("clip", [1.0, 3.0, 5.0], default=clip),
+        "batch_size": hp.Choice("batch_size", [10, 16, 32, 64, 128], default=batch_size),
+    }

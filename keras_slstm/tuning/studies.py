@@ -1,0 +1,30 @@
+"""The searches of the S-LSTM's paper, ready-made: grids over a few hyperparameters, all others at their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# What `TaskHyperModel` takes; a grid search over it is the study.
+STUDIES: dict[str, dict[str, Any]] = {
+    # Accuracy against steps, for windows of 1 to 4 words.
+    "figure2": {
+        "encoders": ["slstm"],
+        "values": {"slstm/window": [1, 2, 3, 4], "slstm/steps": [1, 3, 5, 7, 9, 11]},
+        "only": True,
+    },
+    # One change at a time from 300 units, one sentence node and boundary words.
+    "table2": {
+        "encoders": ["slstm"],
+        "rows": {
+            "default": {},
+            "sentence nodes: 0": {"slstm/sentence_nodes": 0},
+            "sentence nodes: 2": {"slstm/sentence_nodes": 2},
+            "units: 100": {"units": 100},
+            "units: 200": {"units": 200},
+            "units: 600": {"units": 600},
+            "units: 900": {"units": 900},
+            "without <s>, </s>": {"slstm/boundary_words": False},
+        },
+        "only": True,
+    },
+}

@@ -1,0 +1,226 @@
+"""One training of a trial, in a process of its own: what it needs of memory ends with it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import math
+import multiprocessing
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import threading
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_slstm.extras import require
+from keras_slstm.files import complete_file, write_json
+from keras_slstm.results import Stopwatch
+from keras_slstm.training import TrainingRun
+from keras_slstm.tuning.records import TRIAL_MODEL
+
+_RESULT = "result.json"
+_FAILURE = "failure.json"
+
+
+class TrialFailure(Exception):
+    """A training has failed; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training.
+
+    Attributes:
+        hypermodel: The task.
+        values: The values of its hyperparameters.
+        seed: Seed of the weights, of dropout and of the order of the batches.
+        folder: Where its result goes.
+        epochs: Number of epochs, those of `earlier` included.
+        patience: Stop after so many epochs without a better one; None: never.
+        earlier: The folder of a training that this one goes on with.
+        strategy: `"mirrored"` to train on all GPUs of this machine.
+        modules: Modules to import first: those that register your encoders and spaces.
+        tensorboard: Where to write TensorBoard's files, or None.
+    """
+
+    hypermodel: Any
+    values: dict[str, Any]
+    seed: int
+    folder: Path
+    epochs: int
+    patience: int | None = None
+    earlier: Path | None = None
+    strategy: str | None = None
+    modules: tuple[str, ...] = ()
+    tensorboard: Path | None = None
+
+
+def train_apart(training: Training) -> dict[str, Any]:
+    """Train in a fresh process, from where an interrupted one stood; what was found.
+
+    Raises:
+        TrialFailure: If the training raises an error, its loss is not finite, or the system ends its process.
+    """
+    result = training.folder / _RESULT
+    if not result.exists():
+        failure = training.folder / _FAILURE
+        failure.unlink(missing_ok=True)
+        exit_code = run_process(training)
+        if failure.exists():
+            raise TrialFailure(json.loads(failure.read_text(encoding="utf-8"))["reason"])
+        if not result.exists():
+            raise TrialFailure(_reason(exit_code))
+    return json.loads(result.read_text(encoding="utf-8"))
+
+
+def run_process(training: Training) -> int | None:
+    """Train in a fresh process, and wait for its end; its exit status."""
+    process = multiprocessing.get_context("spawn").Process(target=_main, args=(training,))
+    process.start()
+    try:
+        process.join()
+    finally:
+        process.kill()  # where this process is interrupted itself
+        process.join()
+    return process.exitcode
+
+
+def attempt(training: Training) -> int:
+    """Train in this process, and leave a file with the result or with the reason of a failure; an exit status."""
+    try:
+        train(training)
+    except Exception as error:
+        first_line = str(error).strip().partition("\n")[0]
+        reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+        write_json(training.folder / _FAILURE, {"reason": reason, "traceback": traceback.format_exc()})
+        return 1
+    return 0
+
+
+def train(training: Training) -> dict[str, Any]:
+    """Train in this process; what was found."""
+    for module in training.modules:
+        importlib.import_module(module)
+    hypermodel = training.hypermodel
+    hp = require("keras_tuner", "tuner").HyperParameters()
+    hp.values = dict(training.values)
+    _go_on_with(training)
+    keras.utils.set_random_seed(training.seed)
+    settings = hypermodel.settings(hp)
+    with _scope(training.strategy):
+        model = hypermodel.build(hp)
+    run = TrainingRun(training.folder / "run", {**settings, "seed": training.seed})
+    options = hypermodel.fit_options(hp, model, training.seed)
+    stopwatch = Stopwatch(options["x"])
+    history = run.fit(
+        model,
+        options.pop("x"),
+        epochs=training.epochs,
+        monitor=hypermodel.objective,
+        mode=hypermodel.direction,
+        patience=training.patience,
+        callbacks=[_FiniteLoss(), stopwatch, *options.pop("callbacks", ())],
+        verbose=0,
+        **options,
+    )
+    with complete_file(training.folder / TRIAL_MODEL) as unfinished:
+        model.save(unfinished)
+    found = {
+        "score": history[hypermodel.objective][run.best_epoch - 1],
+        "best_epoch": run.best_epoch,
+        "epochs": run.epochs_done,
+        "parameters": model.count_params(),
+        "seconds_per_epoch": stopwatch.seconds_per_epoch,
+        "seed": training.seed,
+        "settings": settings,
+        "history": history,
+    }
+    if training.tensorboard is not None:
+        _write_tensorboard(training.tensorboard, training.values, history)
+    write_json(training.folder / _RESULT, found)
+    return found
+
+
+def _main(training: Training) -> None:
+    """What the fresh process does."""
+    _end_with_parent()
+    raise SystemExit(attempt(training))
+
+
+def _end_with_parent() -> None:
+    """A search that is killed leaves no training behind: one that resumes could meet it in the same folder."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            multiprocessing.connection.wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _reason(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return f"its process ended with status {exit_code} and without a result"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = str(-exit_code)
+    because = ", perhaps because memory ran out" if name == "SIGKILL" else ""
+    return f"its process was ended by signal {name}{because}"
+
+
+def _go_on_with(training: Training) -> None:
+    """Begin with the state of the earlier training, unless this one has begun already."""
+    if training.earlier is None or (training.folder / "run").exists():
+        return
+    copy = training.folder / "run.unfinished"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(training.earlier / "run", copy)
+    os.replace(copy, training.folder / "run")
+
+
+@contextlib.contextmanager
+def _scope(strategy: str | None) -> Iterator[None]:
+    if strategy is None:
+        yield
+        return
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy().scope():
+        yield
+
+
+class _FiniteLoss(keras.callbacks.Callback):
+    """Ends a training whose loss is not finite: it would not become so again."""
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        loss = float((logs or {}).get("loss", 0.0))
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"the loss is {loss} in batch {batch + 1} of epoch {self.epoch + 1}")
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.epoch = epoch
+
+
+def _write_tensorboard(folder: Path, values: dict[str, Any], history: dict[str, list[float]]) -> None:
+    """The hyperparameters and the course of a training, for TensorBoard and its HParams page."""
+    import tensorflow as tf
+    from tensorboard.plugins.hparams import api
+
+    shutil.rmtree(folder, ignore_errors=True)  # of an attempt that was interrupted
+    writer = tf.summary.create_file_writer(str(folder))
+    with writer.as_default():
+        api.hparams({name: value for name, value in values.items() if not name.startswith("tuner/")})
+        for name, column in history.items():
+            for epoch, value in enumerate(column):
+                tf.summary.scalar(name, value, step=epoch)
+    writer.close()

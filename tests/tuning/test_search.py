@@ -1,0 +1,372 @@
+import json
+import os
+import pickle
+import signal
+import statistics
+
+import keras
+import keras_tuner
+import numpy as np
+import pytest
+
+from keras_slstm.tuning import ClassificationHyperModel, Search, read_search, read_trials
+from keras_slstm.tuning import search as search_module
+from keras_slstm.tuning.oracles import make_oracle
+from keras_slstm.tuning.records import best_trial, keep_best
+from tests.backend import BACKEND
+from tests.tuning.conftest import TINY, tiny_corpus
+
+
+def make_hypermodel(corpus, cls=ClassificationHyperModel, **values):
+    return cls(corpus, ["cnn"], values={**TINY, **values}, only=True)
+
+
+class Fails(ClassificationHyperModel):
+    """Where the word dropout is 0.1, no model can be built; where it is 0.05, the loss is not finite."""
+
+    def build(self, hp):
+        settings = self.settings(hp)
+        if settings["word_dropout"] == 0.1:
+            raise MemoryError("too large\nfor this machine")
+        model = super().build(hp)
+        if settings["word_dropout"] == 0.05:
+            model.embedding.embeddings.assign(np.full(model.embedding.embeddings.shape, np.nan))
+        return model
+
+
+class EndedBySystem(ClassificationHyperModel):
+    """Where there is word dropout, the system ends the process, as it does when memory runs out."""
+
+    def build(self, hp):
+        if self.settings(hp)["word_dropout"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().build(hp)
+
+
+def models_left(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.keras"))
+
+
+# A search from beginning to end.
+
+
+@pytest.mark.parametrize("tuner", ["random", "bayesian", "grid"])
+def test_search(corpus, tmp_path, in_process, capsys, tuner):
+    hypermodel = make_hypermodel(corpus, units=[2, 4, 8], word_dropout=[0.0, 0.1])
+    Search(hypermodel, tmp_path / "s", tuner, max_trials=4, epochs=2).search()
+    trials = read_trials(tmp_path / "s")
+    assert len(trials) == 4
+    assert len({str(trial["values"]) for trial in trials}) == 4
+    assert trials[0]["settings"] == hypermodel.settings(keras_tuner.HyperParameters())  # the defaults come first
+    for trial in trials:
+        assert trial["settings"]["units"] == trial["values"]["units"]
+        run = trial["runs"]["seed0"]
+        assert trial["score"] == run["score"] == max(run["history"]["val_accuracy"])
+        assert trial["epochs"] == len(run["history"]["loss"]) == 2
+        assert trial["seconds_per_epoch"] > 0
+    best = max(trials, key=lambda trial: trial["score"])
+    assert json.loads((tmp_path / "s" / "best.json").read_text()) == best
+    assert models_left(tmp_path / "s") == ["best.keras"]
+    model = keras.saving.load_model(tmp_path / "s" / "best.keras")
+    accuracy = np.mean([a == b for a, b in zip(model.classify(corpus.validation.texts), corpus.validation.labels)])
+    assert accuracy == pytest.approx(best["score"])
+    assert model.count_params() == best["parameters"]
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_trials_are_trained_with_their_values(corpus, tmp_path, in_process):
+    Search(make_hypermodel(corpus, units=[2, 5]), tmp_path / "s", "grid", None, epochs=1, seeds=[3, 4]).search()
+    trials = read_trials(tmp_path / "s")
+    assert [trial["values"]["units"] for trial in trials] == [2, 5]
+    assert len({trial["parameters"] for trial in trials}) == 2
+    assert [(t.values["units"], t.seed) for t in in_process] == [(2, 3), (2, 4), (5, 3), (5, 4)]
+    for trial in trials:
+        scores = {name: run["score"] for name, run in trial["runs"].items()}
+        assert trial["score"] == pytest.approx(statistics.fmean(scores.values()))
+        assert scores[trial["best_run"]] == max(scores.values())
+        histories = [run["history"]["loss"] for run in trial["runs"].values()]
+        assert histories[0] != histories[1]
+
+
+def test_seeds_make_a_search_repeatable(corpus, tmp_path, in_process):
+    hypermodel = ClassificationHyperModel(corpus, ["cnn"], values={**TINY, "units": [2, 3, 4, 5, 6, 7, 8]})
+    found = {}
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        Search(hypermodel, tmp_path / name, max_trials=3, epochs=1, seed=seed).search()
+        found[name] = [(trial["values"], trial["score"]) for trial in read_trials(tmp_path / name)]
+    assert found["a"] == found["b"]
+    assert found["a"] != found["c"]
+
+
+def test_hyperband_goes_on_with_the_best(corpus, tmp_path, in_process):
+    hypermodel = make_hypermodel(corpus, units=[2, 3, 4, 5, 6, 7, 8], learning_rate=[0.003])
+    Search(hypermodel, tmp_path / "s", "hyperband", None, epochs=2, factor=2, patience=None).search()
+    trials = {trial["trial"]: trial for trial in read_trials(tmp_path / "s")}
+    later = [trial for trial in trials.values() if "tuner/trial_id" in trial["values"]]
+    assert [trial["epochs"] for trial in trials.values()].count(1) == 2
+    assert len(later) == 1
+    earlier = trials[later[0]["values"]["tuner/trial_id"]]
+    losses = later[0]["runs"]["seed0"]["history"]["loss"]
+    assert len(losses) == 2
+    assert losses[:1] == earlier["runs"]["seed0"]["history"]["loss"]
+    assert models_left(tmp_path / "s") == ["best.keras"]
+    assert not [*(tmp_path / "s").rglob("*.weights.h5")]
+    # Two epochs at once give what one and one more give.
+    whole = ClassificationHyperModel(
+        corpus, ["cnn"], values={**TINY, "units": [later[0]["values"]["units"]], "learning_rate": [0.003]}, only=True
+    )
+    Search(whole, tmp_path / "whole", max_trials=1, epochs=2).search()
+    np.testing.assert_allclose(
+        read_trials(tmp_path / "whole")[0]["runs"]["seed0"]["history"]["loss"], losses, rtol=1e-5
+    )
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="written where the backend is TensorFlow")
+def test_tensorboard(corpus, tmp_path, in_process):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    Search(make_hypermodel(corpus), tmp_path / "s", max_trials=1, epochs=2).search()
+    (folder,) = (tmp_path / "s" / "tensorboard").iterdir()
+    events = EventAccumulator(str(folder)).Reload()
+    assert "_hparams_/session_start_info" in events.PluginTagToContent("hparams")
+    history = read_trials(tmp_path / "s")[0]["runs"]["seed0"]["history"]
+    assert [e.step for e in events.Tensors("val_accuracy")] == [0, 1]
+    assert {*history} <= {*events.Tags()["tensors"]}
+
+
+# Failures.
+
+
+def test_failing_trials_are_recorded_and_the_search_goes_on(corpus, tmp_path, in_process, capsys):
+    hypermodel = make_hypermodel(corpus, Fails, word_dropout=[0.0, 0.1, 0.05, 0.02], learning_rate=[0.05, 0.04])
+    Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
+    trials = read_trials(tmp_path / "s")
+    assert len(trials) == 8
+    reasons = {trial["values"]["word_dropout"]: trial.get("failure") for trial in trials}
+    assert reasons[0.0] is None
+    assert reasons[0.02] is None
+    assert reasons[0.1] == "MemoryError: too large"
+    assert reasons[0.05] == "FloatingPointError: the loss is nan in batch 1 of epoch 1"
+    assert capsys.readouterr().out.count("failed: MemoryError: too large") == 2
+    traces = [json.loads(path.read_text())["traceback"] for path in (tmp_path / "s").rglob("failure.json")]
+    assert len(traces) == 4
+    assert any("in build" in trace for trace in traces)
+    assert models_left(tmp_path / "s") == ["best.keras"]
+    assert len(in_process) == 8
+    Search(hypermodel, tmp_path / "s", "grid", None, epochs=1, resume=True).search()
+    assert len(in_process) == 8  # trials that have failed are not repeated
+
+
+def test_a_search_without_any_success_says_so(corpus, tmp_path, in_process):
+    search = Search(make_hypermodel(corpus, Fails, word_dropout=[0.1]), tmp_path / "s", max_trials=2)
+    with pytest.raises(RuntimeError, match=r"No trial has succeeded.*record\.json"):
+        search.search()
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="nothing here depends on the backend")
+def test_a_trial_that_the_system_ends(tmp_path):
+    hypermodel = make_hypermodel(tiny_corpus(), EndedBySystem, word_dropout=[0.1, 0.0])
+    Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
+    ended, whole = read_trials(tmp_path / "s")
+    assert ended["failure"] == "its process was ended by signal SIGKILL, perhaps because memory ran out"
+    assert whole["score"] > 0
+    assert (tmp_path / "s" / "best.keras").exists()
+
+
+# Searches that go on.
+
+
+def test_resume_repeats_nothing(corpus, tmp_path, in_process):
+    hypermodel = make_hypermodel(corpus, units=[2, 3, 4, 5])
+    options = {"folder": tmp_path / "s", "tuner": "grid", "epochs": 1}
+    Search(hypermodel, max_trials=2, **options).search()
+    before = read_trials(tmp_path / "s")
+    assert len(in_process) == 2
+    Search(hypermodel, max_trials=2, resume=True, **options).search()
+    assert len(in_process) == 2
+    Search(hypermodel, max_trials=None, resume=True, **options).search()
+    assert [training.values["units"] for training in in_process] == [2, 3, 4, 5]
+    assert read_trials(tmp_path / "s")[:2] == before
+
+
+@pytest.mark.parametrize("tuner", ["random", "bayesian", "hyperband"])
+def test_a_search_in_two_parts_tries_the_same(corpus, tmp_path, in_process, tuner, monkeypatch):
+    hypermodel = make_hypermodel(corpus, units=[2, 3, 4, 5, 6, 7, 8, 9])
+    options = {"tuner": tuner, "max_trials": 5, "epochs": 2, "factor": 2}
+    Search(hypermodel, tmp_path / "whole", **options).search()
+    whole = [training.values for training in in_process]
+    in_process.clear()
+
+    class Crash(BaseException):
+        pass
+
+    def crash(self, trial):
+        if trial.trial_id.endswith("2"):
+            raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Search, "_report", crash)
+        with pytest.raises(Crash):
+            Search(hypermodel, tmp_path / "parts", **options).search()
+    assert len(in_process) == 3
+    Search(hypermodel, tmp_path / "parts", resume=True, **options).search()
+    assert [training.values for training in in_process] == whole
+
+
+def test_a_trial_that_was_interrupted_begins_again(corpus, tmp_path, in_process, monkeypatch):
+    class Crash(BaseException):
+        pass
+
+    def crash(training):
+        raise Crash
+
+    hypermodel = make_hypermodel(corpus, units=[2, 3])
+    with monkeypatch.context() as patch:
+        patch.setattr(search_module, "train_apart", crash)
+        with pytest.raises(Crash):
+            Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
+    Search(hypermodel, tmp_path / "s", "grid", None, epochs=1, resume=True).search()
+    assert [training.values["units"] for training in in_process] == [2, 3]
+
+
+def test_what_a_crash_leaves_between_two_files(corpus, tmp_path, in_process):
+    hypermodel = make_hypermodel(corpus, units=[2, 3, 4])
+    folder = tmp_path / "s"
+    Search(hypermodel, folder, "grid", 2, epochs=1).search()
+    state = json.loads((folder / "oracle.json").read_text())
+    state["ongoing_trials"] = {"tuner0": "1"}  # it had ended
+    (folder / "oracle.json").write_text(json.dumps(state))
+    unknown = json.loads((folder / "trial_1" / "trial.json").read_text())
+    unknown.update(trial_id="2", status="RUNNING")
+    (folder / "trial_2").mkdir()
+    (folder / "trial_2" / "trial.json").write_text(json.dumps(unknown))
+    (folder / "best.json").unlink()  # the model of the best trial was there already, its record was not
+    Search(hypermodel, folder, "grid", 3, epochs=1, resume=True)
+    best = max(read_trials(folder), key=lambda trial: trial["score"])
+    (folder / f"trial_{best['trial']}" / "seed0" / "model.keras").write_bytes((folder / "best.keras").read_bytes())
+    Search(hypermodel, folder, "grid", 3, epochs=1, resume=True).search()
+    assert [training.values["units"] for training in in_process] == [2, 3, 4]
+    assert best_trial(folder) == max(read_trials(folder), key=lambda trial: trial["score"])["trial"]
+
+
+def test_nothing_is_overwritten_unless_asked_for(corpus, tmp_path, in_process):
+    hypermodel = make_hypermodel(corpus)
+    Search(hypermodel, tmp_path / "s", max_trials=1, epochs=1).search()
+    with pytest.raises(FileExistsError, match=r"holds a search.*resume=True.*overwrite=True"):
+        Search(hypermodel, tmp_path / "s", max_trials=1, epochs=1)
+    for wrong, message in (
+        ({"epochs": 2}, "its epochs is 1, not 2"),
+        ({"tuner": "grid"}, "its tuner is 'random', not 'grid'"),
+        ({"hypermodel": make_hypermodel(corpus, units=[5])}, r"its hypermodel is .*4.*, not .*5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Search(**{"hypermodel": hypermodel, "max_trials": 1, "epochs": 1, "resume": True, **wrong}, folder=tmp_path / "s")  # fmt: skip  # noqa: E501
+    other = tiny_corpus()
+    other.train.labels[0] = "joy"
+    with pytest.raises(ValueError, match="its hypermodel is"):
+        Search(make_hypermodel(other), tmp_path / "s", max_trials=1, epochs=1, resume=True)
+    with pytest.raises(ValueError, match="exclude each other"):
+        Search(hypermodel, tmp_path / "s", resume=True, overwrite=True)
+    Search(hypermodel, tmp_path / "s", max_trials=1, epochs=1, overwrite=True).search()
+    assert len(in_process) == 2
+
+
+def test_only_a_search_is_overwritten(corpus, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    Search(make_hypermodel(corpus), tmp_path, max_trials=1, overwrite=True)
+    assert (tmp_path / "notes.txt").exists()
+
+
+def test_memory_does_not_grow(corpus, tmp_path, monkeypatch):
+    """What trainings need ends with their processes; this is what the search itself keeps."""
+    psutil = pytest.importorskip("psutil")
+    result = {"score": 0.5, "best_epoch": 1, "epochs": 1, "parameters": 9, "seconds_per_epoch": 1.0, "seed": 0,
+              "settings": {}, "history": {"val_accuracy": [0.5] * 100}}  # fmt: skip
+    memory = []
+
+    def train(training):
+        memory.append(psutil.Process().memory_info().rss)
+        training.folder.mkdir()
+        (training.folder / "model.keras").write_bytes(b"model")
+        return result
+
+    monkeypatch.setattr(search_module, "train_apart", train)
+    hypermodel = ClassificationHyperModel(corpus, ["slstm", "cnn"])
+    Search(hypermodel, tmp_path / "s", max_trials=50).search()
+    assert len(memory) == 50
+    assert memory[-1] < 1.2 * memory[4]
+
+
+# Several processes.
+
+
+def test_the_last_one_to_write_the_best_model_is_right(corpus, tmp_path, in_process, monkeypatch):
+    search = Search(make_hypermodel(corpus, units=[2, 3]), tmp_path / "s", "grid", 2, epochs=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(search_module, "drop_models", lambda folder: None)
+        search.search()
+    asked = iter(["0", "1", "1", "1"])  # while this process writes that of 0, another one finds 1
+    monkeypatch.setattr(search, "_best_id", lambda: next(asked))
+    assert search._keep_best() == "1" == best_trial(tmp_path / "s")
+    (tmp_path / "s" / "trial_0" / "seed0" / "model.keras").unlink()
+    monkeypatch.setattr(search, "_best_id", lambda: "0")
+    with pytest.raises(RuntimeError, match=r"The model of the best trial is gone: .*trial_0"):
+        search._keep_best()
+    assert not keep_best(tmp_path / "s", "7")
+
+
+def test_values_survive_the_way_to_a_worker(corpus):
+    hp = keras_tuner.HyperParameters()
+    ClassificationHyperModel(corpus, ["slstm", "cnn"]).declare_hyperparameters(hp)
+    hp.values["learning_rate"] = 0.0012345678901234
+    again = keras_tuner.HyperParameters.from_proto(hp.to_proto())
+    assert again.values == hp.values
+    assert all(type(again.values[name]) is type(value) for name, value in hp.values.items())
+
+
+def test_what_a_training_is_given_can_be_pickled(corpus):
+    hypermodel = pickle.loads(pickle.dumps(make_hypermodel(corpus)))
+    assert hypermodel.train == corpus.train
+    assert not hasattr(hypermodel, "test")
+    assert hypermodel.description() == make_hypermodel(corpus).description()
+
+
+# Wrong arguments.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tuner": "annealing"}, "`tuner` must be one of.*'annealing'"),
+        ({"max_trials": 0}, "`max_trials` must be an integer of at least 1, but got 0"),
+        ({"max_trials": None}, '`max_trials` is needed for tuner="random"'),
+        ({"epochs": 0}, "`epochs` must be an integer of at least 1, but got 0"),
+        ({"patience": -1}, "`patience` must be an integer of at least 1, but got -1"),
+        ({"seeds": []}, r"`seeds` must be different numbers, at least one, but got \[\]"),
+        ({"seeds": [1, 1]}, r"`seeds` .* but got \[1, 1\]"),
+        ({"factor": 1}, "`factor` must be an integer of at least 2, but got 1"),
+        ({"strategy": "tpu"}, "`strategy` must be None or \"mirrored\", but got 'tpu'"),
+    ],
+)
+def test_wrong_arguments(corpus, tmp_path, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Search(make_hypermodel(corpus), tmp_path / "s", **wrong)
+    assert not (tmp_path / "s").exists()
+
+
+def test_no_search_in_a_folder(tmp_path):
+    for read in (read_search, read_trials):
+        with pytest.raises(FileNotFoundError, match="holds no search"):
+            read(tmp_path)
+
+
+def test_a_damaged_record_is_named(corpus, tmp_path, in_process):
+    Search(make_hypermodel(corpus), tmp_path / "s", max_trials=1, epochs=1).search()
+    (tmp_path / "s" / "trial_0" / "record.json").write_text('{"trial": ')
+    with pytest.raises(ValueError, match=r"trial_0/record\.json is damaged"):
+        read_trials(tmp_path / "s")
+
+
+def test_oracles_keep_going_when_trials_fail():
+    for tuner in ("random", "bayesian", "hyperband", "grid"):
+        assert make_oracle(tuner, "val_loss", "min", 3, 0, 2).max_consecutive_failed_trials > 10**6
