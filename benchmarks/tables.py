@@ -122,7 +122,7 @@ def groups(results: Runs) -> list[Runs]:
             run["data"],
             run["encoder"],
             run.get("vectors") or "",
-            run["command"],
+            " ".join(sorted(run["command"].split())),  # options may stand in any order
             json.dumps(settings, sort_keys=True),
         )
         grouped.setdefault(key, {})[str(run.get("seed")), run.get("fold")] = run

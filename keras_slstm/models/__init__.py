@@ -1,13 +1,19 @@
 """Models: thin compositions of layers, with text on one side and labels on the other."""
 
+from keras_slstm.models.bcn import BCN
 from keras_slstm.models.encoders import ENCODERS, build_encoder
+from keras_slstm.models.ensemble import Ensemble
+from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
 
 __all__ = [
+    "BCN",
     "ENCODERS",
+    "ESIM",
+    "Ensemble",
     "SentenceClassifier",
     "SentencePairClassifier",
     "Seq2Seq",
