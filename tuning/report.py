@@ -158,7 +158,7 @@ def draw_hyperparameters(about: dict[str, Any], done: Records) -> Any:
         points = [(trial["values"][name], trial["score"]) for trial in done if name in trial["values"]]
         numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value, _ in points)
         values = sorted({value for value, _ in points}, key=lambda v: v if numbers else str(v))
-        if numbers and len(values) > FEW:
+        if numbers and (len(values) > FEW or len(values) == len(points) > 3):  # it was drawn from a range
             axes.scatter(*zip(*points), s=14, alpha=0.7)
             if values[0] > 0 and values[-1] / values[0] >= 20:
                 axes.set_xscale("log")

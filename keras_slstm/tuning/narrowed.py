@@ -82,9 +82,16 @@ class Narrowed:
         default = fallback if default is None else default
         if full_name in self.in_rows:
             return self.row.get(full_name, self.given.get(full_name, [default])[0])
-        if full_name in self.given:
-            values = list(self.given[full_name])
-            return self.hp.Choice(name, values, default=default if default in values else values[0])
-        if self.only:
-            return self.hp.Choice(name, [default])  # not `Fixed`, which keras-tuner prints when it comes by network
+        if full_name in self.given or self.only:
+            values = list(self.given.get(full_name, [default]))
+            return self._choose(name, values, default if default in values else values[0])
         return getattr(self.hp, kind)(name, **options)
+
+    def _choose(self, name: str, values: list[Any], default: Any) -> Any:
+        if not all(isinstance(value, bool) for value in values):
+            return self.hp.Choice(name, values, default=default)
+        if len({*values}) == 2:
+            return self.hp.Boolean(name, default=default)
+        # keras-tuner takes it for a number. (It prints what is `Fixed` whenever that comes by network.)
+        value = self.hp.Choice(name, values, default=default)
+        return None if value is None else bool(value)

@@ -130,7 +130,7 @@ def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[st
 # The tasks: everything else about a model and its training.
 
 # Defaults where they differ from those of the S-LSTM's paper: for the first encoder of a search.
-_CASLSTM = {"dropout": 0.5, "mlp_units": 300, "mlp_dropout": 0.5, "l2": 0.0, "batch_size": 128, "clip": 5.0}
+_CASLSTM = {"dropout": 0.5, "mlp_layers": 1, "mlp_dropout": 0.5, "l2": 0.0, "batch_size": 128, "clip": 5.0}
 CLASSIFICATION_DEFAULTS: dict[str, dict[str, Any]] = {"caslstm": _CASLSTM, "bi_caslstm": _CASLSTM}
 
 
@@ -143,13 +143,13 @@ def classification_space(hp: Any, encoders: Sequence[str], embeddings: bool = Tr
         embeddings: Whether the word vectors start from nothing, so that their size is to be chosen, too; else whether
             they are trained.
     """
-    default = {"units": 300, "dropout": 0.5, "mlp_units": 0, "mlp_dropout": 0.0, "l2": 1e-3, "batch_size": 10,
+    default = {"units": 300, "dropout": 0.5, "mlp_layers": 0, "mlp_dropout": 0.0, "l2": 1e-3, "batch_size": 10,
                "clip": 3.0, **CLASSIFICATION_DEFAULTS.get(encoders[0] if encoders else "", {})}  # fmt: skip
     return {
         **encoder_space(hp, encoders, default["units"]),
         "pooling": hp.Choice("pooling", ["none", "attention", "max", "mean"], default="none"),
         **_word_space(hp, embeddings, default["dropout"]),
-        **_mlp_space(hp, [0, 300, 600, 1024], default["mlp_units"], default["mlp_dropout"]),
+        **_mlp_space(hp, [0, 1, 2], default["mlp_layers"], 300, default["mlp_dropout"]),
         "l2": hp.Choice("l2", [0.0, 1e-4, 1e-3, 1e-2], default=default["l2"]),
         **_optimizer_space(hp, default["batch_size"], default["clip"]),
     }
@@ -161,7 +161,7 @@ def pair_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dic
         **encoder_space(hp, encoders),
         "pooling": hp.Choice("pooling", ["none", "attention", "max", "mean"], default="none"),
         **_word_space(hp, embeddings, dropout=0.1),
-        **_mlp_space(hp, [300, 512, 1024], 1024, 0.1),
+        **_mlp_space(hp, [1, 2], 1, 1024, 0.1),
         "mlp_batch_norm": hp.Boolean("mlp_batch_norm", default=True),
         **_optimizer_space(hp, batch_size=128, clip=5.0),
     }
@@ -198,13 +198,13 @@ def _word_space(hp: Any, embeddings: bool, dropout: float) -> dict[str, Any]:
     return space
 
 
-def _mlp_space(hp: Any, units: list[int], default: int, dropout: float) -> dict[str, Any]:
-    """Hidden layers: none where `mlp_units` is 0."""
-    size = hp.Choice("mlp_units", units, default=default)
-    with hp.conditional_scope("mlp_units", [value for value in units if value]):
-        layers = hp.Int("mlp_layers", 1, 2, default=1)
+def _mlp_space(hp: Any, layers: list[int], default: int, units: int, dropout: float) -> dict[str, Any]:
+    """Hidden layers: how many, and, where there are any, their size and dropout."""
+    number = hp.Choice("mlp_layers", layers, default=default)
+    with hp.conditional_scope("mlp_layers", [value for value in layers if value]):
+        size = hp.Choice("mlp_units", [300, 512, 600, 1024], default=units)
         rate = hp.Float("mlp_dropout", 0.0, 0.5, step=0.1, default=dropout)
-    return {"mlp_units": [size] * (layers or 1) if size else [], "mlp_dropout": rate or 0.0}
+    return {"mlp_units": [] if size is None else [size] * number, "mlp_dropout": rate or 0.0}
 
 
 def _optimizer_space(hp: Any, batch_size: int, clip: float) -> dict[str, Any]:

@@ -142,10 +142,25 @@ def test_only_those_values():
     hp = keras_tuner.HyperParameters()
     narrowed = Narrowed(hp, {"slstm/steps": [5, 9], "steps": [1]}, only=True)
     plain = keras_tuner.HyperParameters()
-    assert classification_space(narrowed, ["slstm"]) == classification_space(plain, ["slstm"])
+    settings, wanted = classification_space(narrowed, ["slstm"]), classification_space(plain, ["slstm"])
+    assert settings == wanted
+    assert settings["encoder_options"]["boundary_words"] is True
     assert [p.name for p in hp.space if len(list(p.values)) > 1] == ["slstm/steps"]
     assert names(hp) == names(plain)
     assert narrowed.unused == {"steps"}
+
+
+def test_narrowed_booleans_stay_booleans():
+    for values, wanted in (([False], False), ([True], True), ([False, True], True)):
+        hp = keras_tuner.HyperParameters()
+        found = SPACES["slstm"](Narrowed(hp, {"boundary_words": values}))["boundary_words"]
+        assert found is wanted  # the default, where it is among them
+        (p,) = (p for p in hp.space if p.name == "boundary_words")
+        assert {bool(value) for value in p.values} == {*values}
+    hp = keras_tuner.HyperParameters()
+    hp.Choice("encoder", ["cnn", "slstm"])
+    with hp.conditional_scope("encoder", ["slstm"]):
+        assert Narrowed(hp, {"b": [True]}).Boolean("b") is None
 
 
 def points(study):

@@ -1,0 +1,223 @@
+"""The scripts in `tuning/`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import pytest
+
+from keras_slstm.tuning import read_search, read_trials
+from tests.backend import BACKEND
+
+pytest.importorskip("matplotlib", reason="the pictures need the `plots` extra")
+
+FOLDER = Path(__file__).parents[2] / "tuning"
+# What takes the same time on every backend, and what differs between them: processes that start.
+processes = pytest.mark.skipif(BACKEND != "tensorflow", reason="nothing in it depends on the backend")
+TINY = ["embedding_dim=4", "batch_size=32", "learning_rate=0.05", "dropout=0"]
+
+
+def load(name, monkeypatch):
+    """Runs a script in this process, which saves the seconds of a start, and gives its exit status."""
+    spec = importlib.util.spec_from_file_location(f"tuning_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", [str(FOLDER / f"{name}.py"), *map(str, arguments)])
+        try:
+            return module.main()
+        except SystemExit as end:  # argparse
+            return end.code
+
+    return run
+
+
+@pytest.fixture
+def search(monkeypatch, in_process):
+    return load("search", monkeypatch)
+
+
+@pytest.fixture
+def report(monkeypatch):
+    return load("report", monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data")
+    mails = [f"{'good' if i % 2 else 'bad'} news from number {i % 9}\t{'joy' if i % 2 else 'grief'}" for i in range(80)]
+    (path / "mails.tsv").write_text("text\tlabel\n" + "\n".join(mails) + "\n", encoding="utf-8")
+    pairs = [f"mail {i % 9}\t{'mail' if i % 2 else 'car'} {i % 9}\t{'same' if i % 2 else 'other'}" for i in range(80)]
+    (path / "pairs.tsv").write_text("text_a\ttext_b\tlabel\n" + "\n".join(pairs) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("classification", ["--encoders", "cnn", "lstm"]),
+        ("tagging", ["--scheme", "BIOES", "--encoders", "slstm", "--cased"]),
+        ("pairs", ["--encoders", "cnn", "--features", "paraphrase", "--tokenizer", "whitespace"]),
+    ],
+)
+def test_three_trials_of_each_task(search, report, data, tmp_path, capsys, task, options):
+    source = ["--data", data / "pairs.tsv"] if task == "pairs" else ["--dataset", "travel_desk"]
+    small = ["character_dim=4", "character_units=4", "slstm/steps=1,2"] if task == "tagging" else ["mlp_units=4"]
+    folder = tmp_path / "s"
+    status = search("--task", task, *source, *options, "--limit", 64, "--only", "--max-trials", 3, "--epochs", 1,
+                    "--values", "units=2,4,6", *small, *TINY, "--directory", folder)  # fmt: skip
+    out = capsys.readouterr().out
+    assert status == 0
+    trials = read_trials(folder)
+    assert len(trials) == 3
+    assert all(trial["score"] >= 0 for trial in trials)
+    best = json.loads((folder / "best.json").read_text())
+    assert f"Best: trial {best['trial']}, {best['score']:.4f}" in out
+    assert f"Saved {folder / 'best.keras'}" in out
+    model = keras.saving.load_model(folder / "best.keras")
+    measure = {"classification": "val_accuracy", "tagging": "val_f1", "pairs": "val_accuracy"}[task]
+    assert read_search(folder)["objective"] == measure
+    if task == "tagging":
+        assert model.scheme == "BIOES"
+        assert not model.vectorizer.get_config()["lowercase"]
+    if task == "pairs":
+        assert (model.features, model.vectorizer.get_config()["tokenizer"]) == ("paraphrase", "whitespace")
+
+    assert report(folder) == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 3
+    assert f"Best: {measure} {best['score']:.4f}" in page
+    for trial in trials:
+        assert f"<td>{trial['trial']}</td><td>{trial['score']:.4f}</td>" in page
+    assert "http" not in page  # all that it shows is in it
+    assert [(folder / name).stat().st_size > 2000 for name in ("hyperparameters.png", "cost.png", "course.png")]
+
+
+def test_studies(search, report, data, tmp_path, capsys):
+    small = ["--data", data / "mails.tsv", "--limit", 32, "--epochs", 1, "--seeds", 0, 1, "--values", *TINY]
+    assert search(*small, "units=2", "slstm/steps=1,2", "slstm/window=1,2", "--study", "figure2",
+                  "--directory", tmp_path / "f") == 0  # fmt: skip
+    assert report(tmp_path / "f") == 0
+    assert "±" in capsys.readouterr().out  # over the seeds
+    found = {(t["values"]["slstm/steps"], t["values"]["slstm/window"]) for t in read_trials(tmp_path / "f")}
+    assert found == {(1, 1), (1, 2), (2, 1), (2, 2)}
+    assert (tmp_path / "f" / "figure2.png").exists()
+    assert search("--study", "table2", "--tuner", "random") == 2
+    assert "--study needs --tuner grid, not random" in capsys.readouterr().err
+
+
+def test_resume_and_overwrite(search, data, tmp_path, capsys, in_process):
+    given = ["--data", data / "mails.tsv", "--encoders", "cnn", "--only", "--values", "units=2,3,4", *TINY,
+             "--epochs", 1, "--tuner", "grid", "--directory", tmp_path / "s"]  # fmt: skip
+    assert search(*given, "--max-trials", 1) == 0
+    capsys.readouterr()
+    assert search(*given) == 2
+    message = capsys.readouterr().err
+    assert "holds a search: go on with it (--resume), overwrite it (--overwrite)" in message
+    assert search(*given, "--resume") == 0
+    assert [training.values["units"] for training in in_process] == [2, 3, 4]
+    assert search(*given, "--resume", "--seed", 1) == 2
+    assert "its seed is 0, not 1" in capsys.readouterr().err
+    assert search(*given, "--overwrite", "--max-trials", 1) == 0
+    assert len(in_process) == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--values", "slstm/stepz=3"], "There is no hyperparameter 'slstm/stepz'. There are: .*slstm/steps"),
+        (["--values", "steps"], "NAME=VALUE"),
+        (["--encoders", "gru"], "no space for the encoder 'gru'"),
+        (["--data", "nowhere.tsv"], "There is no file nowhere.tsv"),
+        (["--limit", "0"], "--limit must be at least 1, but got 0"),
+        (["--epochs", "0"], "`epochs` must be an integer of at least 1, but got 0"),
+        (["--resume", "--overwrite"], "exclude each other"),
+    ],
+)
+def test_wrong_options(search, tmp_path, capsys, wrong, message):
+    assert search("--directory", tmp_path / "s", *wrong) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_no_report_without_a_search(report, tmp_path, capsys):
+    assert report(tmp_path) == 2
+    assert "holds no search" in capsys.readouterr().err
+
+
+# With processes of their own.
+
+
+def environment(**further):
+    return {**os.environ, "PYTHONPATH": str(FOLDER.parent), "OMP_NUM_THREADS": "1", **further}
+
+
+@processes
+def test_chief_and_two_workers(data, tmp_path):
+    command = [sys.executable, str(FOLDER / "launch.py"), "--workers", "2", "--data", str(data / "mails.tsv"),
+               "--encoders", "cnn", "--only", "--values", "units=2,3,4", *TINY, "--tuner", "grid", "--epochs", "1",
+               "--directory", str(tmp_path / "s")]  # fmt: skip
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr
+    trials = read_trials(tmp_path / "s")
+    assert sorted(trial["values"]["units"] for trial in trials) == [2, 3, 4]
+    assert all("score" in trial for trial in trials)
+    best = json.loads((tmp_path / "s" / "best.json").read_text())
+    assert best["score"] == max(trial["score"] for trial in trials)
+    assert "Best: trial" in done.stdout
+    assert [path.name for path in (tmp_path / "s").rglob("*.keras")] == ["best.keras"]
+
+
+@processes
+def test_killed_and_resumed(data, tmp_path):
+    folder = tmp_path / "s"
+    command = [sys.executable, str(FOLDER / "search.py"), "--data", str(data / "mails.tsv"), "--encoders", "cnn",
+               "--only", "--values", "units=2,3", *TINY, "--tuner", "grid", "--epochs", "30", "--patience", "0",
+               "--directory", str(folder)]  # fmt: skip
+    running = subprocess.Popen(command, env=environment())
+    progress = folder / "trial_0001" / "seed0" / "run" / "progress.json"
+    deadline = time.monotonic() + 500
+    while not progress.exists():
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    time.sleep(2)  # the training must have ended, too: else it would go on here
+    epochs = json.loads(progress.read_text())["epochs"]
+    time.sleep(1)
+    assert json.loads(progress.read_text())["epochs"] == epochs < 30
+    first = (folder / "trial_0000" / "record.json").stat().st_mtime_ns
+    done = subprocess.run([*command, "--resume"], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "trial_0000" / "record.json").stat().st_mtime_ns == first
+    assert "trial 0000" not in done.stdout.partition("Best:")[0]
+    trials = read_trials(folder)
+    assert [trial["values"]["units"] for trial in trials] == [2, 3]
+    assert [len(trial["runs"]["seed0"]["history"]["loss"]) for trial in trials] == [30, 30]
+
+
+@processes
+def test_nothing_is_left_when_the_launcher_ends(data, tmp_path):
+    psutil = pytest.importorskip("psutil")
+    command = [sys.executable, str(FOLDER / "launch.py"), "--workers", "1", "--data", str(data / "mails.tsv"),
+               "--directory", str(tmp_path / "s")]  # fmt: skip
+    running = subprocess.Popen(command, env=environment())
+    started = psutil.Process(running.pid)
+    deadline = time.monotonic() + 60
+    while len(children := started.children(recursive=True)) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    running.terminate()
+    assert running.wait(timeout=60) == 143
+    psutil.wait_procs(children, timeout=30)
+    assert not [child for child in children if child.is_running()]
