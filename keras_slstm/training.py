@@ -287,10 +287,15 @@ class _Keeper(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         # Not earlier: on some backends, Keras draws numbers while it builds the training step.
+        if self.resumes and not self.first_step:
+            set_random_state(self.model, self.run.progress.random_state)
+            self.resumes = False
+
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        # Not with the epoch: PyTorch draws a number where it begins to read the data.
         if self.resumes:
             set_random_state(self.model, self.run.progress.random_state)
-            if self.first_step:
-                set_metric_values(self.model, self.run.progress.metrics)
+            set_metric_values(self.model, self.run.progress.metrics)
             self.resumes = False
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:

@@ -58,6 +58,33 @@ def caslstm_space(hp: Any) -> dict[str, Any]:
     }
 
 
+def subilstm_space(hp: Any) -> dict[str, Any]:
+    """Cell, combination of prefixes and suffixes, and dropout of a `SuBiLSTM`."""
+    return {
+        "cell": hp.Choice("cell", ["lstm", "gru"], default="lstm"),
+        "combine": hp.Choice("combine", ["max", "mean", "concat", "gate"], default="max"),
+        **recurrent_space(hp),
+    }
+
+
+def full_depth_grn_space(hp: Any) -> dict[str, Any]:
+    """Steps and dropout of a GRN whose words all take every step."""
+    return {
+        "max_depth": hp.Int("max_depth", 1, 13, step=2, default=9),
+        "recurrent_dropout": hp.Float("recurrent_dropout", 0.0, 0.5, step=0.1, default=0.2),
+    }
+
+
+def depth_adaptive_grn_space(hp: Any) -> dict[str, Any]:
+    """Largest depth, how depths are chosen, what they are chosen from, and dropout of a `DepthAdaptiveGRN`."""
+    sequential = hp.Choice("sequential", ["bilstm", "sinusoidal", "none"], default="bilstm")
+    return {
+        "selection": hp.Choice("selection", ["gumbel", "hard", "soft"], default="gumbel"),
+        "sequential": None if sequential == "none" else sequential,
+        **full_depth_grn_space(hp),
+    }
+
+
 def cnn_space(hp: Any) -> dict[str, Any]:
     """The width of a convolution."""
     return {"window": hp.Choice("window", [3, 5, 7], default=3)}
@@ -86,6 +113,10 @@ SPACES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "normalized_bilstm": recurrent_space,
     "caslstm": caslstm_space,
     "bi_caslstm": caslstm_space,
+    "subilstm": subilstm_space,
+    "subilstm_untied": subilstm_space,
+    "depth_adaptive_grn": depth_adaptive_grn_space,
+    "full_depth_grn": full_depth_grn_space,
     "cnn": cnn_space,
     "stacked_cnn": stacked_cnn_space,
     "transformer": transformer_space,
