@@ -35,10 +35,10 @@ class Fails(ClassificationHyperModel):
 
 
 class EndedBySystem(ClassificationHyperModel):
-    """Where there is word dropout, the system ends the process, as it does when memory runs out."""
+    """With three units, the system ends the process, as it does when memory runs out."""
 
     def build(self, hp):
-        if self.settings(hp)["word_dropout"]:
+        if self.settings(hp)["units"] == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().build(hp)
 
@@ -165,7 +165,7 @@ def test_a_search_without_any_success_says_so(corpus, tmp_path, in_process):
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="nothing here depends on the backend")
 def test_a_trial_that_the_system_ends(tmp_path):
-    hypermodel = make_hypermodel(tiny_corpus(), EndedBySystem, word_dropout=[0.1, 0.0])
+    hypermodel = make_hypermodel(tiny_corpus(), EndedBySystem, units=[3, 4])
     Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
     ended, whole = read_trials(tmp_path / "s")
     assert ended["failure"] == "its process was ended by signal SIGKILL, perhaps because memory ran out"
