@@ -11,7 +11,14 @@ from keras_slstm.layers._arguments import check_bool, check_features, check_inte
 from keras_slstm.layers._transition import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
-from keras_slstm.ops.sentence_state import State, make_words, project, transition
+from keras_slstm.ops.sentence_state import (
+    State,
+    first_transition,
+    last_transition,
+    make_words,
+    project,
+    transition,
+)
 
 Tensor = Any
 
@@ -200,17 +207,22 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
         words = make_words(project(x, self.kernel) + self.bias, present)
-        state = self._first_state(x, present)
-        h_noise = g_noise = None
-        if self.recurrent_dropout and training:
-            h_noise = self._noise(state.h)
-            g_noise = None if state.g is None else self._noise(state.g)
-        weights = self.transition_weights()
-        for _ in range(self.steps):  # a loop of the graph: every backend compiles and differentiates it
-            state = transition(weights, state, words, h_noise, g_noise)
-        return self._outputs(state, mask)
+        weights, m, left = self.transition_weights(), self.sentence_nodes, self.steps
+        noise: dict[str, Tensor] = {}
+        if left > 1 and self.initial != "projection" and not (self.recurrent_dropout and training):
+            initial = ops.zeros((self.units,), dtype=x.dtype) if self.initial == "zeros" else self.initial_state
+            state, left = first_transition(weights, ops.cast(initial, x.dtype), words, m), left - 1
+        else:
+            state = self._initial(x, present)
+            if self.recurrent_dropout and training:
+                noise["h_noise"] = self._noise(state.h)
+                noise["g_noise"] = None if state.g is None else self._noise(state.g)
+        for _ in range(left - 1):  # a loop of the graph: every backend compiles and differentiates it
+            state = transition(weights, state, words, **noise)
+        last = transition if self.return_sequences or not m else last_transition
+        return self._outputs(last(weights, state, words, **noise), mask)
 
-    def _first_state(self, x: Tensor, present: Tensor | None) -> State:
+    def _initial(self, x: Tensor, present: Tensor | None) -> State:
         d, m = self.units, self.sentence_nodes
         batch, time = ops.shape(x)[:2]
         c = ops.zeros((batch, time, d), dtype=x.dtype)

@@ -2,7 +2,8 @@
 
 A state holds h and c of the words, `(batch, words, d)`, and g and c_g of the sentence nodes, `(batch, nodes, d)`.
 Absent words (padding) have h = c = 0 before and after every step. `transition` updates all words; `word_update` and
-`node_update`, of which it consists, serve layers that update some words only.
+`node_update`, of which it consists, serve layers that update some words only. `first_transition` and `last_transition`
+leave out products of which nothing is used.
 """
 
 from __future__ import annotations
@@ -147,9 +148,45 @@ def transition(
         g, c_g = node_update(weights, h_read, c, g_read, c_g, words)
     cells = neighbours(c, window)
     h, c = word_update(a, [*cells[:window][::-1], *cells[window + 1 :]], c, node_cells)
-    if words.present is not None:
-        h, c = h * words.present, c * words.present
-    return State(h, c, g, c_g)
+    return State(*_present_only(h, c, words), g, c_g)
+
+
+def first_transition(weights: TransitionWeights, initial: Tensor, words: Words, nodes: int) -> State:
+    """The first step where all words and nodes begin with the same h (and g), `(d,)`, and with cells of zero.
+
+    What the words read of each other are then as many vectors as a window has words, and the nodes stay at zero,
+    since they hold a mean of the cells.
+    """
+    d = initial.shape[-1]
+    window = (weights.words.shape[0] // d - 1) // 2
+    read = initial @ ops.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, G d)
+    present = ops.ones_like(words.projected[:, :, :1]) if words.present is None else words.present
+    a = project(ops.concatenate(neighbours(present, window), axis=-1), read) + words.projected
+    zero = ops.zeros_like(words.projected[:, :, :d])
+    g = None
+    if weights.sentence is not None:
+        a = a + ops.tile(initial, (nodes,)) @ weights.sentence
+        g = ops.zeros((ops.shape(zero)[0], nodes, d), dtype=zero.dtype)
+    h, c = word_update(a, [zero] * (2 * window), zero, [zero] * nodes)
+    return State(*_present_only(h, c, words), g, g)
+
+
+def last_transition(
+    weights: TransitionWeights,
+    state: State,
+    words: Words,
+    h_noise: Tensor | None = None,
+    g_noise: Tensor | None = None,
+) -> State:
+    """The last step where only the sentence nodes are of use, which read the words of the step before."""
+    h, c, g, c_g = state
+    h_read = h if h_noise is None else h * h_noise
+    g_read = g if g_noise is None else g * g_noise
+    return State(h, c, *node_update(weights, h_read, c, g_read, c_g, words))
+
+
+def _present_only(h: Tensor, c: Tensor, words: Words) -> tuple[Tensor, Tensor]:
+    return (h, c) if words.present is None else (h * words.present, c * words.present)
 
 
 def word_update(a: Tensor, neighbour_cells: list[Tensor], cell: Tensor, node_cells: list[Tensor]):
