@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=300)
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--dtype", default="float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
-    parser.add_argument("--encoders", nargs="+", help="by default all")
+    parser.add_argument("--encoders", nargs="+", choices=list(encoders(1, 1)), help="by default all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-memory", action="store_true", help="do not measure memory")
     parser.add_argument("--output", type=Path, default=Path("runs", f"encoders-{timing.BACKEND}"))

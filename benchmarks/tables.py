@@ -82,6 +82,28 @@ def tagging() -> str:
     return table("tagging.jsonl", columns)
 
 
+def translation() -> str:
+    """Scores of the runs of `examples/translate.py`: mean and spread over the seeds."""
+
+    def score(part: str, name: str, factor: int = 1) -> Callable[[Runs], str]:
+        return lambda runs: percent(factor * run[part][name] / 100 for run in runs)
+
+    columns = {
+        "data": lambda runs: runs[0]["data"],
+        "cell": lambda runs: runs[0]["cell"],
+        ">units": lambda runs: runs[0]["units"],
+        ">parameters": lambda runs: f"{runs[0]['parameters']:,}",
+        ">pairs": training_examples,
+        ">development BLEU": score("development", "bleu"),
+        ">test BLEU": score("test", "bleu"),
+        ">test exact": score("test", "exact", 100),
+        ">runs": len,
+        ">seconds an epoch": seconds_per_epoch,
+        "command": command,
+    }
+    return table("translation.jsonl", columns)
+
+
 def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
     """Markdown with a row for each group of runs in a file; a column named `>...` stands to the right."""
     ends = ("---:" if name.startswith(">") else "---" for name in columns)
@@ -120,7 +142,7 @@ def groups(results: Runs) -> list[Runs]:
         settings = {k: v for k, v in run.get("settings", {}).items() if k not in ("seed", "data")}
         key = (
             run["data"],
-            run["encoder"],
+            run.get("encoder") or run["cell"],
             run.get("vectors") or "",
             " ".join(sorted(run["command"].split())),  # options may stand in any order
             json.dumps(settings, sort_keys=True),
@@ -185,6 +207,7 @@ TABLES = {
     "classification": classification,
     "tagging": tagging,
     "pairs": pairs,
+    "translation": translation,
     "speed": speed,
     "crf": crf_speed,
 }

@@ -159,13 +159,13 @@ def first_transition(weights: TransitionWeights, initial: Tensor, words: Words, 
     """
     d = initial.shape[-1]
     window = (weights.words.shape[0] // d - 1) // 2
-    read = initial @ ops.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, G d)
+    read = initial[None] @ ops.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, 1, G d)
     present = ops.ones_like(words.projected[:, :, :1]) if words.present is None else words.present
-    a = project(ops.concatenate(neighbours(present, window), axis=-1), read) + words.projected
+    a = project(ops.concatenate(neighbours(present, window), axis=-1), read[:, 0]) + words.projected
     zero = ops.zeros_like(words.projected[:, :, :d])
     g = None
     if weights.sentence is not None:
-        a = a + ops.tile(initial, (nodes,)) @ weights.sentence
+        a = a + ops.tile(initial[None], (1, nodes)) @ weights.sentence
         g = ops.zeros((ops.shape(zero)[0], nodes, d), dtype=zero.dtype)
     h, c = word_update(a, [zero] * (2 * window), zero, [zero] * nodes)
     return State(*_present_only(h, c, words), g, g)

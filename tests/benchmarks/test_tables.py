@@ -63,6 +63,26 @@ def test_taggers_have_f1_or_accuracy(tmp_path, monkeypatch):
     ]
 
 
+def test_translations_have_bleu_and_exact_matches(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+
+    def translator(seed: int, bleu: float, cell: str = "caslstm") -> dict:
+        return {
+            "data": "office_notes", "cell": cell, "units": 64, "parameters": 12345, "seed": seed, "command": "python x",
+            "split": {"sizes": [8000, 1000, 1000]}, "development": {"bleu": 90.0, "exact": 0.5},
+            "test": {"bleu": bleu, "exact": 0.25}, "seconds_per_epoch": 3.0,
+        }  # fmt: skip
+
+    lines = [translator(0, 80.0), translator(1, 84.0), translator(0, 70.0, "lstm")]
+    (tmp_path / "translation.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.translation().splitlines()[2:]]
+    same = ["64", "12,345", "8,000"]
+    assert rows == [
+        ["office_notes", "caslstm", *same, "90.0 ± 0.0", "82.0 ± 2.8", "25.0 ± 0.0", "2", "3", "`python x`"],
+        ["office_notes", "lstm", *same, "90.0", "70.0", "25.0", "1", "3", "`python x`"],
+    ]
+
+
 def test_scores_against_steps():
     def tagger(steps: int, accuracy: float, data: str = "ud_ewt") -> dict:
         return {"data": data, "task": "pos", "settings": {"steps": steps}, "development": {"accuracy": accuracy}}
