@@ -18,10 +18,8 @@ COMPILE_SOMETHING = {
     "tensorflow": "import tensorflow as tf; tf.function(tf.sin, jit_compile=True)(tf.ones(3))",
     "jax": "import jax; jax.numpy.ones(3)",
 }
-# What computes nothing with tensors: once is enough.
-WITHOUT_BACKEND = ("tests/data", "tests/benchmarks", "tests/test_plots.py")
-# The scripts know nothing of backends: what compiles longest is left out.
-NOT_ON_JAX = ("tests/examples",)
+# What computes nothing with tensors, and scripts and searches, which know nothing of backends: once is enough.
+ONCE = ("tests/data", "tests/benchmarks", "tests/examples", "tests/tuning", "tests/test_plots.py")
 
 
 def main() -> int:
@@ -42,8 +40,7 @@ def main() -> int:
             start = time.monotonic()
             options = sys.argv[1:] or ["-q", "-n", str(os.cpu_count() or 1), "--dist", "loadgroup", "--durations", "10"]
             if backend != BACKENDS[0]:
-                left_out = WITHOUT_BACKEND + (NOT_ON_JAX if backend == "jax" else ())
-                options = [*options, *(f"--ignore={path}" for path in left_out)]
+                options = [*options, *(f"--ignore={path}" for path in ONCE)]
             command = [sys.executable, "-m", "pytest", *options]
             environment = {**os.environ, **shared, "KERAS_BACKEND": backend}
             status = subprocess.run(command, env=environment, check=False).returncode
