@@ -56,7 +56,7 @@ class _Encode(keras.Model):
     """`encode` as a model, whose `predict` is compiled on every backend."""
 
     def __init__(self, model: TextModel):
-        super().__init__(dtype=model.dtype_policy)
+        super().__init__(name="encode", dtype=model.dtype_policy)
         self.model = model
         # Compiled by XLA, each length would cost seconds on TensorFlow.
         self.compile(jit_compile=keras.backend.backend() == "jax")
