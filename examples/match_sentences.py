@@ -76,7 +76,7 @@ from keras_slstm.data.pair_corpus import PairCorpus, Pairs, load_pair_corpus
 from keras_slstm.data.pair_readers import Pair, read_pair_lines
 from keras_slstm.data.readers import file_kind
 from keras_slstm.data.vectors import WordVectors
-from keras_slstm.extras import require
+from keras_slstm.metrics.correlations import pearson, spearman
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.text_model import POOLINGS
@@ -272,22 +272,12 @@ def evaluate(model: SentencePairClassifier, part: Pairs, folder: Path) -> Result
         }
     scores, seconds = timed(model.score, part.texts)
     measures = {
-        "test_pearson": correlation(part.labels, scores),
-        "test_spearman": correlation(ranks(part.labels), ranks(scores)),
+        "test_pearson": pearson(part.labels, scores),
+        "test_spearman": spearman(part.labels, scores),
         "test_squared_error": float(np.mean((np.array(part.labels) - scores) ** 2)),
     }
     print("Test " + ", ".join(f"{name.removeprefix('test_')} {value:.4f}" for name, value in measures.items()))
     return {**measures, "test_seconds": seconds}
-
-
-def correlation(one: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> float:
-    """Pearson's; 0 where all numbers of one side are equal."""
-    return float(np.corrcoef(one, other)[0, 1]) if min(np.std(one), np.std(other)) > 0 else 0.0
-
-
-def ranks(values: Sequence[float] | np.ndarray) -> np.ndarray:
-    """The rank of each number, equal ones sharing theirs: what Spearman's correlation correlates."""
-    return require("scipy.stats", "examples").rankdata(values)
 
 
 def predict(args: argparse.Namespace) -> int:
@@ -320,6 +310,17 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
+    add_training_options(parser)
+    use = parser.add_argument_group("prediction")
+    use.add_argument("--model", metavar="FILE", help="a saved .keras file: no training, only predictions;"
+                     f" or what to train: {', '.join(MODELS)}")  # fmt: skip
+    use.add_argument("--predict", action="append", nargs=2, default=[], metavar=("A", "B"), help="may be repeated")
+    use.add_argument("--predict-file", metavar="FILE", help="two texts a line, separated by a tab")
+    return parser
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """Data, model and run."""
     data = parser.add_argument_group("data")
     data.add_argument("--task", choices=tuple(FEATURES), help="(as the data set wants; inference for labels of --data)")
     data.add_argument(
@@ -351,18 +352,17 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_run_options(parser, "runs/DATA-ENCODER")
 
-    use = parser.add_argument_group("prediction")
-    use.add_argument("--model", metavar="FILE", help="a saved .keras file: no training, only predictions;"
-                     f" or what to train: {', '.join(MODELS)}")  # fmt: skip
-    use.add_argument("--predict", action="append", nargs=2, default=[], metavar=("A", "B"), help="may be repeated")
-    use.add_argument("--predict-file", metavar="FILE", help="two texts a line, separated by a tab")
-    return parser
-
 
 def parse_arguments() -> argparse.Namespace:
     """The command line, with a default for `--output`."""
     parser = make_parser()
     args = parser.parse_args()
+    complete_arguments(parser, args)
+    return args
+
+
+def complete_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End the program where options do not make sense; say where the run is kept."""
     check_options(parser, args, MODELS)
     if args.limit is not None and args.limit < 1:
         parser.error(f"--limit must be at least 1, but got {args.limit}")
@@ -372,7 +372,6 @@ def parse_arguments() -> argparse.Namespace:
         source = "-".join(map(short_name, [args.data] if args.data else args.dataset))
         args.output = Path("runs", "-".join(word for word in (source, args.encoder, args.pooling, args.model) if word))
     args.results = args.results or args.output.parent / "results.jsonl"
-    return args
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_slstm.data.contextual import ContextualVectors
 from keras_slstm.data.spelling import WIDTH_MULTIPLE, pad_characters
 from keras_slstm.data.text import pad, round_up
 
@@ -121,7 +122,8 @@ class TextBatches(Batches):
     """Batches of sentences of similar length with one label each; see `Batches`.
 
     With characters, the inputs are a dict of `words`, `(batch, time)`, and `characters`, `(batch, time, width)`, both
-    int32 with 0 as padding; the width is the same in all batches.
+    int32 with 0 as padding; the width is the same in all batches. With contextual vectors, they are a dict, too, that
+    has them as `contextual`, `(batch, time, features)` float32.
 
     Args:
         ids: Word ids, a non-empty list for each sentence.
@@ -129,6 +131,7 @@ class TextBatches(Batches):
         sample_weight: A weight for each sentence, or None.
         batch_size, shuffle, seed, multiple_of: See `Batches`.
         characters: Character ids, a list for each word of each sentence, or None.
+        contextual: The `ContextualVectors` of the sentences, or None.
 
     Raises:
         ValueError: If lengths differ, there is no sentence, or an argument is out of range.
@@ -150,10 +153,12 @@ class TextBatches(Batches):
         seed: int = 0,
         multiple_of: int = 8,
         characters: Sequence[Sequence[Sequence[int]]] | None = None,
+        contextual: ContextualVectors | None = None,
         **kwargs: Any,
     ):
         super().__init__([len(row) for row in ids], batch_size, shuffle, seed, multiple_of, **kwargs)
-        check_lengths(len(ids), labels=labels, sample_weight=sample_weight, characters=characters)
+        columns = {"labels": labels, "sample_weight": sample_weight, "characters": characters, "contextual": contextual}
+        check_lengths(len(ids), **columns)
         for position, (words, spelled) in enumerate(zip(ids, characters or ())):
             if len(words) != len(spelled):
                 raise ValueError(f"Sentence {position} has {len(words)} words, but {len(spelled)} `characters`.")
@@ -161,15 +166,18 @@ class TextBatches(Batches):
         self.labels = None if labels is None else np.asarray(labels, np.int32)
         self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
         self.characters = characters
+        self.contextual = contextual
         longest = max((len(word) for words in characters or () for word in words), default=0)
         self._width = round_up(longest, WIDTH_MULTIPLE)
 
     def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:
         words = pad([self.ids[i] for i in chosen], self.multiple_of)
-        batch: tuple[Any, ...] = (words,)
+        further = {}
         if self.characters is not None:
-            spelled = pad_characters([self.characters[i] for i in chosen], words.shape[1], self._width)
-            batch = ({"words": words, "characters": spelled},)
+            further["characters"] = pad_characters([self.characters[i] for i in chosen], words.shape[1], self._width)
+        if self.contextual is not None:
+            further["contextual"] = self.contextual.pad(chosen, words.shape[1])
+        batch: tuple[Any, ...] = ({"words": words, **further} if further else words,)
         if self.labels is not None:
             batch += (self.labels[chosen],)
             if self.sample_weight is not None:
@@ -177,7 +185,7 @@ class TextBatches(Batches):
         return batch
 
 
-def check_lengths(sentences: int, **columns: Sequence[Any] | np.ndarray | None) -> None:
+def check_lengths(sentences: int, **columns: Sized | None) -> None:
     """Raise ValueError unless every column has as many entries as there are sentences."""
     for name, values in columns.items():
         if values is not None and len(values) != sentences:

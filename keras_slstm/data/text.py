@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -165,7 +165,7 @@ class TextVectorizer(keras.layers.Layer):
             ValueError: If there is no vocabulary yet, or something is not a string.
         """
         self._check_adapted()
-        return [self._vocabulary.ids(tokens) or [UNKNOWN_ID] for tokens in self._kept_tokens(texts)]
+        return [self._vocabulary.ids(tokens) or [UNKNOWN_ID] for tokens in self.tokenize_all(texts)]
 
     def encode_characters(self, texts: Iterable[str]) -> list[list[list[int]]]:
         """The ids of the characters of each word of each text; the single unknown word of an empty text has none.
@@ -176,9 +176,10 @@ class TextVectorizer(keras.layers.Layer):
         self._check_adapted()
         if self._spelling is None:
             raise ValueError("This vectorizer gives no characters: it was made without `max_characters`.")
-        return self._spelling.encode(tokens or [""] for tokens in self._kept_tokens(texts))
+        return self._spelling.encode(tokens or [""] for tokens in self.tokenize_all(texts))
 
-    def _kept_tokens(self, texts: Iterable[str]) -> Iterable[list[str]]:
+    def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """The tokens of each text, the first `max_length` of them."""
         return (self.tokenize(text)[: self.max_length] for text in check_texts(texts))
 
     def _check_adapted(self) -> None:

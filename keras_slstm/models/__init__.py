@@ -5,6 +5,7 @@ from keras_slstm.models.encoders import ENCODERS, build_encoder
 from keras_slstm.models.ensemble import Ensemble
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.models.sentence_encoder import SentenceEncoder
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
@@ -15,6 +16,7 @@ __all__ = [
     "ESIM",
     "Ensemble",
     "SentenceClassifier",
+    "SentenceEncoder",
     "SentencePairClassifier",
     "Seq2Seq",
     "SequenceTagger",

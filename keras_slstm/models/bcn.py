@@ -8,6 +8,7 @@ from typing import Any, Self
 import keras
 from keras import ops
 
+from keras_slstm.data.contextual import ContextualFunction
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
 from keras_slstm.models.encoders import build_encoder
@@ -164,7 +165,7 @@ class BCN(SentenceClassifier):
         maxout_dropout: Dropout rate after the last maxout layer.
         maxout_batch_norm: Whether the input of each maxout layer is normalised.
         embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer,
-        vectorizer: As of `SentenceClassifier`.
+        vectorizer, contextual, trainable_contextual: As of `SentenceClassifier`.
         **kwargs: `name`, `dtype`.
 
     Raises:
@@ -199,6 +200,8 @@ class BCN(SentenceClassifier):
         trainable_embeddings: bool = False,
         kernel_regularizer: Any = None,
         vectorizer: TextVectorizer | dict[str, Any] | None = None,
+        contextual: keras.layers.Layer | ContextualFunction | None = None,
+        trainable_contextual: bool = False,
         **kwargs: Any,
     ):
         dtype = keras.dtype_policies.get(kwargs.get("dtype"))
@@ -218,6 +221,8 @@ class BCN(SentenceClassifier):
             trainable_embeddings=trainable_embeddings,
             kernel_regularizer=kernel_regularizer,
             vectorizer=vectorizer,
+            contextual=contextual,
+            trainable_contextual=trainable_contextual,
             **kwargs,
         )
 

@@ -8,11 +8,13 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.data.contextual import ContextualFunction
 from keras_slstm.data.text import PADDING_ID, TextVectorizer
 from keras_slstm.layers._arguments import check_integer, check_rate
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.mlp import Dense
-from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier, one_by_one
+from keras_slstm.models.text_model import words_of
 from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, zero_padding
 from keras_slstm.ops.soft_alignment import align
 
@@ -96,8 +98,8 @@ class ESIM(SentencePairClassifier):
 
     Args:
         labels, score_range, encoder, encoder_options, embedding_dim, word_dropout, embeddings_initializer,
-        trainable_embeddings, kernel_regularizer, vectorizer: As of `SentencePairClassifier`; an encoder given as a
-            layer returns word vectors.
+        trainable_embeddings, kernel_regularizer, vectorizer, contextual, trainable_contextual: As of
+            `SentencePairClassifier`; an encoder given as a layer returns word vectors.
         units: Size of the states of both recurrent layers, in each direction.
         mlp_units: Sizes of the hidden layers of the classifier.
         dropout: Dropout rate on the word vectors, in `LocalInference`, and before and after the hidden layers.
@@ -135,6 +137,8 @@ class ESIM(SentencePairClassifier):
         trainable_embeddings: bool = True,
         kernel_regularizer: Any = None,
         vectorizer: TextVectorizer | dict[str, Any] | None = None,
+        contextual: keras.layers.Layer | ContextualFunction | None = None,
+        trainable_contextual: bool = False,
         **kwargs: Any,
     ):
         self.units = check_integer("units", units, 1)
@@ -156,6 +160,8 @@ class ESIM(SentencePairClassifier):
             trainable_embeddings=trainable_embeddings,
             kernel_regularizer=kernel_regularizer,
             vectorizer=vectorizer,
+            contextual=contextual,
+            trainable_contextual=trainable_contextual,
             **kwargs,
         )
 
@@ -167,10 +173,10 @@ class ESIM(SentencePairClassifier):
 
     def call(self, inputs: Any, training: bool = False) -> Any:
         """Word ids `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`."""
-        _, two, time = ops.shape(inputs)
-        words, _ = self.read(ops.reshape(inputs, (-1, time)), training)
-        pairs = ops.reshape(words, (-1, two, time, words.shape[-1]))
-        compared = self.local_inference(pairs, mask=ops.not_equal(inputs, PADDING_ID), training=training)
+        ids = words_of(inputs)
+        words, _ = self.read(one_by_one(inputs), training)
+        pairs = ops.reshape(words, (-1, *ops.shape(ids)[1:], words.shape[-1]))
+        compared = self.local_inference(pairs, mask=ops.not_equal(ids, PADDING_ID), training=training)
         return self.decide(compared, training)
 
     def get_config(self) -> dict[str, Any]:

@@ -9,11 +9,12 @@ import keras
 import numpy as np
 
 from keras_slstm.data.batches import TextBatches
+from keras_slstm.data.contextual import ContextualFunction
 from keras_slstm.data.text import TextVectorizer, check_texts
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.models.character_vectors import CharacterVectors
 from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
-from keras_slstm.models.text_model import TextModel, check_string_export
+from keras_slstm.models.text_model import TextModel
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -48,6 +49,14 @@ class SentenceClassifier(TextModel):
             beside its own, or None.
         character_dim: Size of the vectors of characters.
         character_units: Size of the vector that is made of a word's characters.
+        contextual: What gives further vectors of the words, which are joined to their own: of the words in their
+            sentence, such as CoVe. Either a Keras layer that maps the word vectors, `(batch, time, embedding_dim)`, and
+            a `mask` to `(batch, time, features)`; it becomes a part of the model, and of its file. Or a function from a
+            list of sentences, each a list of tokens, to an array `(tokens, features)` for each, whatever computes them.
+            It is called when a batch is made, and found again by its name when a file is loaded: register it
+            (`keras.saving.register_keras_serializable`), or give it as one of `custom_objects`. Its vectors come as
+            `contextual`, `(batch, time, features)`, beside `words`.
+        trainable_contextual: Whether that layer is trained. Otherwise it is frozen, without dropout.
         vectorizer: A `TextVectorizer`, or a dict of its arguments. With `characters` it needs `max_characters`, which a
             dict need not name.
         **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
@@ -90,6 +99,8 @@ class SentenceClassifier(TextModel):
         characters: str | None = None,
         character_dim: int = 30,
         character_units: int = 50,
+        contextual: keras.layers.Layer | ContextualFunction | None = None,
+        trainable_contextual: bool = False,
         **kwargs: Any,
     ):
         labels = check_labels(labels)
@@ -115,6 +126,8 @@ class SentenceClassifier(TextModel):
             kernel_regularizer,
             vectorizer,
             character_vectors,
+            contextual,
+            trainable_contextual,
             **kwargs,
         )
         self.labels = labels
@@ -161,11 +174,8 @@ class SentenceClassifier(TextModel):
         Raises:
             ValueError: If a label is unknown (with its position), or there is no vocabulary yet.
         """
-        texts = list(check_texts(x))
-        ids = self.vectorizer.encode(texts)
-        characters = self.vectorizer.encode_characters(texts) if self.characters else None
         labels = None if y is None else label_ids(self.labels, y)
-        return TextBatches(ids, labels, sample_weight, characters=characters, **options)
+        return self.sentence_batches(x, labels, sample_weight, **options)
 
     def fit(
         self, *args: Any, class_weight: dict[str | int, float] | None = None, **kwargs: Any
@@ -206,12 +216,11 @@ class SentenceClassifier(TextModel):
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """As `keras.Model.export`: a model from word ids, `(batch, time)` int32, (and characters) to probabilities."""
-        signature: Any = keras.InputSpec(shape=(None, None), dtype="int32")
-        if self.characters:
-            spelled = keras.InputSpec(shape=(None, None, None), dtype="int32")
-            signature = {"words": signature, "characters": spelled}
-        kwargs.setdefault("input_signature", [signature])
+        """As `keras.Model.export`: a model from word ids, `(batch, time)` int32, to probabilities.
+
+        With characters, or a function for `contextual`, it is one from all that `encode` takes.
+        """
+        kwargs.setdefault("input_signature", [self.export_signature()])
         return super().export(filepath, format=format, **kwargs)
 
     def export_text(self, filepath: str) -> None:
@@ -225,8 +234,9 @@ class SentenceClassifier(TextModel):
 
         Raises:
             RuntimeError: If the backend is not TensorFlow.
+            ValueError: If `contextual` is a function.
         """
-        check_string_export("export_text")
+        self.check_text_export()
         import tensorflow as tf
 
         encode, tables = self.vectorizer.tensorflow_function()

@@ -9,13 +9,14 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.data.contextual import ContextualFunction
 from keras_slstm.data.pair_batches import PairBatches
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.metrics.score_pearson import ScorePearson
 from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
 from keras_slstm.models.score_range import ScoreRange
-from keras_slstm.models.text_model import TextModel, check_string_export
+from keras_slstm.models.text_model import TextModel
 from keras_slstm.ops.pair_features import PAIR_FEATURES, pair_features
 
 Pair = tuple[str, str]
@@ -61,6 +62,7 @@ class SentencePairClassifier(TextModel):
         trainable_embeddings: Whether the word vectors are trained.
         kernel_regularizer: Regulariser of W.
         vectorizer: A `TextVectorizer`, or a dict of its arguments.
+        contextual, trainable_contextual: As of `SentenceClassifier`.
         **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
 
     Raises:
@@ -104,6 +106,8 @@ class SentencePairClassifier(TextModel):
         trainable_embeddings: bool = True,
         kernel_regularizer: Any = None,
         vectorizer: TextVectorizer | dict[str, Any] | None = None,
+        contextual: keras.layers.Layer | ContextualFunction | None = None,
+        trainable_contextual: bool = False,
         **kwargs: Any,
     ):
         if (labels is None) == (score_range is None):
@@ -131,6 +135,8 @@ class SentencePairClassifier(TextModel):
             trainable_embeddings,
             kernel_regularizer,
             vectorizer,
+            contextual=contextual,
+            trainable_contextual=trainable_contextual,
             **kwargs,
         )
         self.labels = names
@@ -162,8 +168,7 @@ class SentencePairClassifier(TextModel):
 
     def call(self, inputs: Any, training: bool = False) -> Any:
         """Word ids `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`."""
-        # As one batch, so that the recurrence runs once.
-        sentences = self.encode(ops.reshape(inputs, (-1, ops.shape(inputs)[2])), training)
+        sentences = self.encode(one_by_one(inputs), training)
         pairs = ops.reshape(sentences, (-1, 2, sentences.shape[-1]))
         return self.decide(pair_features(pairs[:, 0], pairs[:, 1], self.features), training)
 
@@ -218,7 +223,8 @@ class SentencePairClassifier(TextModel):
         targets: np.ndarray | None = None
         if y is not None:
             targets = self._scores.encode(y) if self._scores else label_ids(self.labels, y)  # type: ignore[arg-type]
-        return PairBatches(first, second, targets, sample_weight, **options)
+        contextual = self.contextual_vectors([text for pair in pairs for text in pair])
+        return PairBatches(first, second, targets, sample_weight, contextual=contextual, **options)
 
     def fit(
         self, *args: Any, class_weight: dict[str | int, float] | None = None, **kwargs: Any
@@ -272,8 +278,12 @@ class SentencePairClassifier(TextModel):
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """As `keras.Model.export`: a model from word ids, `(batch, 2, time)` int32, to probabilities."""
-        kwargs.setdefault("input_signature", [keras.InputSpec(shape=(None, 2, None), dtype="int32")])
+        """As `keras.Model.export`: a model from word ids, `(batch, 2, time)` int32, to probabilities.
+
+        With a function for `contextual`, it is one from a dict of `words`, these ids, and of its vectors,
+        `contextual`, `(batch, 2, time, features)`.
+        """
+        kwargs.setdefault("input_signature", [self.export_signature(2)])
         return super().export(filepath, format=format, **kwargs)
 
     def export_text(self, filepath: str) -> None:
@@ -287,8 +297,9 @@ class SentencePairClassifier(TextModel):
 
         Raises:
             RuntimeError: If the backend is not TensorFlow.
+            ValueError: If `contextual` is a function.
         """
-        check_string_export("export_text")
+        self.check_text_export()
         import tensorflow as tf
 
         encode, tables = self.vectorizer.tensorflow_function()
@@ -317,6 +328,11 @@ class SentencePairClassifier(TextModel):
             "features": self.features,
             "score_range": list(self.score_range) if self.score_range else None,
         }
+
+
+def one_by_one(inputs: Any) -> Any:
+    """The inputs of pairs, `(batch, 2, ...)`, as those of twice as many sentences, so that the recurrence runs once."""
+    return keras.tree.map_structure(lambda x: ops.reshape(x, (-1, *ops.shape(x)[2:])), inputs)
 
 
 def check_pairs(pairs: Iterable[Any]) -> Iterator[Pair]:

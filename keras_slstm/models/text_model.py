@@ -10,11 +10,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID, TextVectorizer
+from keras_slstm.data.batches import TextBatches
+from keras_slstm.data.contextual import ContextualFunction, ContextualVectors
+from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID, TextVectorizer, check_texts
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.layers.attention_pooling import AttentionPooling
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.character_vectors import CharacterVectors
+from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.mlp import MLP, Dense
 from keras_slstm.models.raw_data import RawDataModel
@@ -41,6 +44,8 @@ class TextModel(RawDataModel):
         vectorizer: See `SentenceClassifier`.
         character_vectors: What gives the vectors of characters, not yet built, or None. With it, `encode` takes what
             `vectorizer` and `TextBatches` make of texts with characters: `words` and `characters`.
+        contextual, trainable_contextual: See `SentenceClassifier`. With a function, `encode` takes its vectors as
+            `contextual`.
         **kwargs: `name`, `dtype`.
 
     Raises:
@@ -66,6 +71,8 @@ class TextModel(RawDataModel):
         kernel_regularizer: Any,
         vectorizer: TextVectorizer | dict[str, Any] | None,
         character_vectors: CharacterVectors | None = None,
+        contextual: keras.layers.Layer | ContextualFunction | None = None,
+        trainable_contextual: bool = False,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -80,6 +87,7 @@ class TextModel(RawDataModel):
             raise ValueError(f"`mlp_units` must be a list of the sizes of the hidden layers, but got {mlp_units!r}.")
         if not mlp_units and (mlp_dropout or mlp_batch_norm):
             raise ValueError("`mlp_dropout` and `mlp_batch_norm` need hidden layers, but `mlp_units` is empty.")
+        check_contextual(contextual, trainable_contextual)
         self.encoder = self._make_encoder(encoder, units, encoder_options, pooling)
         if vectorizer is None or isinstance(vectorizer, dict):
             spelled = {} if character_vectors is None else {"max_characters": MAX_CHARACTERS}
@@ -102,6 +110,12 @@ class TextModel(RawDataModel):
         dtype = self.dtype_policy
         self.seed_generator = keras.random.SeedGenerator()
         self.character_vectors = character_vectors
+        self._has_function = contextual is not None and not isinstance(contextual, keras.layers.Layer)
+        if isinstance(contextual, keras.layers.Layer) and not trainable_contextual:
+            contextual.trainable = False
+        self.contextual: Any = contextual
+        self.trainable_contextual = trainable_contextual
+        self._contextual_features = 0  # known when the model is built
         self.embedding: Any = None  # its size is the vocabulary's
         self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
         self.pooling_layer = None if pooling is None else POOLINGS[pooling](dtype=dtype)
@@ -162,7 +176,8 @@ class TextModel(RawDataModel):
             dtype=self.dtype_policy,
         )
         embedding.build((None, None))
-        features = self.embedding_dim + (self.character_vectors.units if self.character_vectors else 0)
+        contextual = contextual_features(self.contextual, self.embedding_dim, self.compute_dtype)
+        features = self.embedding_dim + (self.character_vectors.units if self.character_vectors else 0) + contextual
         words = keras.KerasTensor((None, None, features), dtype=self.compute_dtype)
         mask = keras.KerasTensor((None, None), dtype="bool")
         encoded = self.encoder(words, mask=mask)
@@ -187,6 +202,7 @@ class TextModel(RawDataModel):
         self.head.build((None, features))
         if self.character_vectors is not None:
             self.character_vectors.build_for(characters_size)
+        self._contextual_features = contextual
         self.embedding = embedding  # at last: nothing is left of a failed attempt
         self.built = True
 
@@ -199,7 +215,8 @@ class TextModel(RawDataModel):
     def encode(self, inputs: Any, training: bool = False) -> Any:
         """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`.
 
-        With characters, `inputs` is a dict of `words`, these ids, and `characters`, `(batch, time, width)`.
+        With characters, or contextual vectors of a function, `inputs` is a dict of `words`, these ids, and of
+        `characters`, `(batch, time, width)`, and `contextual`, `(batch, time, features)`.
         """
         x, mask = self.read(inputs, training)
         return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
@@ -211,14 +228,20 @@ class TextModel(RawDataModel):
 
     def embed(self, inputs: Any, training: bool = False) -> tuple[Any, Any]:
         """What the encoder reads: vectors of words, `(batch, time, features)`, and their mask, `(batch, time)`."""
-        ids = inputs["words"] if self.character_vectors is not None else inputs
+        ids = words_of(inputs)
         mask = ops.not_equal(ids, PADDING_ID)
         if training and self.word_dropout:
             lost = keras.random.uniform(ops.shape(ids), seed=self.seed_generator) < self.word_dropout
             ids = ops.where(ops.logical_and(lost, mask), UNKNOWN_ID, ids)
         x = self.embedding(ids)
+        parts = [x]
         if self.character_vectors is not None:
-            x = ops.concatenate([x, self.character_vectors(inputs["characters"])], axis=-1)
+            parts.append(self.character_vectors(inputs["characters"]))
+        if self._has_function:
+            parts.append(inputs["contextual"])
+        elif self.contextual is not None:  # frozen, it has no dropout either
+            parts.append(self.contextual(x, mask=mask, training=training and self.trainable_contextual))
+        x = ops.concatenate([ops.cast(part, self.compute_dtype) for part in parts], axis=-1) if parts[1:] else x
         return self.embedding_dropout(x, training=training), mask
 
     def decide(self, features: Any, training: bool = False) -> Any:
@@ -246,7 +269,48 @@ class TextModel(RawDataModel):
         batches = self.batches(examples, batch_size=batch_size or 32, shuffle=False)
         return batches.restore_order(super().predict(batches, **kwargs))
 
-    # Saving.
+    def sentence_batches(
+        self, texts: Iterable[str], labels: Any = None, weights: Any = None, **options: Any
+    ) -> TextBatches:
+        """Batches of what `encode` takes; with the ids of labels, and weights, if there are any."""
+        texts = list(check_texts(texts))
+        ids = self.vectorizer.encode(texts)
+        characters = None if self.character_vectors is None else self.vectorizer.encode_characters(texts)
+        contextual = self.contextual_vectors(texts)
+        return TextBatches(ids, labels, weights, characters=characters, contextual=contextual, **options)
+
+    def contextual_vectors(self, texts: Sequence[str]) -> ContextualVectors | None:
+        """What a function gives as `contextual` for these texts; None where a layer does, or there is nothing."""
+        if not self._has_function:
+            return None
+        tokens = list(self.vectorizer.tokenize_all(texts))
+        return ContextualVectors(self.contextual, tokens, self._contextual_features)
+
+    # Saving and export.
+
+    def export_signature(self, *sentences: int) -> Any:
+        """What `encode` takes, as `keras.Model.export` wants it said; `sentences` are sizes between batch and time."""
+        batch = (None, *sentences)
+        words = keras.InputSpec(shape=(*batch, None), dtype="int32")
+        further = {}
+        if self.character_vectors is not None:
+            further["characters"] = keras.InputSpec(shape=(*batch, None, None), dtype="int32")
+        if self._has_function:
+            further["contextual"] = keras.InputSpec(shape=(*batch, None, self._contextual_features), dtype="float32")
+        return {"words": words, **further} if further else words
+
+    def check_text_export(self) -> None:
+        """Raise an error where no SavedModel can be written that takes strings."""
+        if keras.backend.backend() != "tensorflow":  # which alone has tensors of strings
+            raise RuntimeError(
+                f"`export_text` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}. "
+                "Save the model as a `.keras` file and load that with KERAS_BACKEND=tensorflow."
+            )
+        if self._has_function:
+            raise ValueError(
+                f"`export_text` cannot write the function {self.contextual!r}, which is Python: use `export`, whose "
+                "model takes `contextual` beside `words`."
+            )
 
     def get_build_config(self) -> dict[str, Any] | None:
         if not self.built:
@@ -277,21 +341,19 @@ class TextModel(RawDataModel):
             "trainable_embeddings": self.trainable_embeddings,
             "kernel_regularizer": keras.regularizers.serialize(self.head.kernel_regularizer),
             "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
+            "contextual": keras.saving.serialize_keras_object(self.contextual),
+            "trainable_contextual": self.trainable_contextual,
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
         objects = {
-            name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
-            for name in ("encoder", "vectorizer")
+            name: keras.saving.deserialize_keras_object(config.get(name), custom_objects=custom_objects)
+            for name in ("encoder", "vectorizer", "contextual")
         }
         return cls(**{**config, **objects})
 
 
-def check_string_export(export: str) -> None:
-    """Raise RuntimeError unless the backend is TensorFlow, which alone has tensors of strings."""
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            f"`{export}` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}. "
-            "Save the model as a `.keras` file and load that with KERAS_BACKEND=tensorflow."
-        )
+def words_of(inputs: Any) -> Any:
+    """The word ids among the inputs of a model."""
+    return inputs["words"] if isinstance(inputs, dict) else inputs

@@ -1,0 +1,46 @@
+"""The second input of the models of text: vectors of words that depend on their sentence, such as CoVe."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import keras
+
+from keras_slstm.data.contextual import call_contextual
+
+PROBE = "a"  # a sentence of one token, to see how many values its vector has
+
+
+def check_contextual(contextual: Any, trainable: bool) -> None:
+    """Raise ValueError unless `contextual` is None, a layer that takes a mask, or a function that is not trained."""
+    if isinstance(contextual, keras.layers.Layer):
+        if "mask" not in inspect.signature(contextual.call).parameters:
+            raise ValueError(
+                f"`contextual` has to take a `mask`, but the layer {contextual.name!r} does not: padding would count."
+            )
+        return
+    if contextual is not None and not callable(contextual):
+        raise ValueError(f"`contextual` must be a Keras layer, a function or None, but got {contextual!r}.")
+    if trainable:
+        raise ValueError(f"`trainable_contextual` needs a Keras layer as `contextual`, but got {contextual!r}.")
+
+
+def contextual_features(contextual: Any, embedding_dim: int, dtype: str) -> int:
+    """How many values the vectors have; a layer is built for word vectors of this size and dtype.
+
+    Raises:
+        ValueError: If the layer does not return vectors of words, or the function not what it should.
+    """
+    if contextual is None:
+        return 0
+    if not isinstance(contextual, keras.layers.Layer):
+        return call_contextual(contextual, [[PROBE]])[0].shape[1]
+    words = keras.KerasTensor((None, None, embedding_dim), dtype=dtype)
+    shape = getattr(contextual(words, mask=keras.KerasTensor((None, None), dtype="bool")), "shape", None)
+    if shape is None or len(shape) != 3 or shape[2] is None:
+        raise ValueError(
+            f"`contextual` has to return vectors of words (batch, time, features), but {contextual.name!r} returns "
+            f"{shape}."
+        )
+    return int(shape[2])

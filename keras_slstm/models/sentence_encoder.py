@@ -1,0 +1,65 @@
+"""The sentence vectors of a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.layers._arguments import check_integer
+from keras_slstm.models.esim import ESIM
+from keras_slstm.models.text_model import TextModel
+from keras_slstm.ops.masks import accumulation_dtype
+
+
+class SentenceEncoder:
+    """Turns texts into the vectors that the encoder of a model makes of them: what its classifier sees of a sentence.
+
+    Args:
+        model: A `SentenceClassifier`, `BCN` or `SentencePairClassifier` with its vocabulary. Its weights are used as
+            they are at each call, without dropout.
+        batch_size: Texts a batch.
+
+    Call arguments:
+        texts: At least one text.
+
+    Returns:
+        `(texts, features)` float32 (float64 for a model in float64), in the order of the texts.
+
+    Raises:
+        ValueError: If the model is another one. `ESIM` has no vector of a sentence: it compares words.
+
+    Example:
+
+    ```python
+    encode = SentenceEncoder(keras.saving.load_model("runs/snli-full-subilstm-infersent/model.keras"))
+    dog, cat = encode(["A dog runs.", "A cat sleeps."])
+    ```
+    """
+
+    def __init__(self, model: TextModel, batch_size: int = 64):
+        if not isinstance(model, TextModel) or isinstance(model, ESIM):
+            raise ValueError(f"A model that makes vectors of sentences expected, but got a {type(model).__name__}.")
+        self.model = model
+        self.batch_size = check_integer("batch_size", batch_size, least=1)
+        self._encode = _Encode(model)
+
+    def __call__(self, texts: Iterable[str]) -> np.ndarray:
+        batches = self.model.sentence_batches(texts, batch_size=self.batch_size, shuffle=False)
+        return batches.restore_order(self._encode.predict(batches, verbose=0))
+
+
+class _Encode(keras.Model):
+    """`encode` as a model, whose `predict` is compiled on every backend."""
+
+    def __init__(self, model: TextModel):
+        super().__init__(name="encode", dtype=model.dtype_policy)
+        self.model = model
+        # Compiled by XLA, each length would cost seconds on TensorFlow.
+        self.compile(jit_compile=keras.backend.backend() == "jax")
+
+    def call(self, inputs: Any) -> Any:
+        return ops.cast(self.model.encode(inputs), accumulation_dtype(self.compute_dtype))

@@ -1,0 +1,223 @@
+"""How well frozen vectors of sentences serve a task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keras_slstm.extras import require
+from keras_slstm.metrics.correlations import pearson, spearman
+from keras_slstm.models.score_range import ScoreRange
+from keras_slstm.transfer.classifiers import CLASSIFIERS, path
+from keras_slstm.transfer.tasks import TaskData
+
+Encode = Callable[[list[str]], Any]  # texts to an array, a row for each
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Features `(examples, features)`, and the label (as an integer) or the score of each."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+    def take(self, indices: np.ndarray) -> Examples:
+        return Examples(self.x[indices], self.y[indices])
+
+
+def evaluate(
+    encode: Encode,
+    data: TaskData,
+    classifier: str = "logistic",
+    folds: int = 10,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Train a classifier on the vectors that an encoder gives the sentences of a task, and test it.
+
+    As in SentEval: a sentence is its vector, a pair [|u - v|; u * v]. The classifier is a logistic regression or an MLP
+    of scikit-learn; for scores always a logistic regression, with soft labels (`ScoreRegression`). Its regularisation
+    is what does best
+
+    - on the validation part, where the task has one;
+    - else in a stratified cross-validation of the training part, on all of which it is then trained.
+
+    A task without a test part is cross-validated itself: each fold is tested with the regularisation that a
+    cross-validation of the others has chosen.
+
+    Args:
+        encode: From a list of different texts to an array with a row for each: a `SentenceEncoder`, or any other
+            callable. It is called once.
+        data: The task: see `load_task`.
+        classifier: One of `CLASSIFIERS`.
+        folds: Of every cross-validation.
+        seed: Of the folds, and of an MLP.
+        progress: Gets a line for each step that takes long.
+
+    Returns:
+        `accuracy`, or for scores `pearson`, `spearman` and `squared_error`; with `Task.positive` `f1`, too: of the test
+        part, or the mean over the folds. The same of the examples that the regularisation was chosen on as
+        `development` (accuracy or Pearson's correlation); `regularisation`, the values chosen; `sizes` of the parts,
+        number of `features` of a sentence, `seconds_to_encode` and `seconds_to_fit`.
+
+    Raises:
+        ImportError: If scikit-learn is missing.
+        ValueError: If an argument does not fit, a part has too few examples or unknown labels, or `encode` returns
+            something else than a finite vector for each text.
+
+    Example:
+
+    ```python
+    encode = keras_slstm.models.SentenceEncoder(model)
+    for name in ("TREC", "MRPC", "STS-B"):
+        print(name, evaluate(encode, load_task(name, manual_dir="~/senteval")))
+    ```
+
+    Reference:
+        [Conneau and Kiela, 2018](https://arxiv.org/abs/1803.05449)
+    """
+    if classifier not in CLASSIFIERS:
+        raise ValueError(f"`classifier` must be one of {tuple(CLASSIFIERS)}, but got {classifier!r}.")
+    if not isinstance(folds, int) or folds < 2:
+        raise ValueError(f"`folds` must be an integer of at least 2, but got {folds!r}.")
+    scores = ScoreRange(data.task.score_range) if data.task.score_range else None
+    labels = None if scores else sorted(set(data.parts["train"].labels))
+    if labels is not None and len(labels) < 2:
+        raise ValueError(f"{data.task.name} needs at least two labels to train on, but has {labels}.")
+    targets = {name: _targets(data, name, labels, scores) for name in data.parts}
+    texts = list(dict.fromkeys(_texts(data)))
+    progress(f"encoding {len(texts):,} texts")
+    started = time.perf_counter()
+    vectors = check_vectors(encode(texts), len(texts))
+    seconds_to_encode = time.perf_counter() - started
+    rows = {text: row for row, text in enumerate(texts)}
+    parts = {
+        name: Examples(_features(vectors, rows, part.texts, data.task.pairs), targets[name])
+        for name, part in data.parts.items()
+    }
+
+    started = time.perf_counter()
+    positive = labels.index(data.task.positive) if labels and data.task.positive else None
+    measure = _Measure(scores, positive)
+    trial = _Trial("logistic" if scores else classifier, scores, seed, folds)
+    tests = []
+    for step, (train, development, test) in enumerate(trial.rounds(parts), start=1):
+        progress(f"fitting {step} of {1 if 'test' in parts else folds}")
+        value, found = trial.choose(train, development)
+        (model,) = path(trial.kind, [value], train.x, train.y, scores, seed)
+        tests.append({**measure(test.y, model.predict(test.x)), "development": found, "regularisation": value})
+    return {
+        **{name: float(np.mean([one[name] for one in tests])) for name in tests[0] if name != "regularisation"},
+        "regularisation": [one["regularisation"] for one in tests],
+        "sizes": {name: len(part) for name, part in data.parts.items()},
+        "features": vectors.shape[1],
+        "seconds_to_encode": seconds_to_encode,
+        "seconds_to_fit": time.perf_counter() - started,
+    }
+
+
+class _Measure:
+    """What is measured of predictions."""
+
+    def __init__(self, scores: ScoreRange | None, positive: int | None):
+        self.scores = scores
+        self.positive = positive
+
+    def __call__(self, wanted: np.ndarray, found: np.ndarray) -> dict[str, float]:
+        if self.scores:
+            error = float(np.mean((wanted - found) ** 2))
+            return {"pearson": pearson(wanted, found), "spearman": spearman(wanted, found), "squared_error": error}
+        measures = {"accuracy": float(np.mean(wanted == found))}
+        if self.positive is not None:
+            f1 = require("sklearn.metrics", "examples").f1_score
+            right, predicted = wanted == self.positive, found == self.positive
+            measures["f1"] = float(f1(right, predicted, zero_division=0))
+        return measures
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """How the regularisation is chosen."""
+
+    kind: str
+    scores: ScoreRange | None
+    seed: int
+    folds: int
+
+    def rounds(self, parts: dict[str, Examples]) -> Iterator[tuple[Examples, Examples | None, Examples]]:
+        """What to train on, to choose the regularisation on (None: by cross-validation), and to test on."""
+        train, development = parts["train"], parts.get("validation")
+        if "test" in parts:
+            yield train, development, parts["test"]
+            return
+        for inside, outside in self._split(train):
+            yield train.take(inside), development, train.take(outside)
+
+    def choose(self, train: Examples, development: Examples | None) -> tuple[float, float]:
+        """The value that does best, and how well it does."""
+        if development is None:
+            pairs = [(train.take(inside), train.take(outside)) for inside, outside in self._split(train)]
+        else:
+            pairs = [(train, development)]
+        values = CLASSIFIERS[self.kind]
+        found = np.mean([self._along_path(values, one, other) for one, other in pairs], axis=0)
+        best = int(np.argmax(found))  # of equal ones the first
+        return values[best], float(found[best])
+
+    def _along_path(self, values: Sequence[float], train: Examples, development: Examples) -> list[float]:
+        measure = _Measure(self.scores, None)
+        name = "pearson" if self.scores else "accuracy"
+        models = path(self.kind, values, train.x, train.y, self.scores, self.seed)
+        return [measure(development.y, model.predict(development.x))[name] for model in models]
+
+    def _split(self, examples: Examples) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        selection = require("sklearn.model_selection", "examples")
+        kind = selection.KFold if self.scores else selection.StratifiedKFold
+        return kind(self.folds, shuffle=True, random_state=self.seed).split(examples.x, examples.y)
+
+
+def check_vectors(found: Any, texts: int) -> np.ndarray:
+    """The vectors as an array.
+
+    Raises:
+        ValueError: If they are no finite vectors, one for each text.
+    """
+    vectors = np.asarray(found)
+    if vectors.ndim != 2 or len(vectors) != texts or not vectors.shape[1]:
+        raise ValueError(
+            f"The encoder has to return an array ({texts}, features), but returned one of {vectors.shape}."
+        )
+    if not np.all(np.isfinite(vectors)):
+        row = int(np.argmin(np.all(np.isfinite(vectors), axis=1)))
+        raise ValueError(f"The encoder has to return finite vectors, but that of text {row} is not.")
+    return vectors
+
+
+def _texts(data: TaskData) -> Iterator[str]:
+    for part in data.parts.values():
+        for text in part.texts:
+            yield from (text,) if isinstance(text, str) else text
+
+
+def _features(vectors: np.ndarray, rows: dict[str, int], texts: Sequence[Any], pairs: bool) -> np.ndarray:
+    if not pairs:
+        return vectors[[rows[text] for text in texts]]
+    u, v = (vectors[[rows[pair[side]] for pair in texts]] for side in range(2))
+    return np.concatenate([np.abs(u - v), u * v], axis=1)
+
+
+def _targets(data: TaskData, name: str, labels: list[str] | None, scores: ScoreRange | None) -> np.ndarray:
+    values: list[Any] = data.parts[name].labels
+    if scores is not None:
+        scores.encode(values)  # raises if one is out of range
+        return np.asarray(values, np.float64)
+    unknown = set(values) - set(labels or ())
+    if unknown:
+        raise ValueError(
+            f'{data.task.name} has labels in its part "{name}" that its training part lacks: {sorted(unknown)}.'
+        )
+    return np.array([(labels or []).index(value) for value in values])

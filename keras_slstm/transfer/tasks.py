@@ -1,0 +1,122 @@
+"""The ten tasks of sentence transfer, and their data."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keras_slstm.data import prepared
+from keras_slstm.data.corpus import Texts
+from keras_slstm.data.pair_corpus import Pairs, ScoreRange
+from keras_slstm.data.readers import PathLike
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be predicted from vectors of sentences.
+
+    Args:
+        name: Its name.
+        dataset: The data set, as `load_corpus` or, for pairs, `load_pair_corpus` names it.
+        pairs: Whether the examples are pairs of sentences.
+        score_range: Lowest and highest score, where there are scores in place of labels.
+        positive: The label whose F1 is measured, too.
+        distinct: Whether a training example that comes several times is kept once only.
+    """
+
+    name: str
+    dataset: str
+    pairs: bool = False
+    score_range: ScoreRange | None = None
+    positive: str | None = None
+    distinct: bool = False
+
+
+# In the order of the tables of SentEval (Conneau and Kiela, 2018) and of Brahma (2018), Table 2.
+TASKS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        Task("MR", "movie_review"),
+        Task("CR", "cr"),
+        Task("SUBJ", "subj"),
+        Task("MPQA", "mpqa"),
+        # There, two labels, and to train on the different phrases of the training sentences.
+        Task("SST", "sst/phrases_2", distinct=True),
+        Task("TREC", "trec/coarse"),
+        Task("MRPC", "mrpc", pairs=True, positive="equivalent"),
+        Task("SICK-R", "sick/relatedness", pairs=True, score_range=(1, 5)),
+        Task("SICK-E", "sick/entailment", pairs=True),
+        Task("STS-B", "stsb", pairs=True, score_range=(0, 5)),
+    )
+}
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """The examples of a task.
+
+    The parts say how it is measured. Without a test part, by cross-validation; without a validation part, the
+    regularisation is chosen by cross-validation in the training part.
+
+    Args:
+        task: The task.
+        parts: `Texts` or `Pairs` as `train` and, where the data set has them, `validation` and `test`.
+
+    Raises:
+        ValueError: If there is no training part, or a part is empty or of another kind than the task says.
+    """
+
+    task: Task
+    parts: Mapping[str, Texts | Pairs]
+
+    def __post_init__(self) -> None:
+        if "train" not in self.parts or not set(self.parts) <= set(PARTS):
+            raise ValueError(
+                f'{self.task.name} needs a part "train", and may have "validation" and "test", but has '
+                f"{list(self.parts)}."
+            )
+        kind = Pairs if self.task.pairs else Texts
+        for name, part in self.parts.items():
+            if not isinstance(part, kind) or not len(part):
+                raise ValueError(
+                    f'The part "{name}" of {self.task.name} must be `{kind.__name__}` with at least one example, but '
+                    f"got {len(part)} in a `{type(part).__name__}`."
+                )
+
+    def limited(self, limit: int, seed: int = 0) -> TaskData:
+        """With so many training examples at most, drawn at random, for a quick look."""
+        train = self.parts["train"]
+        if len(train) <= limit:
+            return self
+        drawn = sorted(random.Random(seed).sample(range(len(train)), limit))
+        return replace(self, parts={**self.parts, "train": train.take(drawn)})
+
+
+def load_task(task: str | Task, data_dir: PathLike | None = None, manual_dir: PathLike | None = None) -> TaskData:
+    """Load the examples of a task.
+
+    Args:
+        task: One of `TASKS`, or its name.
+        data_dir: Where TFDS keeps prepared data: see `load_corpus`.
+        manual_dir: Folder of files that you got yourself: see `load_corpus`.
+
+    Raises:
+        DataError: If a file is malformed.
+        FileNotFoundError: If files are missing; the message says what to put where.
+        ImportError: If TFDS is not installed.
+        ValueError: If there is no such task.
+    """
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise ValueError(f"There is no task {task!r}. The tasks: {', '.join(TASKS)}.")
+        task = TASKS[task]
+    kind: Any = Pairs if task.pairs else Texts
+    read: Any = prepared.read_pairs if task.pairs else prepared.read_texts
+    rows, _ = read(task.dataset, data_dir, manual_dir)
+    if task.distinct:
+        rows["train"] = list(dict.fromkeys(rows["train"]))
+    return TaskData(task, {part: kind([x for x, _ in found], [y for _, y in found]) for part, found in rows.items()})

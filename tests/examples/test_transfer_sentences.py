@@ -1,0 +1,185 @@
+"""The script that evaluates a sentence encoder on other tasks, on files that are written here."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="it comes with the `examples` extra")
+pytest.importorskip("tensorflow_datasets")
+
+from keras_slstm.data.builders import CR, Mrpc, Sick
+from keras_slstm.models import ESIM, SentenceClassifier
+from keras_slstm.results import read_results
+from tests.data.original_files import refuse_network, write
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "transfer_sentences.py"
+WORDS = ["oslo", "rome", "paris", "lima"]
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Runs the script in this process, which saves the seconds of a start, and gives its exit status."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    spec = importlib.util.spec_from_file_location("transfer_sentences", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
+        try:
+            return module.main()
+        except SystemExit as end:  # argparse
+            return end.code
+
+    run.module = module
+    return run
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """CR: which of two cities is named. MRPC and SICK: whether both sentences name the same one. No other task."""
+    refuse_network(monkeypatch)
+    monkeypatch.setattr(CR, "SENTENCES", 24)
+    monkeypatch.setattr(Mrpc, "PAIRS", {"train": 24, "test": 12})
+    monkeypatch.setattr(Sick, "PAIRS", {"train": 24, "validation": 12, "test": 12})
+    folder = tmp_path / "manual"
+    write(folder / "custrev.neg", [f"to oslo {i % 5}" for i in range(12)])
+    write(folder / "custrev.pos", [f"to rome {i % 5}" for i in range(12)])
+    pairs = [(WORDS[i % 4], WORDS[(i + i % 2) % 4], i % 2 == 0) for i in range(24)]
+    for part, count in (("train", 24), ("test", 12)):
+        lines = [f"{int(same)}\t1\t2\tto {one}\tfrom {other}" for one, other, same in pairs[:count]]
+        write(folder / f"msr_paraphrase_{part}.txt", ["header", *lines])
+    for part, count in (("train", 24), ("trial", 12), ("test_annotated", 12)):
+        found = [("4.5", "ENTAILMENT") if same else ("1.5", "NEUTRAL") for *_, same in pairs[:count]]
+        lines = ["\t".join(("1", f"to {one}", f"from {other}", *y)) for (one, other, _), y in zip(pairs, found)]
+        write(folder / f"SICK_{part}.txt", ["header", *lines])
+    return ["--manual-dir", folder, "--data-dir", tmp_path / "tfds", "--folds", 3]
+
+
+def save_model(path, kind=SentenceClassifier):
+    """Whose vectors tell the cities apart."""
+    model = kind(["no", "yes"], "cnn" if kind is SentenceClassifier else "bilstm", units=8, embedding_dim=8)
+    model.adapt(WORDS if kind is SentenceClassifier else [(word, word) for word in WORDS])
+    path.parent.mkdir(parents=True)
+    model.save(path)
+    return path
+
+
+def test_evaluates_a_saved_model_task_by_task(files, tmp_path, script, capsys, monkeypatch):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    command = ["--model", path, *files]
+    assert script(*command, "--tasks", "CR", "MRPC") == 0
+    results = read_results(tmp_path / "runs" / "results.jsonl")
+    assert [(one["transfer"]["task"], one["data"]) for one in results] == [("CR", "cr"), ("MRPC", "mrpc")]
+    assert results[0]["accuracy"] == 1  # the one word that matters
+    assert results[0]["encoder"].startswith("layer_stack")  # there is nothing that says more
+    assert set(results[1]) >= {"accuracy", "f1", "development", "features", "seconds_to_fit", "conditions", "commit"}
+    assert (
+        results[0]["command"]
+        == f"python examples/transfer_sentences.py --model {path} --tasks CR MRPC --folds 3 --manual-dir PATH"
+    )
+    table = capsys.readouterr().out.partition("development")[2].splitlines()
+    assert table[1].split()[:3] == ["CR", "cr", "24"]
+    assert f"F1 {100 * results[1]['f1']:.2f}" in table[2]
+
+    # What is done is not done again; what is absent is left out, with a line.
+    calls = []
+    evaluate = script.module.evaluate
+    monkeypatch.setattr(script.module, "evaluate", lambda *args: calls.append(args[1].task.name) or evaluate(*args))
+    assert script(*command) == 0
+    assert calls == ["SICK-R", "SICK-E"]
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines() if "finished before" in line] == ["CR", "MRPC"]
+    (line,) = (line for line in out.splitlines() if line.startswith("MPQA "))
+    assert "left out: The files of mpqa are not in `manual_dir`" in line
+    assert out.endswith("Left out, as their files are absent: MR, SUBJ, MPQA, SST, TREC, STS-B\n")
+    results = read_results(tmp_path / "runs" / "results.jsonl")
+    assert [one["transfer"]["task"] for one in results] == ["CR", "MRPC", "SICK-R", "SICK-E"]
+    assert f"{results[2]['pearson']:.4f}   Spearman {results[2]['spearman']:.4f}" in out
+
+    # Other settings, another model, or `--overwrite` are another evaluation.
+    calls.clear()
+    for more in (["--task-limit", 18], ["--seed", 1], ["--overwrite"], []):
+        assert script(*command, "--tasks", "CR", *more) == 0
+    assert calls == ["CR"] * 3
+    assert read_results(tmp_path / "runs" / "results.jsonl")[4]["sizes"] == {"train": 18}
+
+
+def test_an_interrupted_evaluation_goes_on(files, tmp_path, script, capsys, monkeypatch):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    command = ["--model", path, "--tasks", "CR", "MRPC", *files]
+    load_task = script.module.load_task
+
+    def stop(name, *rest):
+        if name == "MRPC":
+            raise KeyboardInterrupt
+        return load_task(name, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(script.module, "load_task", stop)
+        assert script(*command) == 130
+    assert "goes on after the last finished task" in capsys.readouterr().err
+    assert script(*command) == 0
+    assert "CR      finished before" in capsys.readouterr().out
+
+
+def test_trains_first_where_there_is_no_model(files, tmp_path, script, capsys):
+    generator = np.random.default_rng(0)
+    rows = [(*generator.choice(WORDS, 2), i) for i in range(40)]
+    lines = [f"{'same' if one == other else 'other'}\tto {one}\tfrom {other} {i % 7}" for one, other, i in rows]
+    data = write(tmp_path / "pairs.tsv", ["label\ttext_a\ttext_b", *lines])
+    folder = tmp_path / "runs" / "mine"
+    command = ["--data", data, "--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 4, "--epochs", 1,
+               "--output", folder, "--tasks", "CR", *files]  # fmt: skip
+    assert script(*command) == 0
+    out = capsys.readouterr().out
+    assert "32 / 4 / 4 pairs (inference) to train" in out
+    assert "development" in out
+    training, transfer = read_results(tmp_path / "runs" / "results.jsonl")
+    assert training["settings"]["model"] == "infersent"
+    assert "--model infersent" in training["command"]
+    assert (transfer["transfer"]["task"], transfer["features"]) == ("CR", 8)
+    assert transfer["encoder"] == training["encoder"] == "cnn + infersent"
+    assert keras.saving.load_model(folder / "model.keras").mlp_activation == "linear"
+
+    assert script(*command) == 0  # neither is done again
+    out = capsys.readouterr().out
+    assert "holds the model already" in out
+    assert "CR      finished before" in out
+    assert script(*command, "--units", 4) == 2
+    assert "holds a model of another training" in capsys.readouterr().err
+    assert script(*command, "--seed", 1) == 2
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "nowhere.keras"], "nowhere.keras"),
+        (["--model", "esim"], "it compares words"),
+        (["--tasks", "MRX"], "invalid choice: 'MRX'"),
+        (["--folds", "1"], "--folds must be at least 2, but got 1"),
+        (["--task-limit", "0"], "--task-limit must be at least 1, but got 0"),
+        (["--seed", "0", "1"], "one --seed"),
+        (["--data", "nowhere.tsv"], "nowhere.tsv"),
+    ],
+)
+def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert script(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_task_at_all_and_a_model_without_vectors(files, script, tmp_path, capsys):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    assert script("--model", path, "--tasks", "MPQA", *files) == 2
+    assert "There is no task whose files are there" in capsys.readouterr().err
+    path = save_model(tmp_path / "runs" / "two" / "model.keras", ESIM)
+    assert script("--model", path, "--tasks", "CR", *files) == 2
+    assert "got a ESIM" in capsys.readouterr().err
