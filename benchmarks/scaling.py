@@ -1,11 +1,13 @@
 """Throughput of one process on one core against several on a core each, and how long they talk to each other.
 
-    KERAS_BACKEND=tensorflow python -m benchmarks.scaling
-    KERAS_BACKEND=tensorflow python -m benchmarks.scaling --units 64 --batch 8 --steps 5 --rounds 1     # a trial
+    python -m benchmarks.scaling                                                            # about five minutes
+    python -m benchmarks.scaling --units 64 --batch 8 --steps 3 --rounds 1 --backends jax   # a trial
 
-An S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000) is trained by `keras_slstm.distribute.fit`. Every
-process has one core, to which it is pinned, and 32 sentences a step. What a step costs beyond one process' own is what
-the others cost it: the gradients that travel and the waiting for the slowest. That is the share of communication.
+An S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000) is trained by `keras_slstm.distribute.fit`, on
+TensorFlow under MultiWorkerMirroredStrategy and on JAX by `keras.distribution`. Every process has one core, to which
+it is pinned, and 32 sentences a step. What a step costs beyond one process' own is what the others cost it: the
+gradients that travel and the waiting for the slowest. That is the share of communication. Both want a machine that has
+nothing else to do.
 """
 
 from __future__ import annotations
@@ -18,10 +20,14 @@ import statistics
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 VOCABULARY, LABELS = 10_000, 5
+
+
+BACKENDS = ("tensorflow", "jax")
 
 
 def main() -> int:
@@ -33,37 +39,49 @@ def main() -> int:
     if len(cores) < args.workers:
         print(f"{args.workers} processes need a core each, but there are {len(cores)}.", file=sys.stderr)
         return 2
-    seconds: dict[int, list[float]] = {1: [], args.workers: []}
+    seconds: dict[str, dict[int, list[float]]] = {name: {1: [], args.workers: []} for name in args.backends}
     for _ in range(args.rounds):
-        for count in seconds:  # in turn, so that the machine's moods meet both
-            seconds[count] += measure(args, count)
-    alone, together = (statistics.median(values) for values in seconds.values())
-    throughput = {1: args.batch / alone, args.workers: args.workers * args.batch / together}
-    found = {
-        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
-        "machine": platform.processor() or platform.machine(),
-        "settings": {
-            name: vars(args)[name] for name in ("units", "batch", "length", "sweeps", "optimizer", "jit_compile")
-        },
-        "seconds": {str(count): values for count, values in seconds.items()},
-        "sentences_per_second": {str(count): value for count, value in throughput.items()},
-        "speedup": throughput[args.workers] / throughput[1],
-        "share_of_communication": max(0.0, 1 - alone / together),
-    }
-    print(f"{'processes':>9} {'ms a step':>10} {'sentences/s':>12}")
-    for count, step in ((1, alone), (args.workers, together)):
-        print(f"{count:9} {1000 * step:10.1f} {throughput[count]:12.1f}")
-    print(
-        f"{found['speedup']:.2f} x the throughput; "
-        f"{100 * found['share_of_communication']:.0f}% of a step is communication"
-    )
+        for backend in args.backends:
+            for count in (1, args.workers):  # in turn, so that the machine's moods meet both
+                seconds[backend][count] += measure(args, backend, count)
+    found = [summary(args, backend, values) for backend, values in seconds.items()]
+    show(found)
     if args.output:
         args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
-def measure(args: argparse.Namespace, count: int) -> list[float]:
+def summary(args: argparse.Namespace, backend: str, seconds: dict[int, list[float]]) -> dict[str, Any]:
+    """What the seconds of all steps say."""
+    alone, together = (statistics.median(values) for values in seconds.values())
+    throughput = {1: args.batch / alone, args.workers: args.workers * args.batch / together}
+    settings = ("units", "batch", "length", "sweeps", "optimizer", "jit_compile")
+    return {
+        "backend": backend,
+        "machine": platform.processor() or platform.machine(),
+        "versions": {name: version(name) for name in ("keras", backend)},
+        "settings": {name: vars(args)[name] for name in settings},
+        "seconds": {str(count): values for count, values in seconds.items()},
+        "milliseconds_a_step": {str(count): 1000 * statistics.median(values) for count, values in seconds.items()},
+        "sentences_per_second": {str(count): value for count, value in throughput.items()},
+        "speedup": throughput[args.workers] / throughput[1],
+        "share_of_communication": max(0.0, 1 - alone / together),
+    }
+
+
+def show(found: list[dict[str, Any]]) -> None:
+    """Print a line for each backend and number of processes."""
+    print(f"{'backend':12} {'processes':>9} {'ms a step':>10} {'sentences/s':>12} {'speedup':>8} {'communication':>14}")
+    for result in found:
+        for count, rate in result["sentences_per_second"].items():
+            line = f"{result['backend']:12} {count:>9} {result['milliseconds_a_step'][count]:10.1f} {rate:12.1f}"
+            if count != "1":
+                line += f" {result['speedup']:8.2f} {100 * result['share_of_communication']:13.0f}%"
+            print(line)
+
+
+def measure(args: argparse.Namespace, backend: str, count: int) -> list[float]:
     """Seconds of each step, in a new start of so many processes."""
     from keras_slstm.distribute.launcher import Workers
 
@@ -74,7 +92,8 @@ def measure(args: argparse.Namespace, count: int) -> list[float]:
         command = [sys.executable, "-m", "benchmarks.scaling", "--worker", folder, *options]
         command += ["--jit-compile"] if args.jit_compile else []
         one_thread = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
-        with Workers(command, count, one_thread, logs=folder) as workers:
+        environment = {**one_thread, "KERAS_BACKEND": backend}
+        with Workers(command, count, environment, logs=folder) as workers:
             if any(workers.wait(args.limit)):
                 print((Path(folder) / "worker-0.log").read_text(errors="replace")[-3000:], file=sys.stderr)
                 raise SystemExit(1)
@@ -134,6 +153,7 @@ def work(args: argparse.Namespace) -> int:
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=BACKENDS, help="(default: both)")
     parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
     parser.add_argument("--units", type=int, default=300)
     parser.add_argument("--batch", type=int, default=32, help="sentences of each process in a step (default: 32)")
@@ -141,7 +161,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sweeps", type=int, default=9, help="steps of the S-LSTM (default: 9)")
     parser.add_argument("--optimizer", default="adam")
     parser.add_argument("--jit-compile", action="store_true", help="compile by XLA (always on JAX)")
-    parser.add_argument("--steps", type=int, default=20, help="steps that are measured in a start (default: 20)")
+    parser.add_argument("--steps", type=int, default=10, help="steps that are measured in a start (default: 10)")
     parser.add_argument("--rounds", type=int, default=3, help="starts of each number of processes (default: 3)")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds that a start may take (default: 1800)")
     parser.add_argument("--output", type=Path, help="a JSON file for what is found")

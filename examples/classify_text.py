@@ -263,8 +263,8 @@ def count_depths(args: argparse.Namespace, model: SentenceClassifier, texts: lis
 def measure_speed(model: SentenceClassifier, texts: list[str]) -> float:
     """Texts a second, in batches of 100, once everything is compiled."""
     batches = model.batches(texts, batch_size=100, shuffle=False)
-    keras.Model.predict(model, batches, verbose=0)
-    _, seconds = timed(keras.Model.predict, model, batches, verbose=0)
+    model.predict(batches, verbose=0)
+    _, seconds = timed(model.predict, batches, verbose=0)
     print(f"{len(texts) / seconds:.1f} texts a second")
     return len(texts) / seconds
 

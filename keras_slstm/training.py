@@ -7,7 +7,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class TrainingRun:
     that holds a finished model is left alone.
 
     Where several processes train together (`keras_slstm.distribute`), all of them make and call this alike, with a
-    folder that all of them see; the first one writes.
+    folder that all of them see, where the first one writes.
 
     Args:
         folder: The folder. It is created.
@@ -173,9 +174,9 @@ class TrainingRun:
 
     def save(self, model: keras.Model) -> Path:
         """Write the finished model, and drop what only served to resume."""
+        with _written_by_all(self.model_path) as path:
+            model.save(path)
         if distribute.is_chief():
-            with complete_file(self.model_path) as unfinished_file:
-                model.save(unfinished_file)
             self._drop_weights(needed=())
         wait_for_all()
         return self.model_path
@@ -204,13 +205,12 @@ class TrainingRun:
         self.progress.step = step
         self.progress.random_state = random_state(model)
         self.progress.metrics = metric_values(model) if step else []
-        if not distribute.is_chief():
-            return
         latest = self._weights_path(self.progress.epochs, step)
-        with complete_file(latest) as unfinished_file:
-            model.save_weights(unfinished_file)
-        write_json(self.folder / _PROGRESS, vars(self.progress))
-        self._drop_weights(needed=(latest, self._weights_path(self.progress.best_epoch)))
+        with _written_by_all(latest) as path:
+            model.save_weights(path)
+        if distribute.is_chief():
+            write_json(self.folder / _PROGRESS, vars(self.progress))
+            self._drop_weights(needed=(latest, self._weights_path(self.progress.best_epoch)))
 
     def _weights_path(self, epoch: int, step: int = 0) -> Path:
         return self.folder / (f"epoch-{epoch:04d}" + (f"-step-{step:06d}" if step else "") + ".weights.h5")
@@ -331,6 +331,20 @@ class _Keeper(keras.callbacks.Callback):
     def _has_lost_patience(self) -> bool:
         progress = self.run.progress
         return self.patience is not None and progress.epochs - progress.best_epoch >= self.patience
+
+
+@contextlib.contextmanager
+def _written_by_all(path: Path) -> Iterator[Path]:
+    """Where each process writes a file, of which that of the first process is kept.
+
+    While Keras saves it makes variables, which under a strategy all processes have to do together.
+    """
+    if distribute.is_chief():
+        with complete_file(path) as unfinished_file:
+            yield unfinished_file
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / path.name
 
 
 def _check_order(save_every: int | None, model: keras.Model, data: Any, arguments: dict[str, Any]) -> None:

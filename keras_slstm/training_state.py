@@ -14,7 +14,7 @@ import numpy as np
 def random_state(model: keras.Model) -> dict[str, Any]:
     """What decides about the next dropout masks, as JSON values. Keras saves none of it with the weights."""
     state: dict[str, Any] = {
-        "seed_generators": [keras.ops.convert_to_numpy(v).tolist() for v in _seed_generators(model)]
+        "seed_generators": [keras.ops.convert_to_numpy(v).tolist() for v in seed_generators(model)]
     }
     if keras.backend.backend() == "torch":  # where unseeded layers draw from the generators of torch itself
         import torch
@@ -26,7 +26,7 @@ def random_state(model: keras.Model) -> dict[str, Any]:
 
 def set_random_state(model: keras.Model, state: dict[str, Any]) -> None:
     """Go back to a random state."""
-    for variable, value in zip(_seed_generators(model), state["seed_generators"], strict=True):
+    for variable, value in zip(seed_generators(model), state["seed_generators"], strict=True):
         variable.assign(np.array(value, dtype=variable.dtype))
     if keras.backend.backend() == "torch" and "torch" in state:
         import torch
@@ -37,7 +37,8 @@ def set_random_state(model: keras.Model, state: dict[str, Any]) -> None:
             torch.cuda.set_rng_state_all(cuda)
 
 
-def _seed_generators(model: keras.Model) -> list[Any]:
+def seed_generators(model: keras.Model) -> list[Any]:
+    """The states of the generators that a model's layers draw from: a seed, and how often they have drawn."""
     return [v for v in model.variables if v.name == "seed_generator_state"]
 
 

@@ -303,18 +303,20 @@ def test_a_loss_that_is_no_number(tmp_path, sharp):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def train_and_die(folder, seconds):
-    """A whole training, unless it is killed that long after its first step."""
+def train_and_die(folder, steps=None, seconds=0.0):
+    """A training of 180 steps, unless it is killed so many seconds after so many."""
 
     class Die(keras.callbacks.Callback):
-        started = False
+        left = steps
 
         def on_train_batch_end(self, batch, logs=None):
-            if seconds and not self.started:
+            if self.left is None:
+                return
+            self.left -= 1
+            if self.left == 0:
                 timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
                 timer.daemon = True
                 timer.start()
-            self.started = True
 
     model = new_model()
     train(TrainingRun(folder), model, 30, [Die()], save_every=1)
@@ -324,16 +326,21 @@ def train_and_die(folder, seconds):
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough for the signal")
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_training_killed_at_random_moments(tmp_path, kills):
-    train_and_die(str(tmp_path), 0)
+    train_and_die(str(tmp_path))
     with np.load(tmp_path / "weights.npz") as file:
         expected = list(file.values())
-    moments = np.random.default_rng(kills).uniform(0.02, 0.6, size=kills)
-    for seconds in [*moments, 0]:
-        script = f"from tests.test_training import train_and_die; train_and_die({str(tmp_path / 'run')!r}, {seconds})"
+    rng = np.random.default_rng(kills)
+    moments = [(int(rng.integers(1, 9)), rng.uniform(0.0, 0.05)) for _ in range(kills)]
+    for arguments in [*moments, ()]:
+        call = f"train_and_die{(str(tmp_path / 'run'), *arguments)!r}"
         done = subprocess.run(
-            [sys.executable, "-c", script], cwd=Path(__file__).parents[1], env=os.environ, check=False, timeout=300
+            [sys.executable, "-c", f"from tests.test_training import train_and_die; {call}"],
+            cwd=Path(__file__).parents[1],
+            env=os.environ,
+            check=False,
+            timeout=300,
         )
-        assert done.returncode == (-signal.SIGKILL if seconds else 0)
+        assert done.returncode == (-signal.SIGKILL if arguments else 0)
     with np.load(tmp_path / "run" / "weights.npz") as file:
         for a, b in zip(file.values(), expected, strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+from pathlib import Path
 
 from keras_slstm.distribute.launcher import launch
 
@@ -19,8 +21,13 @@ def main() -> int:
     parser.add_argument("script", help="what is run in each, with the arguments that follow")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     args = parser.parse_args()
-    if args.workers < 1:
-        parser.error(f"--workers must be at least 1, but got {args.workers}")
+    for name, least in (("workers", 1), ("restarts", 0), ("grace", 0)):
+        if not vars(args)[name] >= least:
+            parser.error(f"--{name} must be at least {least}, but got {vars(args)[name]}")
+    if not Path(args.script).is_file():
+        parser.error(f"there is no script {args.script!r}")
+    # By default the signal would end this process at once, and leave the others behind.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     return launch([sys.executable, args.script, *args.arguments], args.workers, args.restarts, args.grace)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -23,17 +24,23 @@ def gather(numbers: Sequence[int]) -> list[list[int]]:
     here = joined()
     if here is None:
         return own.tolist()
-    if keras.backend.backend() == "jax":
-        from jax.experimental import multihost_utils
+    with failures_named():
+        return _gather_on_jax(own) if keras.backend.backend() == "jax" else _gather_on_tensorflow(own, here.strategy)
 
-        # JAX has 32 bits unless asked for more.
-        halves = np.stack([own >> 32, own & 0xFFFFFFFF], axis=-1).astype(np.uint32)[0]
-        found = np.asarray(multihost_utils.process_allgather(halves)).astype(np.uint32).astype(np.int64)
-        return (found[..., 0].astype(np.int32).astype(np.int64) << 32 | found[..., 1]).tolist()
+
+def _gather_on_tensorflow(own: np.ndarray, strategy: Any) -> list[list[int]]:
     import tensorflow as tf
 
-    with failures_named():
-        return here.strategy.gather(tf.constant(own), axis=0).numpy().tolist()
+    return strategy.gather(tf.constant(own), axis=0).numpy().tolist()
+
+
+def _gather_on_jax(own: np.ndarray) -> list[list[int]]:
+    from jax.experimental import multihost_utils
+
+    # JAX has 32 bits unless asked for more.
+    halves = np.stack([own >> 32, own & 0xFFFFFFFF], axis=-1).astype(np.uint32)[0]
+    found = np.asarray(multihost_utils.process_allgather(halves)).astype(np.uint32).astype(np.int64)
+    return (found[..., 0].astype(np.int32).astype(np.int64) << 32 | found[..., 1]).tolist()
 
 
 def wait_for_all() -> None:

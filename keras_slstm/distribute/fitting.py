@@ -12,34 +12,37 @@ import numpy as np
 
 from keras_slstm.building import build
 from keras_slstm.data.batches import Batches
+from keras_slstm.distribute.batches import Epoch, make_dataset, signature_of
 from keras_slstm.distribute.failures import failures_named
-from keras_slstm.distribute.jax_processes import own_part
+from keras_slstm.distribute.jax_processes import WholeBatchFunction, is_one_of_several, part_of
 from keras_slstm.distribute.private import without_symbolic_build
 from keras_slstm.distribute.replicas import ReplicatedFunction
-from keras_slstm.distribute.sharding import Epoch, make_source, replicate
-from keras_slstm.distribute.strategies import is_chief, joined
+from keras_slstm.distribute.sharding import make_source, replicate
+from keras_slstm.distribute.strategies import is_chief
 
 
 def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:
     """Train a model where it was made: on one device, several, or several machines.
 
     Where the model was made in the scope of a `MultiWorkerMirroredStrategy`, under which Keras' own `fit` fails, or of
-    a `MirroredStrategy`, the result is that of one process which is given the same batches: their rows are shared out,
-    no row is lost or seen twice, batches need not divide by the number of replicas, and `jit_compile` works. Anywhere
-    else this is `model.fit`.
+    a `MirroredStrategy`, and in each of several processes on JAX, the result is that of one process which is given the
+    same batches: their rows are shared out, no row is lost or seen twice, batches need not divide by the number of
+    replicas, and `jit_compile` works (on JAX, several processes always compile). Only random numbers, such as those of
+    dropout, differ on TensorFlow: there each replica draws its own, the first those of one process; on JAX all of them
+    together draw those of one process. Anywhere else this is `model.fit`.
 
     All processes must call this with the same arguments. They go through the same batches in the same order, which is
-    checked, and each takes its rows of each. So an unseeded shuffle of a `tf.data.Dataset` will not
-    do; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for that can be shared out
-    beforehand (`strategy.distribute_datasets_from_function`): then every replica's mean loss counts the same, and all
-    must have the same number of batches.
+    checked (on JAX, for the first batch of an epoch), and each takes its rows of each. So an unseeded shuffle of a
+    `tf.data.Dataset` will not do; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for
+    that can be shared out beforehand (`strategy.distribute_datasets_from_function`): then every replica's mean loss
+    counts the same, and all must have the same number of batches.
 
     Args:
         model: A compiled model. Its `train_step` and callbacks may be its own; it may end in `class_weight`,
             `sample_weight`, masks. The models of this package take raw examples here, and need not be called through
             this function at all.
-        x, y: As in `model.fit`: arrays, a `keras.utils.PyDataset`, a `tf.data.Dataset` (with batches of all replicas
-            together) or a `tf.distribute.DistributedDataset`.
+        x, y: As in `model.fit`: arrays, a `keras.utils.PyDataset` or, on TensorFlow, a `tf.data.Dataset` (with batches
+            of all replicas together) or a `tf.distribute.DistributedDataset`.
         **arguments: Further arguments of `model.fit`, and `seed` (default: 0). `batch_size` counts the rows of all
             replicas together. `verbose="auto"` prints in the first process only.
 
@@ -128,11 +131,9 @@ def fit_by(
     **arguments: Any,
 ) -> Any:
     """`method`, which is Keras' `fit`, with each replica's part of the data."""
-    if not is_replicated(model):
-        if validation_data is not None:
-            validation_data = own_part(validation_data)
+    if not is_shared(model):
         return method(
-            own_part(x),
+            x,
             y,
             batch_size=batch_size,
             sample_weight=sample_weight,
@@ -145,20 +146,14 @@ def fit_by(
         )
     if validation_split:
         raise ValueError("`validation_split` does not cut data that is shared out: use `validation_data`.")
-    strategy = model.distribute_strategy
     epoch = Epoch()
-    if is_shared_out(x):
-        data = x
-        _build(model, _first_part(strategy, x))
-    else:
-        source = make_source(x, y, sample_weight, batch_size, shuffle, seed, epoch)
-        _build(model, source.signature)
-        data = replicate(strategy, source, class_weight)
-    if validation_data is not None and not is_shared_out(validation_data):
+    order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
+    data = _share_out(model, x, y, sample_weight, batch_size, class_weight, **order)
+    _install(model, "train", "test")
+    if validation_data is not None:
         parts = validation_data if isinstance(validation_data, tuple | list) else (validation_data,)
         size = validation_batch_size or batch_size if len(parts) > 1 else None
-        validation_data = replicate(strategy, make_source(*_three(parts), size))
-    _install(model, "train", "test")
+        validation_data = _share_out(model, *_three(parts), size)
     follow = keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.begin(number))
     arguments["callbacks"] = with_callback(arguments.get("callbacks"), follow)
     with _keras_method(model):
@@ -177,18 +172,12 @@ def evaluate_by(
 ) -> Any:
     """`method`, which is Keras' `evaluate`, with each replica's part of the data."""
     within_fit = arguments.get("_use_cached_eval_dataset", False)
-    if within_fit or not is_replicated(model):
-        return method(own_part(x), y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
-    strategy = model.distribute_strategy
-    if is_shared_out(x):
-        _build(model, _first_part(strategy, x))
-    else:
-        source = make_source(x, y, sample_weight, batch_size)
-        _build(model, source.signature)
-        x = replicate(strategy, source)
+    if within_fit or not is_shared(model):
+        return method(x, y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
+    data = _share_out(model, x, y, sample_weight, batch_size)
     _install(model, "test")
     with _keras_method(model):
-        return method(x, **_quiet(arguments))
+        return method(data, **_quiet(arguments))
 
 
 def predict_by(
@@ -200,17 +189,17 @@ def predict_by(
     **arguments: Any,
 ) -> Any:
     """`method`, which is Keras' `predict`, with each replica's part of the data."""
-    if not is_replicated(model):
-        if joined() is not None and keras.backend.backend() == "jax":
-            raise ValueError("On JAX, one of several processes cannot predict: save the model, and load it in one.")
+    if not is_shared(model):
         return method(x, batch_size=batch_size, **arguments)
-    if not is_shared_out(x):
-        source = make_source(x, batch_size=batch_size)
-        _build(model, source.signature[:1], learns=False)
-        x = replicate(model.distribute_strategy, source)
+    data = _share_out(model, x, batch_size=batch_size, learns=False)
     _install(model, "predict")
     with failures_named():
-        return method(x, **_quiet(arguments))
+        return method(data, **_quiet(arguments))
+
+
+def is_shared(model: keras.Model) -> bool:
+    """Whether the model's data is shared out by this module."""
+    return is_one_of_several() or is_replicated(model)
 
 
 def is_replicated(model: keras.Model) -> bool:
@@ -245,6 +234,30 @@ def with_callback(callbacks: Any, callback: keras.callbacks.Callback) -> Any:
     return [callback, *(callbacks if isinstance(callbacks, tuple | list) else [callbacks])]
 
 
+def _share_out(
+    model: keras.Model,
+    x: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    batch_size: int | None = None,
+    class_weight: dict[int, float] | None = None,
+    learns: bool = True,
+    **order: Any,
+) -> Any:
+    """Build the model, and give each replica its part of the data; `order` is that of `make_source`."""
+    if is_one_of_several():
+        dataset = make_dataset(x, y, sample_weight, batch_size, **order)
+        _build(model, signature_of(dataset), learns)
+        return part_of(dataset, class_weight)
+    strategy = model.distribute_strategy
+    if is_shared_out(x):
+        _build(model, _first_part(strategy, x), learns)
+        return x
+    source = make_source(x, y, sample_weight, batch_size, **order)
+    _build(model, source.signature, learns)
+    return replicate(strategy, source, class_weight)
+
+
 def _three(parts: Any) -> tuple[Any, Any, Any]:
     return (*parts, None, None)[:3]  # type: ignore[return-value]
 
@@ -258,16 +271,17 @@ def _quiet(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _install(model: keras.Model, *kinds: str) -> None:
     """Put our steps where Keras looks for its own; `compile` takes them away."""
+    function = WholeBatchFunction if is_one_of_several() else ReplicatedFunction
     for kind in kinds:
-        if not isinstance(getattr(model, f"{kind}_function"), ReplicatedFunction):
-            setattr(model, f"{kind}_function", ReplicatedFunction(model, kind))
+        if not isinstance(getattr(model, f"{kind}_function"), function):
+            setattr(model, f"{kind}_function", function(model, kind))
 
 
 @contextlib.contextmanager
 def _keras_method(model: keras.Model) -> Iterator[None]:
     """Inside, a method of Keras takes the model as it is, and names the worker that is lost."""
     with contextlib.ExitStack() as stack:
-        if not _keras_builds(model.distribute_strategy):
+        if is_replicated(model) and not _keras_builds(model.distribute_strategy):
             stack.enter_context(without_symbolic_build(model))
         stack.enter_context(failures_named())
         yield
@@ -300,10 +314,10 @@ def _first_part(strategy: Any, data: Any) -> Any:
     return part if isinstance(part, tuple) else (part,)
 
 
-def _build(model: keras.Model, signature: Any, learns: bool = True) -> None:
+def _build(model: keras.Model, batch: Any, learns: bool = True) -> None:
     """Give a model, its loss, its metrics and its optimizer their variables, on each replica."""
-    if any(isinstance(getattr(model, f"{kind}_function"), ReplicatedFunction) for kind in ("train", "test")):
+    ours = ReplicatedFunction | WholeBatchFunction
+    if any(isinstance(getattr(model, f"{kind}_function"), ours) for kind in ("train", "test")):
         return
-
-    with model.distribute_strategy.scope():
-        build(model, signature, learns)
+    with scope_of(model):
+        build(model, batch if learns else batch[:1], learns)

@@ -1,71 +1,136 @@
-"""Several processes on JAX: what each of them feeds to `keras.distribution.DataParallel`."""
+"""Several processes on JAX: what each of them feeds to `keras.distribution.DataParallel`, and the steps on that.
+
+To JAX an array that is shared out is one array, and a step one program on it: what XLA computes is what one process
+would compute, random numbers included. But it cuts arrays into parts of one size. Where the rows of a batch do not
+divide by the number of devices, the last one is repeated, and the step leaves the repetitions out before the model
+sees them.
+"""
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_slstm.distribute.sharding import as_batch
+from keras_slstm.distribute.agreement import gather
+from keras_slstm.distribute.batches import as_batch, weigh
+from keras_slstm.distribute.failures import DIFFERENT_DATA
 from keras_slstm.distribute.strategies import joined
+
+# The keys of an element: the process' part of the batch, and the number of rows of the whole.
+_PART = "keras_slstm_part"
+_ROWS = "keras_slstm_rows"
+
+
+def is_one_of_several() -> bool:
+    """Whether this process is one of several on JAX."""
+    return joined() is not None and keras.backend.backend() == "jax"
 
 
 class PartOfBatches(keras.utils.PyDataset):
     """The rows of each batch that one process feeds.
-
-    JAX cuts a batch into parts of one size. Where its rows do not divide by the number of devices, the last one is
-    repeated with a weight of 0, and the others weigh more by as much as the mean over more rows makes them weigh less.
-    Gradients are those of the batch. Metrics without weights count the repeated row.
 
     Args:
         data: All rows of each batch.
         index: The number of the process.
         count: Number of processes.
         devices: Number of devices of all of them together.
+        class_weight: The weight of each label, instead of sample weights.
+
+    Raises:
+        ValueError: At the beginning of an epoch, if processes have different data.
     """
 
-    def __init__(self, data: keras.utils.PyDataset, index: int, count: int, devices: int):
+    def __init__(
+        self,
+        data: keras.utils.PyDataset,
+        index: int,
+        count: int,
+        devices: int,
+        class_weight: dict[int, float] | None = None,
+    ):
         super().__init__(data.workers, data.use_multiprocessing, data.max_queue_size)
         self.data = data
         self.index = index
         self.count = count
         self.devices = devices
+        self.class_weight = class_weight
 
     def __len__(self) -> int:
-        return len(self.data)
+        return self.data.num_batches
 
     def __getitem__(self, index: int) -> Any:
         batch = as_batch(self.data[index])
+        if self.class_weight:
+            batch = weigh(batch, self.class_weight)
         rows = len(keras.tree.flatten(batch)[0])
-        filled = -(-rows // self.devices) * self.devices
-        chosen = np.minimum(np.arange(filled), rows - 1)
-        batch = keras.tree.map_structure(lambda array: np.asarray(array)[chosen], batch)
-        if len(batch) > 1:
-            weights = batch[2] if len(batch) > 2 else np.ones(filled, "float32")
-            factor = np.where(np.arange(filled) < rows, np.float32(filled / rows), np.float32(0))
-            weights = keras.tree.map_structure(lambda w: w * factor.reshape(-1, *[1] * (np.ndim(w) - 1)), weights)
-            batch = (*batch[:2], weights)
-        own = slice(self.index * filled // self.count, (self.index + 1) * filled // self.count)
-        return keras.tree.map_structure(lambda array: array[own], batch)
+        of_process = -(-rows // self.devices) * self.devices // self.count
+        chosen = np.arange(self.index * of_process, (self.index + 1) * of_process).clip(max=rows - 1)
+        part = keras.tree.map_structure(lambda array: np.asarray(array)[chosen], batch)
+        return ({_PART: part, _ROWS: np.full(of_process, rows, "int32")},)
 
     def on_epoch_begin(self) -> None:
         self.data.on_epoch_begin()
+        # To look at every batch, processes would have to wait for each other at every step.
+        arrays = [np.asarray(array) for array in keras.tree.flatten(as_batch(self.data[0]))]
+        check = zlib.crc32(b"".join(array.tobytes() for array in arrays))
+        if len({tuple(found) for found in gather([len(self), check])}) > 1:
+            raise ValueError(DIFFERENT_DATA)
 
     def on_epoch_end(self) -> None:
         self.data.on_epoch_end()
 
 
-def own_part(data: Any) -> Any:
-    """What this process feeds; all of `data` where it trains alone."""
-    here = joined()
-    if here is None or keras.backend.backend() != "jax" or isinstance(data, PartOfBatches):
-        return data
-    if not isinstance(data, keras.utils.PyDataset):
-        raise ValueError(
-            "Several processes on JAX need batches, as a keras.utils.PyDataset that is the same in all of them, but "
-            f"got {type(data).__name__}."
-        )
+def part_of(data: keras.utils.PyDataset, class_weight: dict[int, float] | None = None) -> PartOfBatches:
+    """What this process feeds."""
     import jax
 
-    return PartOfBatches(data, here.cluster.index, here.cluster.size, jax.device_count())
+    return PartOfBatches(data, jax.process_index(), jax.process_count(), jax.device_count(), class_weight)
+
+
+class WholeBatchFunction:
+    """A model's `train_function`, `test_function` or `predict_function`, for the data of `PartOfBatches`.
+
+    Keras calls it with the values of the variables and an iterator, and gets the logs or the predictions, and the new
+    values. All of them are on all devices.
+
+    Args:
+        model: The model, with all its variables.
+        kind: `"train"`, `"test"` or `"predict"`.
+    """
+
+    def __init__(self, model: keras.Model, kind: str):
+        import jax
+
+        def predict_step(state: Any, batch: Any) -> Any:
+            outputs, non_trainable_variables = model.predict_step(state, batch)
+            return outputs, (state[0], non_trainable_variables)
+
+        step = {"train": model.train_step, "test": model.test_step, "predict": predict_step}[kind]
+
+        def on_rows(state: Any, part: Any, rows: int) -> Any:
+            return step(state, keras.tree.map_structure(lambda array: array[:rows], part))
+
+        mesh = keras.distribution.distribution().device_mesh.backend_mesh
+        everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        self._step = jax.jit(on_rows, static_argnums=2, donate_argnums=0, out_shardings=everywhere)
+        self._steps = model.steps_per_execution
+        self._predicts = kind == "predict"
+
+    def __call__(self, state: Any, iterator: Any) -> Any:
+        results: list[Any] = []
+        for _ in range(self._steps):
+            try:
+                element = next(iterator)[0]
+            except StopIteration:
+                if not results:
+                    raise
+                break
+            rows = int(element[_ROWS].addressable_data(0)[0])
+            result, state = self._step(state, element[_PART], rows)
+            results.append(result)
+        if self._predicts and len(results) > 1:
+            return keras.tree.map_structure(lambda *outputs: np.concatenate(outputs), *results), state
+        return results[-1], state

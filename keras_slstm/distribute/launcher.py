@@ -14,6 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+# The exit status of `argparse`, among others.
+BAD_INPUT = 2
+
 
 class Workers:
     """Processes that run the same command as members of one cluster, which `TF_CONFIG` tells each of them.
@@ -113,6 +116,8 @@ def free_ports(count: int) -> list[int]:
 def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0) -> int:
     """Run a command in several processes of one cluster; start all of them again when one fails.
 
+    Exit status 2 says that the command itself is wrong, which another start would not mend.
+
     Args:
         command: The command.
         count: Number of processes.
@@ -133,12 +138,11 @@ def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float =
         if not failed:
             return 0
         index, status = failed[0]
-        print(
-            f"Process {index} of {count} ended with {_describe(status)}.",
-            "All are started again." if attempt < restarts else "",
-            file=sys.stderr,
-            flush=True,
-        )
+        again = attempt < restarts and status != BAD_INPUT
+        end = " All are started again." if again else ""
+        print(f"Process {index} of {count} ended with {_describe(status)}.{end}", file=sys.stderr, flush=True)
+        if not again:
+            break
     return status if status > 0 else 128 - status
 
 

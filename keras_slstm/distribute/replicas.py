@@ -20,9 +20,12 @@ import keras
 from keras_slstm.distribute.failures import DIFFERENT_DATA
 from keras_slstm.distribute.private import without_sum_of_gradients
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE
+from keras_slstm.training_state import seed_generators
 
 # What the replica knows that runs in this thread: its share, and the gradients that wait for their sum.
 _replica = threading.local()
+# Between the seeds of two replicas. Among the seeds of layers, which Keras draws below 1e9, it is found by chance only.
+_BETWEEN_SEEDS = 1_000_003
 
 
 class ReplicatedFunction:
@@ -141,24 +144,47 @@ def _assert_equal(one: Any, other: Any) -> Any:
 
 
 def _train(model: keras.Model, batch: Any, share: Any) -> Any:
-    _replica.share = share
-    _replica.waiting = [] if model.jit_compile else None
     metrics = _metric_values(model)
-    if not model.jit_compile:
-        logs = model.train_step(batch)
-    else:
-        # XLA cannot talk to other replicas, so the optimizer's work is left out of what is compiled.
-        def step() -> Any:
-            _replica.share = share
-            _replica.waiting = []
-            return model.train_step(batch), [gradients for gradients, _ in _replica.waiting]
-
-        logs, gradients = _compiled(model, step)
-        waiting, _replica.waiting = _replica.waiting, None
-        for found, (_, variables) in zip(gradients, waiting):
-            model.optimizer.apply(found, variables)
+    with _own_random_numbers(model):
+        logs = _train_step(model, batch, share)
     _forget_if_empty(model, metrics, share)
     return logs
+
+
+def _train_step(model: keras.Model, batch: Any, share: Any) -> Any:
+    _replica.share = share
+    _replica.waiting = [] if model.jit_compile else None
+    if not model.jit_compile:
+        return model.train_step(batch)
+
+    # XLA cannot talk to other replicas, so the optimizer's work is left out of what is compiled.
+    def step() -> Any:
+        _replica.share = share
+        _replica.waiting = []
+        return model.train_step(batch), [gradients for gradients, _ in _replica.waiting]
+
+    logs, gradients = _compiled(model, step)
+    waiting, _replica.waiting = _replica.waiting, None
+    for found, (_, variables) in zip(gradients, waiting):
+        model.optimizer.apply(found, variables)
+    return logs
+
+
+@contextlib.contextmanager
+def _own_random_numbers(model: keras.Model) -> Iterator[None]:
+    """Inside, a replica draws other random numbers than the others; the first draws what one process would.
+
+    Outside, the generators are in the same state on all of them, so that the state of one can be saved for all.
+    """
+    import tensorflow as tf
+
+    replica = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int64)
+    shift = tf.stack([replica * _BETWEEN_SEEDS, 0])
+    for state in seed_generators(model):
+        state.assign(state.value + tf.cast(shift, state.value.dtype))
+    yield
+    for state in seed_generators(model):
+        state.assign(state.value - tf.cast(shift, state.value.dtype))
 
 
 def _test(model: keras.Model, batch: Any, share: Any) -> Any:

@@ -50,7 +50,7 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
             a TPU, several GPUs, one, none.
         timeout: Seconds after which a process gives up waiting for another in `"multi_worker"` on TensorFlow; more
             than processes may be apart, one of which may be compiling or writing a file. One that gives no sign of
-            life for a minute, or for `timeout` if that is less, is given up at once.
+            life for a minute, or for half of `timeout` if that is less, is given up at once.
 
     Returns:
         On TensorFlow a `tf.distribute.Strategy`; on JAX a `keras.distribution.DataParallel`, which is the process'
@@ -132,7 +132,7 @@ def _multi_worker_strategy(cluster: Cluster, timeout: float) -> Any:
         num_accelerators={"GPU": len(tf.config.list_physical_devices("GPU"))},
         rpc_layer="grpc",
     )
-    be_patient(cluster.addresses, min(timeout, 60.0))
+    be_patient(cluster.addresses, min(timeout / 2, 60.0))
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=timeout)
     return tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
 

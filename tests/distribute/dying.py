@@ -1,7 +1,7 @@
-"""A process of a training by a TrainingRun that is killed: `python -m tests.distribute.dying FOLDER WHO SECONDS`.
+"""A process of a training by a TrainingRun that dies: `python -m tests.distribute.dying FOLDER [WHO STEPS SECONDS]`.
 
-Process number WHO (-1: none) ends itself that long after its first step; `stop` instead of a number of seconds makes
-it hang after three steps.
+Process number WHO kills itself that many seconds after so many steps; with `stop` for SECONDS, it hangs from then on.
+Without WHO nobody dies, and an unbroken training follows, to compare with.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ from tests.distribute.programs import average, fix_weights, sentences
 
 
 class Die(keras.callbacks.Callback):
-    def __init__(self, when: str):
+    """Ends this process, so many seconds after so many steps."""
+
+    def __init__(self, steps: int, seconds: str):
         super().__init__()
-        self.when = when
-        self.steps = 0
+        self.steps = steps
+        self.seconds = seconds
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.steps += 1
-        if self.when == "stop" and self.steps == 3:
+        self.steps -= 1
+        if self.steps:
+            return
+        if self.seconds == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
-        elif self.when != "stop" and self.steps == 1:
-            timer = threading.Timer(float(self.when), os.kill, (os.getpid(), signal.SIGKILL))
-            timer.daemon = True
-            timer.start()
+        timer = threading.Timer(float(self.seconds), os.kill, (os.getpid(), signal.SIGKILL))
+        timer.daemon = True
+        timer.start()
 
 
 def train(folder: str | os.PathLike[str], callbacks: tuple[keras.callbacks.Callback, ...] = ()) -> keras.Model:
@@ -53,9 +56,15 @@ def train(folder: str | os.PathLike[str], callbacks: tuple[keras.callbacks.Callb
     return model
 
 
-if __name__ == "__main__":
-    folder, who, when = sys.argv[1:]
+def main(folder: str, who: str = "", steps: str = "", seconds: str = "") -> None:
     cluster = distribute.find_cluster()
     index = 0 if cluster is None else cluster.index
-    model = train(folder, (Die(when),) if index == int(who) else ())
-    np.savez(Path(folder) / f"weights-{index}.npz", *model.get_weights())
+    model = train(folder, (Die(int(steps), seconds),) if who == str(index) else ())
+    if not who:
+        whole = train(Path(folder) / "whole")
+        for name, trained in (("cut", model), ("whole", whole)):
+            np.savez(Path(folder) / f"{name}-{index}.npz", *trained.get_weights())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

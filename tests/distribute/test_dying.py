@@ -11,19 +11,17 @@ import pytest
 
 from keras_slstm.distribute.launcher import Workers
 from tests.backend import BACKEND
+from tests.distribute.two_processes import LIMIT, ONE_THREAD
 
 pytestmark = [
     pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's"),
     pytest.mark.xdist_group("two_processes"),
 ]
-LIMIT = 600.0  # seconds, for a busy machine
 ENDS_WITHIN = 60.0
 
 
-def _run(folder, who=-1, when="0"):
-    command = [sys.executable, "-m", "tests.distribute.dying", str(folder), str(who), str(when)]
-    environment = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"}
-    return Workers(command, 2, environment, logs=folder)
+def _run(folder, *how):
+    return Workers([sys.executable, "-m", "tests.distribute.dying", str(folder), *how], 2, ONE_THREAD, logs=folder)
 
 
 def _last_words(folder, index):
@@ -36,34 +34,30 @@ def _weights(path):
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_one_of_two_is_killed(tmp_path, kills):
-    expected = tmp_path / "whole"
-    expected.mkdir()
-    with _run(expected) as workers:
-        assert workers.wait(LIMIT) == [0, 0], _last_words(expected, 0)
-    folder = tmp_path / "cut"
-    folder.mkdir()
+def test_one_of_two_dies(tmp_path, kills):
     rng = np.random.default_rng(kills)
     for attempt in range(kills):
         who = attempt % 2
-        with _run(folder, who, rng.uniform(0.0, 1.0)) as workers:
+        # All together less than half of the training's 96 steps, and not between two steps only.
+        steps, seconds = rng.integers(1, 5), rng.uniform(0.0, 0.05)
+        with _run(tmp_path, str(who), str(steps), str(seconds)) as workers:
             workers.processes[who].wait(LIMIT)
             died = time.monotonic()
             workers.processes[1 - who].wait(ENDS_WITHIN)
             print(f"the other ended {time.monotonic() - died:.1f} s later")
         assert workers.processes[who].returncode == -signal.SIGKILL
         assert workers.processes[1 - who].returncode not in (0, -signal.SIGKILL)
-        assert "WorkerLost" in _last_words(folder, 1 - who)
-    with _run(folder) as workers:
-        assert workers.wait(LIMIT) == [0, 0], _last_words(folder, 0)
-    for index in (0, 1):
-        for a, b in zip(_weights(folder / f"weights-{index}.npz"), _weights(expected / "weights-0.npz"), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-6)
+        assert "WorkerLost" in _last_words(tmp_path, 1 - who)
 
-
-def test_one_of_two_hangs(tmp_path):
-    """Its connections live on, so only its silence tells."""
-    with _run(tmp_path, 1, "stop") as workers:
+    # One that hangs keeps its connections: only its silence tells.
+    with _run(tmp_path, "1", "3", "stop") as workers:
         assert workers.processes[0].wait(LIMIT) != 0
         assert workers.processes[1].poll() is None
     assert "WorkerLost" in _last_words(tmp_path, 0)
+
+    with _run(tmp_path) as workers:
+        assert workers.wait(LIMIT) == [0, 0], _last_words(tmp_path, 0)
+    expected = _weights(tmp_path / "whole-0.npz")
+    for index in (0, 1):
+        for a, b in zip(_weights(tmp_path / f"cut-{index}.npz"), expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)

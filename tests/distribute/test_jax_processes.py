@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-import sys
-
-import numpy as np
 import pytest
 
 from keras_slstm.data.batches import TextBatches
 from keras_slstm.distribute.jax_processes import PartOfBatches
-from keras_slstm.distribute.launcher import Workers
 from tests.backend import BACKEND
-from tests.distribute import programs
+from tests.distribute import two_processes
+from tests.distribute.truth import compare, truth
+
+needs_jax = pytest.mark.skipif(BACKEND != "jax", reason="keras.distribution is for JAX")
+pytestmark = pytest.mark.xdist_group("two_processes")
 
 
-@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0]])
-def test_parts_add_up_to_the_mean(weights):
-    data = TextBatches([[1], [2], [3]], labels=[1, 2, 3], sample_weight=weights, batch_size=3, shuffle=False)
-    parts = [PartOfBatches(data, index, 2, devices=4)[0] for index in (0, 1)]
-    assert [part[1].tolist() for part in parts] == [[1, 2], [3, 3]]
-    assert all(part[0].shape == (2, 8) for part in parts)
-    values = np.concatenate([part[1] * part[2] for part in parts])
-    np.testing.assert_allclose(values.mean(), np.mean(np.array([1, 2, 3]) * (weights or 1)), rtol=1e-6)
+@pytest.mark.parametrize(("devices", "expected"), [(2, [[1, 2], [3, 3]]), (6, [[1, 2, 3], [3, 3, 3]])])
+def test_parts_are_of_one_size(devices, expected):
+    data = TextBatches([[1], [2], [3]], labels=[1, 2, 3], batch_size=3, shuffle=False)
+    parts = [PartOfBatches(data, index, 2, devices)[0][0] for index in (0, 1)]
+    assert [part["keras_slstm_part"][1].tolist() for part in parts] == expected
+    assert all(part["keras_slstm_part"][0].shape == (len(expected[0]), 8) for part in parts)
+    assert all(part["keras_slstm_rows"].tolist() == [3] * len(expected[0]) for part in parts)
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="keras.distribution is for JAX")
-@pytest.mark.xdist_group("two_processes")
-def test_two_processes(tmp_path):
-    command = [sys.executable, "-m", "tests.distribute.programs", "train_by_batches", str(tmp_path)]
-    with Workers(command, 2, logs=tmp_path) as workers:
-        statuses = workers.wait(600.0)
-    assert statuses == [0, 0], (tmp_path / "worker-0.log").read_text(errors="replace")[-4000:]
-    first, second = (dict(np.load(tmp_path / f"found-{index}.npz")) for index in (0, 1))
-    truth = programs.train_by_batches()
-    for name, expected in truth.items():
-        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
-        if "/weights/" in name:
-            np.testing.assert_allclose(first[name], expected, atol=1e-5, err_msg=name)
+def test_class_weights_are_sample_weights():
+    data = TextBatches([[1], [2], [3]], labels=[1, 2, 3], batch_size=3, shuffle=False)
+    part = PartOfBatches(data, 1, 2, 2, class_weight={2: 0.5, 3: 4.0})[0][0]["keras_slstm_part"]
+    assert part[2].tolist() == [4, 4]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return two_processes.run("on_jax", tmp_path_factory.mktemp("two"))
+
+
+@needs_jax
+@pytest.mark.parametrize("program", ["classifier", "tagger", "texts", "dropout"])
+def test_both_find_the_same(found, program):
+    two_processes.assert_both_the_same(found, program)
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("classifier", "train_classifier"),
+        ("tagger", "train_tagger"),
+        ("texts", "train_on_texts"),
+        ("dropout", "train_with_dropout"),
+    ],
+)
+def test_what_one_process_finds(found, name, program):
+    """Weights, losses and metrics of each epoch, what callbacks see, `evaluate`, `predict`, and dropout masks."""
+    compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
+
+
+@needs_jax
+def test_different_data_is_refused(found):
+    for arrays in found:
+        assert "Processes have different data" in str(arrays["refused"])

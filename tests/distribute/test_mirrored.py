@@ -6,7 +6,7 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs
-from tests.distribute.truth import compare, truth
+from tests.distribute.truth import TOLERANCES, compare, truth
 
 pytestmark = [
     pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's"),
@@ -34,5 +34,11 @@ def test_classifier():
 @pytest.mark.filterwarnings("error:Your input ran out of data")
 def test_other_ways():
     found = programs.train_variants()
-    for way, tolerance in (("xla", 1e-5), ("several", 1e-5), ("half", 0.02)):
+    for way, tolerance in TOLERANCES.items():
         compare(found, truth("train_variants"), way, atol=tolerance, rtol=tolerance)
+
+
+def test_each_drops_out_what_it_draws():
+    found = programs.train_with_dropout()
+    assert set(found["dropout/kept"]) == {0, 1, 2}  # with equal masks, 0 and 2
+    assert found["dropout/state"].tolist() == [1, 1]  # the seed, and how often it was drawn from

@@ -14,7 +14,8 @@ if BACKEND != "tensorflow":
 import tensorflow as tf
 
 from keras_slstm.data.batches import TextBatches
-from keras_slstm.distribute.sharding import CHECK, PART, SHARE, Epoch, make_source, part, replicate
+from keras_slstm.distribute.batches import Epoch
+from keras_slstm.distribute.sharding import CHECK, PART, SHARE, make_source, part, replicate
 
 
 class Strategy:

@@ -15,7 +15,6 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "train_distributed.py"
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's")
-@pytest.mark.xfail(reason="not yet: the chief alone writes weights, which are mirrored")
 @pytest.mark.xdist_group("two_processes")
 def test_two_processes_train_and_one_writes(tmp_path):
     rows = [f"{'good' if i % 2 else 'bad'} {'word ' * (i % 4)}\t{'yes' if i % 2 else 'no'}" for i in range(60)]

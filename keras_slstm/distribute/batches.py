@@ -1,0 +1,180 @@
+"""The same batches in every process, in the same order, from arrays or a `keras.utils.PyDataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+Batch = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What some arrays have in common; None for a size that differs."""
+
+    shape: tuple[int | None, ...]
+    dtype: np.dtype
+
+
+class Epoch:
+    """The epoch at hand."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def begin(self, number: int) -> None:
+        self.number = number
+
+
+def make_dataset(
+    x: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    batch_size: int | None = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    epoch: Epoch | None = None,
+) -> keras.utils.PyDataset:
+    """Batches of arrays, or those of a `keras.utils.PyDataset`; see `make_source`."""
+    epoch = epoch or Epoch()
+    if isinstance(x, keras.utils.PyDataset):
+        check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
+        if x.num_batches is None:
+            raise ValueError(f"The {type(x).__name__} must say how many batches it has (`__len__`).")
+        if not x.num_batches:
+            raise ValueError(f"The {type(x).__name__} has no batch.")
+        return ShuffledBatches(x, seed, epoch) if shuffle else x
+    if x is None or isinstance(x, Iterator) or hasattr(x, "element_spec"):
+        raise ValueError(
+            f"`x` must hold arrays, or be a keras.utils.PyDataset or (on TensorFlow) a tf.data.Dataset, but got "
+            f"{type(x).__name__}: each process has to go through the same batches, and may have to do so again."
+        )
+    return ArrayBatches(trim((x, y, sample_weight)), batch_size or 32, shuffle, seed, epoch)
+
+
+class ShuffledBatches(keras.utils.PyDataset):
+    """The batches of another dataset in an order that depends on the epoch, and not on the process."""
+
+    def __init__(self, data: keras.utils.PyDataset, seed: int, epoch: Epoch):
+        super().__init__(data.workers, data.use_multiprocessing, data.max_queue_size)
+        self.data = data
+        self.seed = seed
+        self.epoch = epoch
+        self._choose_order()
+
+    def __len__(self) -> int:
+        return self.data.num_batches
+
+    def __getitem__(self, index: int) -> Any:
+        return self.data[int(self._order[index])]
+
+    def on_epoch_begin(self) -> None:
+        self._choose_order()
+        self.data.on_epoch_begin()
+
+    def on_epoch_end(self) -> None:
+        self.data.on_epoch_end()
+
+    def _choose_order(self) -> None:
+        self._order = _order(self.data.num_batches, True, self.seed, self.epoch.number)
+
+
+class ArrayBatches(keras.utils.PyDataset):
+    """Batches of the rows of arrays, which may be shuffled in an order that depends on the epoch."""
+
+    def __init__(self, arrays: Batch, batch_size: int, shuffle: bool, seed: int, epoch: Epoch):
+        super().__init__()
+        arrays = keras.tree.map_structure(_as_array, arrays)
+        if any(array.ndim == 0 for array in keras.tree.flatten(arrays)):
+            raise ValueError("Lists stand for several inputs or outputs: give numbers as an array.")
+        sizes = [len(array) for array in keras.tree.flatten(arrays)]
+        if not sizes or not sizes[0]:
+            raise ValueError("There is no row: `x` is empty.")
+        if len(set(sizes)) > 1:
+            raise ValueError(f"All arrays must have the same number of rows, but they have {sizes}.")
+        self.arrays = arrays
+        self.rows = sizes[0]
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.epoch = epoch
+        self.on_epoch_begin()
+
+    def __len__(self) -> int:
+        return -(-self.rows // self.batch_size)
+
+    def __getitem__(self, index: int) -> Batch:
+        chosen = self._order[index * self.batch_size : (index + 1) * self.batch_size]
+        return keras.tree.map_structure(lambda array: array[chosen], self.arrays)
+
+    def on_epoch_begin(self) -> None:
+        self._order = _order(self.rows, self.shuffle, self.seed, self.epoch.number)
+
+
+def _order(length: int, shuffle: bool, seed: int, epoch: int) -> np.ndarray:
+    """The order of an epoch: the same in all processes, and in a training that resumes."""
+    return np.random.default_rng((seed, epoch)).permutation(length) if shuffle else np.arange(length)
+
+
+def _as_array(value: Any) -> np.ndarray:
+    array = keras.ops.convert_to_numpy(value) if keras.ops.is_tensor(value) else np.asarray(value)
+    return array.astype(keras.config.floatx()) if np.issubdtype(array.dtype, np.floating) else array
+
+
+def signature_of(data: keras.utils.PyDataset) -> Batch:
+    """What the first two batches, and so (it is hoped) all, have in common; the number of rows is always open."""
+    batches = [as_batch(data[index]) for index in range(min(2, data.num_batches))]
+    return keras.tree.map_structure(_common_spec, *batches)
+
+
+def _common_spec(*arrays: Any) -> Spec:
+    arrays = tuple(np.asarray(array) for array in arrays)
+    if len({(array.ndim, array.dtype) for array in arrays}) > 1:
+        raise ValueError(
+            "Batches must be alike, but one array is of shape and dtype "
+            + " and ".join(f"{array.shape} {array.dtype}" for array in arrays)
+        )
+    sizes = [first if len({first, *others}) == 1 else None for first, *others in zip(*(a.shape for a in arrays))]
+    return Spec((None, *sizes[1:]), arrays[0].dtype)
+
+
+def as_batch(item: Any) -> Batch:
+    """An item of a `keras.utils.PyDataset` as inputs, labels and weights."""
+    return trim(tuple(item)) if isinstance(item, tuple | list) else (item,)
+
+
+def trim(batch: Batch) -> Batch:
+    """Inputs, labels and weights, without those at the end that are None."""
+    while batch and batch[-1] is None:
+        batch = batch[:-1]
+    if any(part is None for part in batch):
+        raise ValueError("A batch with sample weights needs labels.")
+    return batch
+
+
+def check_alone(x: Any, **given: Any) -> None:
+    """Raise ValueError where something is given beside data that comes in batches."""
+    unwanted = next((name for name, value in given.items() if value is not None), None)
+    if unwanted:
+        raise ValueError(f"`{unwanted}` does not go with {type(x).__name__}, whose batches hold all there is.")
+
+
+def weigh(batch: Batch, class_weight: dict[int, float]) -> Batch:
+    """Labels' weights as sample weights."""
+    if len(batch) != 2:
+        raise ValueError("`class_weight` needs labels, and no sample weights.")
+    x, y = batch
+    if keras.tree.is_nested(y):
+        raise ValueError("`class_weight` is for models with one output.")
+    ops = keras.ops
+    last = max(class_weight) + 1  # and all labels after it: 1
+    table = ops.convert_to_tensor([class_weight.get(label, 1.0) for label in range(last + 1)], "float32")
+    if len(y.shape) > 1:
+        labels = ops.argmax(y, axis=-1) if y.shape[-1] != 1 else y[..., 0]
+    else:
+        labels = y
+    return x, y, ops.take(table, ops.minimum(ops.cast(labels, "int32"), last))

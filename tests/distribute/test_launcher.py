@@ -1,0 +1,107 @@
+"""Several processes of one cluster: what they are told, when they are started again, and that none is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keras_slstm.distribute import __main__ as program
+from keras_slstm.distribute.cluster import find_cluster
+from keras_slstm.distribute.launcher import Workers, launch
+from tests.backend import BACKEND
+
+pytestmark = pytest.mark.skipif(BACKEND != "tensorflow", reason="one backend is enough for processes")
+
+
+def _script(folder: Path, code: str) -> list[str]:
+    (folder / "script.py").write_text(f"import os, sys, time\n{code}\n", encoding="utf-8")
+    return [sys.executable, str(folder / "script.py")]
+
+
+def _starts(folder: Path) -> int:
+    return len((folder / "starts").read_text(encoding="utf-8"))
+
+
+def _counted(folder: Path, code: str) -> list[str]:
+    """A script that says how often it was started."""
+    return _script(folder, f"open({str(folder / 'starts')!r}, 'a').write('.')\n{code}")
+
+
+def test_each_is_told_its_place(tmp_path):
+    with Workers(_script(tmp_path, "print(os.environ['TF_CONFIG'])"), 3, logs=tmp_path) as workers:
+        assert workers.wait(60.0) == [0, 0, 0]
+    said = [json.loads((tmp_path / f"worker-{index}.log").read_text()) for index in range(3)]
+    clusters = [find_cluster({"TF_CONFIG": json.dumps(config)}) for config in said]
+    assert [cluster.index for cluster in clusters] == [0, 1, 2]
+    assert len({cluster.addresses for cluster in clusters}) == 1
+    assert len(set(clusters[0].addresses)) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "starts", "message"),
+    [
+        ("", 0, 2, ""),
+        ("sys.exit(3)", 3, 6, "ended with exit status 3."),
+        ("sys.exit(2)", 2, 2, "ended with exit status 2."),  # bad input is bad the next time, too
+        ("os.kill(os.getpid(), 9)", 137, 6, "ended with signal SIGKILL."),
+    ],
+)
+def test_all_are_started_again(tmp_path, capsys, code, status, starts, message):
+    assert launch(_counted(tmp_path, code), 2, restarts=2, grace=30.0) == status
+    assert _starts(tmp_path) == starts
+    said = capsys.readouterr().err.split("\n")
+    assert said[-2:] == [f"Process 0 of 2 {message}", ""] if message else said == [""]
+
+
+def test_the_others_have_some_time_to_end(tmp_path):
+    code = "import json; time.sleep(600 * json.loads(os.environ['TF_CONFIG'])['task']['index']); sys.exit(1)"
+    with Workers(_script(tmp_path, code), 2) as workers:
+        assert workers.wait(60.0, grace=0.2) == [1, -signal.SIGTERM]
+
+
+def test_a_limit(tmp_path):
+    with Workers(_script(tmp_path, "time.sleep(600)"), 2) as workers:
+        with pytest.raises(TimeoutError, match=r"after 0\.1 seconds"):
+            workers.wait(0.1)
+        assert all(process.poll() is not None for process in workers.processes)
+
+
+def test_none_is_left_behind(tmp_path):
+    _script(tmp_path, f"open({str(tmp_path)!r} + f'/{{os.getpid()}}.pid', 'w'); time.sleep(600)")
+    command = [sys.executable, "-m", "keras_slstm.distribute", str(tmp_path / "script.py")]
+    launcher = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+    try:
+        while len(found := list(tmp_path.glob("*.pid"))) < 2:
+            assert launcher.poll() is None
+            time.sleep(0.05)
+        launcher.send_signal(signal.SIGTERM)
+        assert launcher.wait(60.0) == 128 + signal.SIGTERM
+    finally:
+        launcher.kill()
+    for path in found:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.stem), 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--workers", "0", __file__], "--workers must be at least 1, but got 0"),
+        (["--restarts", "-1", __file__], "--restarts must be at least 0, but got -1"),
+        (["--grace", "nan", __file__], "--grace must be at least 0, but got nan"),
+        (["nowhere.py"], "there is no script 'nowhere.py'"),
+        ([], "script"),
+    ],
+)
+def test_bad_input(monkeypatch, capsys, arguments, message):
+    monkeypatch.setattr(sys, "argv", ["distribute", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        program.main()
+    assert message in capsys.readouterr().err
