@@ -15,7 +15,7 @@ from pathlib import Path
 import keras
 import pytest
 
-from keras_slstm.tuning import read_search, read_trials
+from keras_slstm.tuning import read_confirmation, read_search, read_trials
 from tests.backend import BACKEND
 
 pytest.importorskip("matplotlib", reason="the pictures need the `plots` extra")
@@ -79,6 +79,8 @@ def test_three_trials_of_each_task(search, report, data, tmp_path, capsys, task,
     out = capsys.readouterr().out
     assert status == 0
     trials = read_trials(folder)
+    assert "search for the largest val_" in out
+    assert ": 3 trials, at most 1 epochs a training" in out
     assert len(trials) == 3
     assert all(trial["score"] >= 0 for trial in trials)
     best = json.loads((folder / "best.json").read_text())
@@ -132,9 +134,38 @@ def test_resume_and_overwrite(search, data, tmp_path, capsys, in_process):
     assert len(in_process) == 4
 
 
+def test_confirm(search, report, data, tmp_path, capsys, in_process, monkeypatch):
+    given = ["--data", data / "mails.tsv", "--encoders", "cnn", "--only", "--values", "units=2,4", *TINY,
+             "learning_rate=0.0001,0.05", "--epochs", 2, "--max-trials", 4, "--directory", tmp_path / "s"]  # fmt: skip
+    assert search(*given) == 0
+    assert report(tmp_path / "s") == 0
+    assert "On the test set" not in (tmp_path / "s" / "report.html").read_text(encoding="utf-8")
+    assert "On the test set" not in capsys.readouterr().out
+    assert len(in_process) == 4
+    assert search(*given, "--resume", "--confirm", 2) == 0
+    assert len(in_process) == 8
+    out = capsys.readouterr().out
+    found = read_confirmation(tmp_path / "s")
+    assert "accuracy, trained anew with seeds 1, 2:" in out
+    mean = sum(found["configurations"][0]["test"]) / 2
+    assert re.search(rf"best +development \S+ ± \S+  test {mean:.4f} ± ", out)
+    assert re.search(r"default +development", out)
+    assert report(tmp_path / "s") == 0
+    page = (tmp_path / "s" / "report.html").read_text(encoding="utf-8")
+    assert "<h2>On the test set: accuracy</h2>" in page
+    assert f"<td>{mean:.4f} ± " in page
+    assert "On the test set:" in capsys.readouterr().out
+    assert search(*given, "--resume", "--confirm", 0) == 2
+    assert "--confirm must be at least 1, but got 0" in capsys.readouterr().err
+    monkeypatch.setenv("KERASTUNER_TUNER_ID", "chief")
+    assert search(*given, "--resume", "--confirm", 1) == 2
+    assert "--confirm is for one process" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        (["--objective", "f1"], "`objective` must be one of .*'val_accuracy', 'val_loss'.* but got 'f1'"),
         (["--values", "slstm/stepz=3"], "There is no hyperparameter 'slstm/stepz'. There are: .*slstm/steps"),
         (["--values", "steps"], "NAME=VALUE"),
         (["--encoders", "gru"], "no space for the encoder 'gru'"),
@@ -161,12 +192,34 @@ def environment(**further):
     return {**os.environ, "PYTHONPATH": str(FOLDER.parent), "OMP_NUM_THREADS": "1", **further}
 
 
+# An encoder that is not made before another training has come to the same place.
+MEETING = """
+import os, pathlib, time
+from keras_slstm.models import ENCODERS
+from keras_slstm.tuning import SPACES
+
+def make(units, return_sequences, **options):
+    here = pathlib.Path(__file__).parent
+    (here / f"{os.getpid()}.arrived").touch()
+    deadline = time.monotonic() + 300
+    while len([*here.glob("*.arrived")]) < 2:
+        assert time.monotonic() < deadline, "nobody else has come"
+        time.sleep(0.02)
+    return ENCODERS["cnn"](units, return_sequences, **options)
+
+ENCODERS["meeting"] = make
+SPACES["meeting"] = lambda hp: {}
+"""
+
+
 @processes
 def test_chief_and_two_workers(data, tmp_path):
+    (tmp_path / "meeting.py").write_text(MEETING, encoding="utf-8")
     command = [sys.executable, str(FOLDER / "launch.py"), "--workers", "2", "--data", str(data / "mails.tsv"),
-               "--encoders", "cnn", "--only", "--values", "units=2,3,4", *TINY, "--tuner", "grid", "--epochs", "1",
-               "--directory", str(tmp_path / "s")]  # fmt: skip
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=500, check=False)
+               "--import", "meeting", "--encoders", "meeting", "--only", "--values", "units=2,3,4", *TINY,
+               "--tuner", "grid", "--epochs", "1", "--directory", str(tmp_path / "s")]  # fmt: skip
+    given = environment(PYTHONPATH=os.pathsep.join([str(FOLDER.parent), str(tmp_path)]))
+    done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     trials = read_trials(tmp_path / "s")
     assert sorted(trial["values"]["units"] for trial in trials) == [2, 3, 4]
