@@ -105,7 +105,7 @@ def test_three_trials_of_each_task(search, report, data, tmp_path, capsys, task,
     assert [(folder / name).stat().st_size > 2000 for name in ("hyperparameters.png", "cost.png", "course.png")]
 
 
-def test_studies(search, report, data, tmp_path, capsys):
+def test_studies(search, report, data, tmp_path, capsys, pretended):
     small = ["--data", data / "mails.tsv", "--limit", 32, "--epochs", 1, "--seeds", 0, 1, "--values", *TINY]
     assert search(*small, "units=2", "slstm/steps=1,2", "slstm/window=1,2", "--study", "figure2",
                   "--directory", tmp_path / "f") == 0  # fmt: skip
@@ -118,7 +118,7 @@ def test_studies(search, report, data, tmp_path, capsys):
     assert "--study needs --tuner grid, not random" in capsys.readouterr().err
 
 
-def test_resume_and_overwrite(search, data, tmp_path, capsys, in_process):
+def test_resume_and_overwrite(search, data, tmp_path, capsys, pretended):
     given = ["--data", data / "mails.tsv", "--encoders", "cnn", "--only", "--values", "units=2,3,4", *TINY,
              "--epochs", 1, "--tuner", "grid", "--directory", tmp_path / "s"]  # fmt: skip
     assert search(*given, "--max-trials", 1) == 0
@@ -127,23 +127,23 @@ def test_resume_and_overwrite(search, data, tmp_path, capsys, in_process):
     message = capsys.readouterr().err
     assert "holds a search: go on with it (--resume), overwrite it (--overwrite)" in message
     assert search(*given, "--resume") == 0
-    assert [training.values["units"] for training in in_process] == [2, 3, 4]
+    assert [training.values["units"] for training in pretended] == [2, 3, 4]
     assert search(*given, "--resume", "--seed", 1) == 2
     assert "its seed is 0, not 1" in capsys.readouterr().err
     assert search(*given, "--overwrite", "--max-trials", 1) == 0
-    assert len(in_process) == 4
+    assert len(pretended) == 4
 
 
-def test_confirm(search, report, data, tmp_path, capsys, in_process, monkeypatch):
+def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch):
     given = ["--data", data / "mails.tsv", "--encoders", "cnn", "--only", "--values", "units=2,4", *TINY,
              "learning_rate=0.0001,0.05", "--epochs", 2, "--max-trials", 4, "--directory", tmp_path / "s"]  # fmt: skip
     assert search(*given) == 0
     assert report(tmp_path / "s") == 0
     assert "On the test set" not in (tmp_path / "s" / "report.html").read_text(encoding="utf-8")
     assert "On the test set" not in capsys.readouterr().out
-    assert len(in_process) == 4
+    assert len(pretended) == 4
     assert search(*given, "--resume", "--confirm", 2) == 0
-    assert len(in_process) == 8
+    assert [training.seed for training in pretended[4:]] == [1, 2, 1, 2]
     out = capsys.readouterr().out
     found = read_confirmation(tmp_path / "s")
     assert "accuracy, trained anew with seeds 1, 2:" in out
