@@ -167,10 +167,8 @@ def draw_hyperparameters(about: dict[str, Any], done: Records) -> Any:
         points = [(trial["values"][name], trial["score"]) for trial in done if name in trial["values"]]
         numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value, _ in points)
         values = sorted({value for value, _ in points}, key=lambda v: v if numbers else str(v))
-        if numbers and (len(values) > FEW or len(values) == len(points) > 3):  # it was drawn from a range
-            axes.scatter(*zip(*points), s=14, alpha=0.7)
-            if values[0] > 0 and values[-1] / values[0] >= 20:
-                axes.set_xscale("log")
+        if numbers and (len(values) > FEW or name in drawn_from_ranges(about)):
+            scatter(axes, points)
         else:
             places = {value: i for i, value in enumerate(values)}
             axes.scatter([places[value] for value, _ in points], [score for _, score in points], s=14, alpha=0.6)
@@ -190,11 +188,25 @@ def draw_cost(about: dict[str, Any], done: Records) -> Any:
     for axes, key, label in zip(all_axes, ("parameters", "seconds_per_epoch"), ("parameters", "seconds an epoch")):
         points = [(trial[key], trial["score"]) for trial in done if trial[key] is not None]
         if points:
-            axes.scatter(*zip(*points), s=16, alpha=0.7)
-            axes.set_xscale("log")
+            scatter(axes, points)
+            axes.xaxis.set_major_formatter(require("matplotlib.ticker", "plots").EngFormatter(sep=""))
         axes.set_xlabel(label)
         axes.set_ylabel(about["objective"])
     return figure
+
+
+def scatter(axes: Any, points: Sequence[tuple[float, float]]) -> None:
+    """Points, on a logarithmic axis where they reach far."""
+    axes.scatter(*zip(*points), s=16, alpha=0.7)
+    least, most = min(x for x, _ in points), max(x for x, _ in points)
+    if least > 0 and most / least >= 20:
+        axes.set_xscale("log")
+
+
+def drawn_from_ranges(about: dict[str, Any]) -> set[str]:
+    """The hyperparameters that may have any value of a range, so that hardly two trials share one."""
+    found = [p["config"] for p in about["hypermodel"]["space"] if p["class_name"] == "Float"]
+    return {config["name"] for config in found if config["step"] is None}
 
 
 def draw_course(about: dict[str, Any], done: Records) -> Any:
@@ -205,6 +217,7 @@ def draw_course(about: dict[str, Any], done: Records) -> Any:
     numbers = [int(trial["trial"]) for trial in done]
     axes.scatter(numbers, scores, s=16, alpha=0.7)
     axes.step(numbers, [better(scores[: i + 1]) for i in range(len(scores))], where="post", color="C1", lw=1.2)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("trial")
     axes.set_ylabel(about["objective"])
     return figure
