@@ -16,7 +16,7 @@ import os
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
-from keras_slstm.tuning import read_search, read_trials
+from keras_slstm.tuning import read_confirmation, read_search, read_trials
+from keras_slstm.tuning.records import format_scores
 
 Records = Sequence[dict[str, Any]]
 FEW = 12  # values of a hyperparameter that are drawn one by one
@@ -35,7 +36,7 @@ table { border-collapse: collapse; font-size: 13px; } .wide { overflow-x: auto; 
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #d8dee4; white-space: nowrap; }
 th { background: #f3f5f7; } td:first-child, th:first-child { text-align: left; }
 tr.best td { background: #e7f5ea; font-weight: 600; } tr.failed td { color: #a40e26; }
-td.reason { text-align: left; white-space: normal; }
+table.reasons td { text-align: left; white-space: normal; }
 img { max-width: 100%; } pre { background: #f3f5f7; padding: .8rem; overflow-x: auto; }
 """
 
@@ -53,8 +54,12 @@ def main() -> int:
             raise ValueError(f"{args.folder}: no trial has succeeded yet, of {len(trials)} that have ended.")
         pictures = draw(about, trials, args.folder)
         print_table(about, trials)
+        confirmation = read_confirmation(args.folder)
+        if confirmation is not None:
+            print("\nOn the test set:")
+            print_rows(confirmed_rows(confirmation))
         with complete_file(args.folder / "report.html") as unfinished:
-            unfinished.write_text(page(args.folder.name, about, trials, pictures), encoding="utf-8")
+            unfinished.write_text(page(args.folder.name, about, trials, pictures, confirmation), encoding="utf-8")
     except (ValueError, OSError, ImportError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -90,8 +95,7 @@ def rows(about: dict[str, Any], trials: Records) -> tuple[list[str], list[list[s
     for trial in ranked(about, trials):
         values = [_text(trial["values"].get(name, "")) for name in names]
         if "score" in trial:
-            spread = [run["score"] for run in trial["runs"].values()]
-            score = f"{trial['score']:.4f}" + (f" ± {statistics.stdev(spread):.4f}" if len(spread) > 1 else "")
+            score = format_scores([run["score"] for run in trial["runs"].values()])
             seconds = trial["seconds_per_epoch"]
             rest = [f"{trial['parameters']:,}", "" if seconds is None else f"{seconds:.1f}", str(trial["epochs"])]
         else:
@@ -107,15 +111,20 @@ def _text(value: Any) -> str:
 def print_table(about: dict[str, Any], trials: Records) -> None:
     """The table, the reasons of failures, and the best configuration."""
     head, table = rows(about, trials)
-    widths = [max(len(row[i]) for row in [head, *table]) for i in range(len(head))]
-    for row in [head, *table]:
-        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths)))
+    print_rows([head, *table])
     for trial in trials:
         if "failure" in trial:
             print(f"trial {trial['trial']} failed: {trial['failure']}")
     best = ranked(about, trials)[0]
     print(f"\nBest: trial {best['trial']}, {about['objective']} {best['score']:.4f}")
     print(json.dumps(best["settings"], indent=1, ensure_ascii=False))
+
+
+def print_rows(table: Sequence[Sequence[str]]) -> None:
+    """Rows of cells, in columns."""
+    widths = [max(map(len, column)) for column in zip(*table)]
+    for row in table:
+        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths)))
 
 
 # Pictures.
@@ -158,10 +167,8 @@ def draw_hyperparameters(about: dict[str, Any], done: Records) -> Any:
         points = [(trial["values"][name], trial["score"]) for trial in done if name in trial["values"]]
         numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value, _ in points)
         values = sorted({value for value, _ in points}, key=lambda v: v if numbers else str(v))
-        if numbers and (len(values) > FEW or len(values) == len(points) > 3):  # it was drawn from a range
-            axes.scatter(*zip(*points), s=14, alpha=0.7)
-            if values[0] > 0 and values[-1] / values[0] >= 20:
-                axes.set_xscale("log")
+        if numbers and (len(values) > FEW or name in drawn_from_ranges(about)):
+            scatter(axes, points)
         else:
             places = {value: i for i, value in enumerate(values)}
             axes.scatter([places[value] for value, _ in points], [score for _, score in points], s=14, alpha=0.6)
@@ -181,11 +188,25 @@ def draw_cost(about: dict[str, Any], done: Records) -> Any:
     for axes, key, label in zip(all_axes, ("parameters", "seconds_per_epoch"), ("parameters", "seconds an epoch")):
         points = [(trial[key], trial["score"]) for trial in done if trial[key] is not None]
         if points:
-            axes.scatter(*zip(*points), s=16, alpha=0.7)
-            axes.set_xscale("log")
+            scatter(axes, points)
+            axes.xaxis.set_major_formatter(require("matplotlib.ticker", "plots").EngFormatter(sep=""))
         axes.set_xlabel(label)
         axes.set_ylabel(about["objective"])
     return figure
+
+
+def scatter(axes: Any, points: Sequence[tuple[float, float]]) -> None:
+    """Points, on a logarithmic axis where they reach far."""
+    axes.scatter(*zip(*points), s=16, alpha=0.7)
+    least, most = min(x for x, _ in points), max(x for x, _ in points)
+    if least > 0 and most / least >= 20:
+        axes.set_xscale("log")
+
+
+def drawn_from_ranges(about: dict[str, Any]) -> set[str]:
+    """The hyperparameters that may have any value of a range, so that hardly two trials share one."""
+    found = [p["config"] for p in about["hypermodel"]["space"] if p["class_name"] == "Float"]
+    return {config["name"] for config in found if config["step"] is None}
 
 
 def draw_course(about: dict[str, Any], done: Records) -> Any:
@@ -196,6 +217,7 @@ def draw_course(about: dict[str, Any], done: Records) -> Any:
     numbers = [int(trial["trial"]) for trial in done]
     axes.scatter(numbers, scores, s=16, alpha=0.7)
     axes.step(numbers, [better(scores[: i + 1]) for i in range(len(scores))], where="post", color="C1", lw=1.2)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("trial")
     axes.set_ylabel(about["objective"])
     return figure
@@ -222,16 +244,17 @@ def draw_windows(about: dict[str, Any], done: Records) -> Any:
 # The page.
 
 
-def page(name: str, about: dict[str, Any], trials: Records, pictures: Sequence[tuple[str, Path]]) -> str:
+def page(
+    name: str,
+    about: dict[str, Any],
+    trials: Records,
+    pictures: Sequence[tuple[str, Path]],
+    confirmation: dict[str, Any] | None = None,
+) -> str:
     """The report as one HTML file, with the pictures in it."""
     escape = html.escape
-    head, table = rows(about, trials)
     best = ranked(about, trials)[0]
     failures = {str(trial["trial"]): trial["failure"] for trial in trials if "failure" in trial}
-    lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
-    for row in table:
-        kind = "best" if row[0] == str(best["trial"]) else "failed" if row[0] in failures else ""
-        lines.append(f'<tr class="{kind}">' + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
     hours = sum(trial["seconds"] for trial in trials) / 3600
     seeds = ", ".join(map(str, about["seeds"]))
     parts = [
@@ -242,20 +265,48 @@ def page(name: str, about: dict[str, Any], trials: Records, pictures: Sequence[t
         f"<h2>Best: {escape(about['objective'])} {best['score']:.4f} (trial {best['trial']})</h2>",
         f"<pre>{escape(json.dumps(best['settings'], indent=1, ensure_ascii=False))}</pre>",
     ]
+    if confirmation is not None:
+        anew = ", ".join(map(str, confirmation["seeds"]))
+        parts.append(
+            f"<h2>On the test set: {escape(confirmation['objective'].removeprefix('val_'))}</h2>\n"
+            f"<p>Trained anew with seeds {anew}, which the search has not used; mean and standard deviation.</p>\n"
+            f"{html_table(confirmed_rows(confirmation))}"
+        )
     for title, path in pictures:
         data = base64.b64encode(path.read_bytes()).decode("ascii")
         parts.append(f'<h2>{escape(title)}</h2>\n<img alt="{escape(title)}" src="data:image/png;base64,{data}">')
-    parts.append(f'<h2>Trials</h2>\n<div class="wide"><table>\n{chr(10).join(lines)}\n</table></div>')
+    head, table = rows(about, trials)
+    kinds = {str(best["trial"]): "best", **dict.fromkeys(failures, "failed")}
+    parts.append(f"<h2>Trials</h2>\n{html_table([head, *table], kinds)}")
     if failures:
-        reasons = "".join(
-            f'<tr><td>{trial}</td><td class="reason">{escape(reason)}</td></tr>' for trial, reason in failures.items()
-        )
-        parts.append(f"<h2>Failures</h2>\n<table><tr><th>trial</th><th>reason</th></tr>{reasons}</table>")
+        reasons = [[trial, reason] for trial, reason in failures.items()]
+        parts.append(f"<h2>Failures</h2>\n{html_table([['trial', 'reason'], *reasons], kind='reasons')}")
     body = "\n".join(parts)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(name)}</title>\n'
         f"<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
+
+
+def confirmed_rows(confirmation: dict[str, Any]) -> list[list[str]]:
+    """A table, with its head, of the best settings beside the defaults."""
+    table = [["settings", "development", "test", "parameters", "s / epoch"]]
+    for each in confirmation["configurations"]:
+        name = each["name"] if each["trial"] is None else f"{each['name']} (trial {each['trial']})"
+        scores = [format_scores(each["development"]), format_scores(each["test"])]
+        seconds = each["seconds_per_epoch"]
+        table.append([name, *scores, f"{each['parameters']:,}", "" if seconds is None else f"{seconds:.1f}"])
+    return table
+
+
+def html_table(table: Sequence[Sequence[str]], kinds: Mapping[str, str] | None = None, kind: str = "") -> str:
+    """A table whose first row is its head; the kinds of rows by their first cells."""
+    head, *others = table
+    lines = ["<tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>"]
+    for row in others:
+        cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
+        lines.append(f'<tr class="{(kinds or {}).get(row[0], "")}">{cells}</tr>')
+    return f'<div class="wide"><table class="{kind}">\n{chr(10).join(lines)}\n</table></div>'
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ Figure 2 and Table 2 of the S-LSTM's paper, three trainings a trial:
     python tuning/search.py --dataset movie_review --vectors glove.6B.300d.txt --study figure2 --seeds 0 1 2
 
 A search that was interrupted goes on with `--resume`, with more trials if you like; a finished one is kept, unless you
-say `--overwrite`. Several processes at once: `tuning/launch.py`. What was found: `tuning/report.py`.
+say `--overwrite`. `--confirm 3` ends it with what nothing else here looks at, the test set: the best hyperparameters
+and the defaults, three trainings each (with `--resume`, of a search that has finished). Several processes at once:
+`tuning/launch.py`. What was found: `tuning/report.py`.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ from keras_slstm.data.text import TextVectorizer
 from keras_slstm.data.tokenised import tokenizer_of
 from keras_slstm.data.tokens import TokenVectorizer
 from keras_slstm.data.vectors import load_word_vectors
-from keras_slstm.tuning import STUDIES, ClassificationHyperModel, PairHyperModel, Search, TaggingHyperModel
+from keras_slstm.tuning import STUDIES, ClassificationHyperModel, PairHyperModel, Search, TaggingHyperModel, confirm
 from keras_slstm.tuning.oracles import TUNERS
+from keras_slstm.tuning.records import format_scores
 
 # For each task: its loader, its hypermodel, its data set and its encoder.
 TASKS: dict[str, tuple[Any, Any, str, str]] = {
@@ -56,7 +59,12 @@ def main() -> int:
     for module in args.imports:
         importlib.import_module(module)
     try:
-        make_search(args).search()
+        corpus = load_examples(args)
+        search = make_search(args, corpus)
+        describe(args, search)
+        search.search()
+        if args.confirm is not None:
+            show_confirmation(confirm(search, corpus.test, args.confirm))
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         message = " ".join(str(error).split())
         print(message.replace("overwrite=True", "--overwrite").replace("resume=True", "--resume"), file=sys.stderr)
@@ -69,9 +77,9 @@ def main() -> int:
     return 0
 
 
-def make_search(args: argparse.Namespace) -> Search:
-    """The search that the command line asks for."""
-    load, hypermodel, _, _ = TASKS[args.task]
+def load_examples(args: argparse.Namespace) -> Any:
+    """The corpus that the command line asks for."""
+    load = TASKS[args.task][0]
     files = {"validation_path": args.dev_data, "test_path": args.test_data} if args.data else {}
     if args.data and not Path(args.data).is_file():
         raise FileNotFoundError(f"There is no file {args.data}")  # else its name could be taken for a data set's
@@ -84,9 +92,15 @@ def make_search(args: argparse.Namespace) -> Search:
         **files,
         **options,
     )
-    if args.limit is not None:
-        part = corpus.train.take(range(min(args.limit, len(corpus.train))))
-        corpus = type(corpus)(**{**vars(corpus), "train": part})
+    if args.limit is None:
+        return corpus
+    part = corpus.train.take(range(min(args.limit, len(corpus.train))))
+    return type(corpus)(**{**vars(corpus), "train": part})
+
+
+def make_search(args: argparse.Namespace, corpus: Any) -> Search:
+    """The search that the command line asks for."""
+    hypermodel = TASKS[args.task][1]
     study = STUDIES[args.study] if args.study else {}
     model_options = make_model_options(args, corpus)
     return Search(
@@ -97,6 +111,7 @@ def make_search(args: argparse.Namespace) -> Search:
             only=args.only or study.get("only", False),
             rows=study.get("rows"),
             vectors=None if args.vectors is None else load_vectors(args, corpus, model_options["vectorizer"]),
+            objective=args.objective,
             options=model_options,
             jit_compile=args.jit_compile,
         ),
@@ -140,12 +155,31 @@ def load_vectors(args: argparse.Namespace, corpus: Any, options: dict[str, Any])
     return load_word_vectors(args.vectors, words)
 
 
+def describe(args: argparse.Namespace, search: Search) -> None:
+    """Say what is searched for, and how long."""
+    trials = "trials" if args.max_trials is None else f"{args.max_trials} trials"
+    several = [] if len(args.seeds) == 1 else [f"{len(args.seeds)} trainings each"]
+    budget = ", ".join([trials, *several, f"at most {args.epochs} epochs a training"])
+    direction = {"max": "largest", "min": "smallest"}[search.hypermodel.direction]
+    print(f"{args.tuner} search for the {direction} {search.hypermodel.objective}: {budget}", flush=True)
+
+
 def show_best(folder: Path) -> None:
     """Print where the best model is, and what it is."""
     best = json.loads((folder / "best.json").read_text(encoding="utf-8"))
     values = " ".join(f"{name}={value}" for name, value in best["values"].items() if not name.startswith("tuner/"))
     print(f"Best: trial {best['trial']}, {best['score']:.4f}, {best['parameters']:,} parameters\n{values}")
     print(f"Saved {folder / 'best.keras'} (its hyperparameters beside it)")
+
+
+def show_confirmation(found: dict[str, Any]) -> None:
+    """Print how good the best hyperparameters and the defaults are."""
+    print(f"{found['objective'].removeprefix('val_')}, trained anew with seeds {', '.join(map(str, found['seeds']))}:")
+    for each in found["configurations"]:
+        scores = [f"{part} {format_scores(each[part])}" for part in ("development", "test")]
+        print(f"{each['name']:8} {'  '.join(scores)}  ({each['parameters']:,} parameters)")
+    if len(found["configurations"]) == 1:
+        print("No trial was better than the defaults.")
 
 
 def choice(text: str) -> tuple[str, list[Any]]:
@@ -199,6 +233,9 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--epochs", type=int, default=20, help="most epochs of a training (default: 20)")
     run.add_argument("--patience", type=int, default=5, help="epochs without a better one; 0: no end (default: 5)")
     run.add_argument("--seeds", type=int, nargs="+", default=[0], help="a training with each in every trial")
+    run.add_argument("--objective", help="such as val_loss (accuracy, F1 or correlation on the development examples)")
+    run.add_argument("--confirm", type=int, metavar="N", help="in the end, test the best and the default settings, "
+                     "N trainings each")  # fmt: skip
     run.add_argument("--seed", type=int, default=0, help="of what the search draws at random")
     run.add_argument("--factor", type=int, default=3, help="of hyperband (default: 3)")
     run.add_argument("--dtype", default="float32", help="such as mixed_bfloat16")
@@ -216,6 +253,10 @@ def parse_arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.limit is not None and args.limit < 1:
         parser.error(f"--limit must be at least 1, but got {args.limit}")
+    if args.confirm is not None and args.confirm < 1:
+        parser.error(f"--confirm must be at least 1, but got {args.confirm}")
+    if args.confirm is not None and "KERASTUNER_TUNER_ID" in os.environ:
+        parser.error("--confirm is for one process: say it to search.py, with --resume, after this search")
     if args.study and args.tuner not in (None, "grid"):
         parser.error(f"--study needs --tuner grid, not {args.tuner}")
     args.dataset = args.dataset or (None if args.data else TASKS[args.task][2])

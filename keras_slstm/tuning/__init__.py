@@ -1,5 +1,6 @@
 """Hyperparameter searches over the package's models (extra: `tuner`)."""
 
+from keras_slstm.tuning.confirmation import confirm
 from keras_slstm.tuning.hypermodels import (
     ClassificationHyperModel,
     PairHyperModel,
@@ -7,7 +8,7 @@ from keras_slstm.tuning.hypermodels import (
     TaskHyperModel,
 )
 from keras_slstm.tuning.narrowed import Narrowed
-from keras_slstm.tuning.records import read_search, read_trials
+from keras_slstm.tuning.records import read_confirmation, read_search, read_trials
 from keras_slstm.tuning.search import Search
 from keras_slstm.tuning.spaces import SPACES, classification_space, encoder_space, pair_space, tagging_space
 from keras_slstm.tuning.studies import STUDIES
@@ -22,8 +23,10 @@ __all__ = [
     "TaggingHyperModel",
     "TaskHyperModel",
     "classification_space",
+    "confirm",
     "encoder_space",
     "pair_space",
+    "read_confirmation",
     "read_search",
     "read_trials",
     "tagging_space",

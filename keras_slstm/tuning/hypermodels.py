@@ -38,12 +38,13 @@ class TaskHyperModel(HyperModel):
         encoders: Encoders to choose from, names in `SPACES`; the first is the default.
         values, only, rows: Make the space smaller: see `Narrowed`.
         vectors: Word vectors to start from.
+        objective: What to search for, one of `objectives`; None: the first.
         options: Further arguments of the model, such as `{"vectorizer": {"lowercase": False}}`. They are not searched.
         jit_compile: Whether to compile by XLA. None: on JAX only. Elsewhere it takes seconds for every length of
             sentence, which long trainings are worth.
 
     Raises:
-        ValueError: If there is no such encoder, or no such hyperparameter as `values` or `rows` name.
+        ValueError: If there is no such encoder or objective, or no such hyperparameter as `values` or `rows` name.
 
     Example:
 
@@ -54,8 +55,7 @@ class TaskHyperModel(HyperModel):
     ```
     """
 
-    objective = "val_accuracy"
-    direction = "max"
+    objectives: tuple[str, ...] = ("val_accuracy", "val_loss")  # entries of Keras' logs
 
     def __init__(
         self,
@@ -65,10 +65,15 @@ class TaskHyperModel(HyperModel):
         only: bool = False,
         rows: Mapping[str, Mapping[str, Any]] | None = None,
         vectors: WordVectors | None = None,
+        objective: str | None = None,
         options: Mapping[str, Any] | None = None,
         jit_compile: bool | None = None,
     ):
         super().__init__(tunable=True)
+        self.objective = self.objectives[0] if objective is None else objective
+        if self.objective not in self.objectives:
+            raise ValueError(f"`objective` must be one of {self.objectives}, but got {objective!r}.")
+        self.direction = "min" if self.objective == "val_loss" else "max"
         self.train = corpus.train
         self.validation = corpus.validation
         self.label_names = list(corpus.label_names)
@@ -142,6 +147,11 @@ class TaskHyperModel(HyperModel):
         callbacks = [*options.pop("callbacks", ()), *kwargs.pop("callbacks", ())]
         return model.fit(*args, **options, callbacks=callbacks, **kwargs)
 
+    def measure(self, model: Any, part: Any) -> float:
+        """The objective on other examples, such as the test set."""
+        found = model.evaluate(part.texts, part.labels, return_dict=True, verbose=0)
+        return float(found[self.objective.removeprefix("val_")])
+
     def description(self) -> dict[str, Any]:
         """What a search cannot go on without: the space and the data, as JSON values."""
         hp = keras_tuner.HyperParameters()
@@ -199,13 +209,13 @@ class ClassificationHyperModel(TaskHyperModel):
 class PairHyperModel(TaskHyperModel):
     """A search for a `SentencePairClassifier`; see `TaskHyperModel`.
 
-    The objective is the accuracy, or, where pairs have scores, Pearson's correlation with them. Among its `options`,
-    `features` says what the classifier sees.
+    The objective is the accuracy, or, where pairs have scores, Pearson's correlation with them, or else the loss. Among
+    its `options`, `features` says what the classifier sees.
     """
 
     def __init__(self, corpus: PairCorpus, encoders: Sequence[str] = ("bi_caslstm",), **kwargs: Any):
         self.score_range = corpus.score_range
-        self.objective = "val_accuracy" if corpus.score_range is None else "val_pearson"
+        self.objectives = ("val_accuracy" if corpus.score_range is None else "val_pearson", "val_loss")
         super().__init__(corpus, encoders, **kwargs)
 
     def space(self, hp: Any) -> dict[str, Any]:
@@ -232,12 +242,12 @@ class PairHyperModel(TaskHyperModel):
 class TaggingHyperModel(TaskHyperModel):
     """A search for a `SequenceTagger`; see `TaskHyperModel`.
 
-    The objective is the F1 of the spans, or, where labels mark none, the accuracy.
+    The objective is the F1 of the spans, or else, and where labels mark none, the accuracy.
     """
 
     def __init__(self, corpus: TaggedCorpus, encoders: Sequence[str] = ("slstm",), **kwargs: Any):
         self.scheme = corpus.scheme
-        self.objective = "val_accuracy" if corpus.scheme is None else "val_f1"
+        self.objectives = ("val_accuracy",) if corpus.scheme is None else ("val_f1", "val_accuracy")
         super().__init__(corpus, encoders, **kwargs)
 
     def space(self, hp: Any) -> dict[str, Any]:
@@ -270,6 +280,12 @@ class TaggingHyperModel(TaskHyperModel):
     def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
         score = DevelopmentScore(self.validation.tokens, self.validation.tags)
         return {"x": batches, "callbacks": [score]}
+
+    def measure(self, model: Any, part: Any) -> float:
+        score, logs = DevelopmentScore(part.tokens, part.tags), dict[str, float]()
+        score.set_model(model)
+        score.on_epoch_end(0, logs)
+        return logs[self.objective]
 
 
 def _encoder(settings: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,16 @@ import contextlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from keras_slstm.files import complete_file, write_json
+from keras_slstm.results import mean_and_spread
 
 BEST_MODEL = "best.keras"
 BEST_RECORD = "best.json"
+CONFIRMATION = "confirmation.json"
 SEARCH = "search.json"
 TRIAL_MODEL = "model.keras"
 _RECORD = "record.json"
@@ -44,6 +47,16 @@ def read_trials(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     read_search(folder)
     paths = Path(folder).glob(f"trial_*/{_RECORD}")
     return sorted((_read(path) for path in paths), key=lambda record: int(record["trial"]))
+
+
+def read_confirmation(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What `confirm` found; None where it was not asked.
+
+    Raises:
+        ValueError: If the file is damaged.
+    """
+    path = Path(folder) / CONFIRMATION
+    return _read(path) if path.exists() else None
 
 
 def read_record(trial_folder: Path) -> dict[str, Any] | None:
@@ -93,6 +106,12 @@ def drop_models(trial_folder: Path) -> None:
         path.unlink(missing_ok=True)
     for path in trial_folder.glob("*/run"):
         shutil.rmtree(path, ignore_errors=True)
+
+
+def format_scores(scores: Sequence[float]) -> str:
+    """The mean of several scores, and their standard deviation; one score as it is."""
+    mean, spread = mean_and_spread(scores)
+    return f"{mean:.4f}" + (f" ± {spread:.4f}" if len(scores) > 1 else "")
 
 
 def _read(path: Path) -> dict[str, Any]:

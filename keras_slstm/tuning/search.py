@@ -199,7 +199,7 @@ class Search(BaseTuner):
         started = time.monotonic()
         record: dict[str, Any] = {"trial": trial.trial_id, "values": values}
         try:
-            runs = {f"seed{seed}": train_apart(self._training(values, seed, trial_folder)) for seed in self.seeds}
+            runs = {f"seed{seed}": train_apart(self.training(values, seed, trial_folder)) for seed in self.seeds}
         except TrialFailure as failure:
             return {**record, "failure": str(failure), "seconds": time.monotonic() - started}
         sign = 1 if self.hypermodel.direction == "max" else -1
@@ -217,7 +217,8 @@ class Search(BaseTuner):
             "runs": {name: {key: run[key] for key in run if key != "settings"} for name, run in runs.items()},
         }
 
-    def _training(self, values: dict[str, Any], seed: int, trial_folder: Path) -> Training:
+    def training(self, values: dict[str, Any], seed: int, trial_folder: Path, test: Any = None) -> Training:
+        """The training of these values with one of the seeds, in a folder; measured on `test`, too, if there is one."""
         name = f"seed{seed}"
         earlier = values.get("tuner/trial_id")
         shows = keras.backend.backend() == "tensorflow" and importlib.util.find_spec("tensorboard") is not None
@@ -231,6 +232,7 @@ class Search(BaseTuner):
             earlier=None if earlier is None else self.folder / f"trial_{earlier}" / name,
             strategy=self.strategy,
             modules=self.modules,
+            test=test,
             tensorboard=self.folder / "tensorboard" / f"{trial_folder.name}-{name}" if shows else None,
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -48,6 +47,7 @@ class Training:
         earlier: The folder of a training that this one goes on with.
         strategy: `"mirrored"` to train on all GPUs of this machine.
         modules: Modules to import first: those that register your encoders and spaces.
+        test: Further examples to measure the model on, or None.
         tensorboard: Where to write TensorBoard's files, or None.
     """
 
@@ -60,6 +60,7 @@ class Training:
     earlier: Path | None = None
     strategy: str | None = None
     modules: tuple[str, ...] = ()
+    test: Any = None
     tensorboard: Path | None = None
 
 
@@ -127,7 +128,7 @@ def train(training: Training) -> dict[str, Any]:
         monitor=hypermodel.objective,
         mode=hypermodel.direction,
         patience=training.patience,
-        callbacks=[_FiniteLoss(), stopwatch, *options.pop("callbacks", ())],
+        callbacks=[stopwatch, *options.pop("callbacks", ())],
         verbose=0,
         **options,
     )
@@ -143,6 +144,8 @@ def train(training: Training) -> dict[str, Any]:
         "settings": settings,
         "history": history,
     }
+    if training.test is not None:
+        found["test"] = hypermodel.measure(model, training.test)
     if training.tensorboard is not None:
         _write_tensorboard(training.tensorboard, training.values, history)
     write_json(training.folder / _RESULT, found)
@@ -197,18 +200,6 @@ def _scope(strategy: str | None) -> Iterator[None]:
 
     with tf.distribute.MirroredStrategy().scope():
         yield
-
-
-class _FiniteLoss(keras.callbacks.Callback):
-    """Ends a training whose loss is not finite: it would not become so again."""
-
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        loss = float((logs or {}).get("loss", 0.0))
-        if not math.isfinite(loss):
-            raise FloatingPointError(f"the loss is {loss} in batch {batch + 1} of epoch {self.epoch + 1}")
-
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.epoch = epoch
 
 
 def _write_tensorboard(folder: Path, values: dict[str, Any], history: dict[str, list[float]]) -> None:

@@ -1,10 +1,14 @@
-"""Small corpora, and searches whose trainings run in this process, which saves the seconds of a start each."""
+"""Small corpora, and searches whose trainings run in this process, or are not run at all."""
 
 from __future__ import annotations
 
+import zlib
+
+import keras_tuner
 import pytest
 
 from keras_slstm.data.corpus import Corpus, Texts
+from keras_slstm.files import write_json
 from keras_slstm.tuning import trial
 
 # Every hyperparameter at a small value, but those that a test varies.
@@ -32,7 +36,7 @@ def corpus() -> Corpus:
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """Trainings run here, not in processes of their own; the list of them."""
+    """Trainings run here, which saves the seconds of a start each; the list of them."""
     trainings = []
 
     def run(training):
@@ -41,3 +45,35 @@ def in_process(monkeypatch):
 
     monkeypatch.setattr(trial, "run_process", run)
     return trainings
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """For what concerns the search alone: nothing is trained, and what is found follows from values and seed.
+
+    The list of trainings.
+    """
+    trainings = []
+
+    def run(training):
+        trainings.append(training)
+        hp = keras_tuner.HyperParameters()
+        hp.values = dict(training.values)
+        score = draw(sorted(training.values.items()), training.seed)
+        (training.folder / "run").mkdir(parents=True, exist_ok=True)
+        (training.folder / trial.TRIAL_MODEL).write_bytes(b"model")
+        found = {"score": score, "best_epoch": 1, "epochs": training.epochs, "parameters": 9, "seconds_per_epoch": 1.0,
+                 "seed": training.seed, "settings": training.hypermodel.settings(hp),
+                 "history": {training.hypermodel.objective: [score] * training.epochs}}  # fmt: skip
+        if training.test is not None:
+            found["test"] = draw(vars(training.test), training.seed)
+        write_json(training.folder / trial._RESULT, found)
+        return 0
+
+    monkeypatch.setattr(trial, "run_process", run)
+    return trainings
+
+
+def draw(*what):
+    """A number between 0 and 1 that depends on nothing else."""
+    return zlib.crc32(repr(what).encode()) / 2**32

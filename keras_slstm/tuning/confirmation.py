@@ -1,0 +1,95 @@
+"""Whether a search was worth its time: the best hyperparameters against the defaults, on examples it has not seen."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import Any
+
+from keras_slstm.extras import require
+from keras_slstm.files import write_json
+from keras_slstm.training import fingerprint
+from keras_slstm.tuning.records import CONFIRMATION, best_trial, drop_models, read_record
+from keras_slstm.tuning.search import Search
+from keras_slstm.tuning.trial import TrialFailure, train_apart
+
+
+def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
+    """Train the best and the default hyperparameters of a finished search anew, and measure both on the test set.
+
+    The best trial owes its place partly to luck: to its seed, and to the development examples, which chose it. So the
+    trainings here have seeds that the search has not used, the same ones for both, and they are measured on other
+    examples. Each runs in a fresh process, with all the epochs of the search, and keeps the weights of its best epoch
+    on the development examples. Interrupted, this goes on after its last finished epoch when it is called again.
+
+    Args:
+        search: The search.
+        test: Examples that neither the search nor its trainings have seen, such as `corpus.test`.
+        number: Number of trainings of each.
+
+    Returns:
+        What `confirmation.json` in the folder of the search then holds: `objective`; `seeds`; `configurations`, a list
+        of `best` and `default` (the latter alone where nothing better was found), each with its `name`, `trial`
+        (None for `default`), `settings`, `parameters`, `seconds_per_epoch`, and the objective with each seed on the
+        development examples (`development`) and on the others (`test`).
+
+    Raises:
+        ValueError: If `number` is less than 1, or the search has found nothing yet.
+        RuntimeError: If a training fails.
+
+    Example:
+
+    ```python
+    search.search()
+    found = confirm(search, corpus.test)
+    {each["name"]: each["test"] for each in found["configurations"]}  # {"best": [0.93, ...], "default": [0.91, ...]}
+    ```
+    """
+    if not isinstance(number, int) or number < 1:
+        raise ValueError(f"`number` must be an integer of at least 1, but got {number!r}.")
+    best = best_trial(search.folder)
+    record = None if best is None else read_record(search.folder / f"trial_{best}")
+    if record is None:
+        raise ValueError(f"{search.folder} holds no best trial yet: search first.")
+    # Hyperband notes here what a trial went on with. Now both begin anew.
+    values = {name: value for name, value in record["values"].items() if not name.startswith("tuner/")}
+    hp = require("keras_tuner", "tuner").HyperParameters()
+    defaults = json.loads(json.dumps(search.hypermodel.settings(hp)))  # as those of the record were read
+    configurations = [] if defaults == record["settings"] else [("best", best, values)]
+    configurations.append(("default", None, hp.values))
+    first = max(search.seeds) + 1
+    seeds = list(range(first, first + number))
+    found = {
+        "objective": search.hypermodel.objective,
+        "seeds": seeds,
+        "configurations": [
+            {"name": name, "trial": trial, **_measure(search, name, trial, values, seeds, test)}
+            for name, trial, values in configurations
+        ],
+    }
+    write_json(search.folder / CONFIRMATION, found)
+    return found
+
+
+def _measure(
+    search: Search, name: str, trial: str | None, values: dict[str, Any], seeds: list[int], test: Any
+) -> dict[str, Any]:
+    """Train with each seed; what was found."""
+    # What an earlier call has left, for another best trial or on other examples, is not to be taken for this.
+    examples = fingerprint(*(map(str, column) for column in vars(test).values()))
+    folder = search.folder / f"confirmation-{examples}" / (name if trial is None else f"trial_{trial}")
+    runs = []
+    for seed in seeds:
+        try:
+            runs.append(train_apart(search.training(values, seed, folder, test)))
+        except TrialFailure as failure:
+            raise RuntimeError(f"The training of the {name} settings with seed {seed} has failed: {failure}") from None
+    drop_models(folder)
+    times = [run["seconds_per_epoch"] for run in runs if run["seconds_per_epoch"] is not None]
+    return {
+        "settings": runs[0]["settings"],
+        "parameters": runs[0]["parameters"],
+        "seconds_per_epoch": statistics.fmean(times) if times else None,
+        "development": [run["score"] for run in runs],
+        "test": [run["test"] for run in runs],
+    }
