@@ -145,8 +145,12 @@ def table(rows: list[dict[str, Any]], peaks: dict[str, dict[str, float]], batch:
     for kind, mode, name in groups:
         cells = []
         for n in lengths:
-            row = next(r for r in rows if (r["kind"], r["mode"], r["encoder"], r["batch"], r["length"]) == (
-                kind, mode, name, batch, n))  # fmt: skip
+            key = (kind, mode, name, batch, n)
+            found = (r for r in rows if (r["kind"], r["mode"], r["encoder"], r["batch"], r["length"]) == key)
+            row = next(found, None)
+            if row is None:
+                cells.append("")
+                continue
             ratios = [f"{row['to_floor']:.2f}"]
             if "counterpart" in row:
                 ratios.append(f"{row['to_counterpart']:.2f} x {row['counterpart']}")

@@ -104,6 +104,26 @@ def translation() -> str:
     return table("translation.jsonl", columns)
 
 
+def searches() -> str:
+    """The best settings that searches found against the defaults, on the test set: mean and spread over the seeds."""
+    lines = [
+        "| search | settings | parameters | development | test | runs | trials | minutes of the search |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for path in sorted(RESULTS.glob("search-*/confirmation.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        trials = [json.loads(record.read_text(encoding="utf-8")) for record in path.parent.glob("trial_*/record.json")]
+        minutes = sum(trial["seconds"] for trial in trials) / 60
+        for one in found["configurations"]:
+            scores = " | ".join(percent(one[part]) for part in ("development", "test"))
+            of_search = f"{len(trials)} | {minutes:.0f}" if one["trial"] else " | "
+            lines.append(
+                f"| {path.parent.name.removeprefix('search-')} | {one['name']} | {one['parameters']:,} | {scores} | "
+                f"{len(found['seeds'])} | {of_search} |"
+            )
+    return "\n".join(lines)
+
+
 def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
     """Markdown with a row for each group of runs in a file; a column named `>...` stands to the right."""
     ends = ("---:" if name.startswith(">") else "---" for name in columns)
@@ -200,6 +220,14 @@ def crf_speed() -> str:
                 "",
                 crf.table(result["rows"], kind),
             ]
+        peaks = {(peak["name"], peak["labels"], peak["length"]): peak["megabytes"] for peak in result["peak_memory_mb"]}
+        if peaks:
+            sizes = list(dict.fromkeys(key[1:] for key in peaks))
+            lines += ["", "Megabytes that a process grows by at its loss and gradient:", ""]
+            lines.append("| | " + " | ".join(f"{labels} labels, {length} words" for labels, length in sizes) + " |")
+            lines.append("| --- |" + " ---: |" * len(sizes))
+            for name in dict.fromkeys(key[0] for key in peaks):
+                lines.append(f"| {name} | " + " | ".join(f"{peaks[name, *size]:.0f}" for size in sizes) + " |")
     return "\n".join(lines[1:])
 
 
@@ -208,6 +236,7 @@ TABLES = {
     "tagging": tagging,
     "pairs": pairs,
     "translation": translation,
+    "searches": searches,
     "speed": speed,
     "crf": crf_speed,
 }

@@ -83,6 +83,22 @@ def test_translations_have_bleu_and_exact_matches(tmp_path, monkeypatch):
     ]
 
 
+def test_searches_are_confirmed_on_the_test_set(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    best = {"name": "best", "trial": "1", "parameters": 1000, "development": [0.8, 0.82], "test": [0.7, 0.74]}
+    default = {"name": "default", "trial": None, "parameters": 2000, "development": [0.5, 0.5], "test": [0.6, 0.6]}
+    for trial, seconds in enumerate((90.0, 150.0)):
+        (tmp_path / "search-x" / f"trial_{trial}").mkdir(parents=True)
+        (tmp_path / "search-x" / f"trial_{trial}" / "record.json").write_text(json.dumps({"seconds": seconds}))
+    found = {"seeds": [1, 2], "configurations": [best, default]}
+    (tmp_path / "search-x" / "confirmation.json").write_text(json.dumps(found))
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.searches().splitlines()[2:]]
+    assert rows == [
+        ["x", "best", "1,000", "81.0 ± 1.4", "72.0 ± 2.8", "2", "2", "4"],
+        ["x", "default", "2,000", "50.0 ± 0.0", "60.0 ± 0.0", "2", "", ""],
+    ]
+
+
 def test_scores_against_steps():
     def tagger(steps: int, accuracy: float, data: str = "ud_ewt") -> dict:
         return {"data": data, "task": "pos", "settings": {"steps": steps}, "development": {"accuracy": accuracy}}
