@@ -18,8 +18,10 @@ COMPILE_SOMETHING = {
     "tensorflow": "import tensorflow as tf; tf.function(tf.sin, jit_compile=True)(tf.ones(3))",
     "jax": "import jax; jax.numpy.ones(3)",
 }
-# What computes nothing with tensors, and scripts and searches, which know nothing of backends: once is enough.
-ONCE = ("tests/data", "tests/benchmarks", "tests/examples", "tests/tuning", "tests/test_plots.py")
+# What computes nothing with tensors, and scripts, which know nothing of backends: once is enough.
+ONCE = ("tests/data", "tests/benchmarks", "tests/examples", "tests/test_plots.py")
+# Searches start processes, the fastest with PyTorch, and know no more of backends.
+NOT_ON_JAX = ("tests/tuning",)
 
 
 def main() -> int:
@@ -40,7 +42,8 @@ def main() -> int:
             start = time.monotonic()
             options = sys.argv[1:] or ["-q", "-n", str(os.cpu_count() or 1), "--dist", "loadgroup", "--durations", "10"]
             if backend != BACKENDS[0]:
-                options = [*options, *(f"--ignore={path}" for path in ONCE)]
+                left_out = ONCE + (NOT_ON_JAX if backend == "jax" else ())
+                options = [*options, *(f"--ignore={path}" for path in left_out)]
             command = [sys.executable, "-m", "pytest", *options]
             environment = {**os.environ, **shared, "KERAS_BACKEND": backend}
             status = subprocess.run(command, env=environment, check=False).returncode
