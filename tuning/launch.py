@@ -33,12 +33,14 @@ def main() -> int:
     if args.workers < 1:
         parser.error(f"--workers must be at least 1, but got {args.workers}")
     port = free_port()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing stays behind
-    processes = {"chief": start("chief", port, options)}
-    for number in range(args.workers):
-        processes[f"tuner{number}"] = start(f"tuner{number}", port, options, args.gpus)
+    told_to_end: list[int] = []  # by a signal, which may come while a process is started: it must not stay behind
+    signal.signal(signal.SIGTERM, lambda number, _: told_to_end.append(number))
+    processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        return watch(processes, port, options, args.gpus)
+        processes["chief"] = start("chief", port, options)
+        for number in range(args.workers):
+            processes[f"tuner{number}"] = start(f"tuner{number}", port, options, args.gpus)
+        return watch(processes, port, options, args.gpus, told_to_end)
     except KeyboardInterrupt:
         print("\nInterrupted. The same command with --resume goes on.", file=sys.stderr)
         return 130
@@ -74,11 +76,19 @@ def start(name: str, port: int, options: list[str], gpus: list[str] | None = Non
     return subprocess.Popen([sys.executable, str(SCRIPT), *options], env=environment)
 
 
-def watch(processes: dict[str, subprocess.Popen[bytes]], port: int, options: list[str], gpus: list[str]) -> int:
-    """Wait until all workers have finished; start again what was killed. The exit status."""
+def watch(
+    processes: dict[str, subprocess.Popen[bytes]],
+    port: int,
+    options: list[str],
+    gpus: list[str],
+    told_to_end: list[int],
+) -> int:
+    """Wait until all workers have finished, or a signal has come; start again what was killed. The exit status."""
     restarts = dict.fromkeys(processes, RESTARTS)
     while True:
         time.sleep(0.2)
+        if told_to_end:
+            return 128 + told_to_end[0]
         states = {name: process.poll() for name, process in processes.items()}
         workers = {name: state for name, state in states.items() if name != "chief"}
         if all(state == 0 for state in workers.values()):
