@@ -18,10 +18,11 @@ COMPILE_SOMETHING = {
     "tensorflow": "import tensorflow as tf; tf.function(tf.sin, jit_compile=True)(tf.ones(3))",
     "jax": "import jax; jax.numpy.ones(3)",
 }
-# What computes nothing with tensors, and scripts, which know nothing of backends: once is enough.
-ONCE = ("tests/data", "tests/benchmarks", "tests/examples", "tests/test_plots.py")
-# Searches start processes, the fastest with PyTorch, and know no more of backends.
-NOT_ON_JAX = ("tests/tuning",)
+# What computes nothing with tensors: once is enough.
+ONCE = ("tests/data", "tests/benchmarks", "tests/test_plots.py")
+# Scripts and searches know nothing of backends. Some of their tests run with PyTorch only, which compiles nothing and
+# starts the fastest.
+NOT_ON_JAX = ("tests/examples", "tests/tuning")
 
 
 def main() -> int:
