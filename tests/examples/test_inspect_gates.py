@@ -1,32 +1,10 @@
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
 from keras_slstm import SentenceClassifier
 
 pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
-SCRIPT = Path(__file__).parents[2] / "examples" / "inspect_gates.py"
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Runs the script in this process, and gives its exit status."""
-    monkeypatch.syspath_prepend(SCRIPT.parent)
-    spec = importlib.util.spec_from_file_location("inspect_gates", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
-        try:
-            return module.main()
-        except SystemExit as end:  # argparse
-            return end.code
-
-    return run
 
 
 @pytest.fixture(scope="module")

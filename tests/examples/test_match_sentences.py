@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import os
 import subprocess
@@ -19,25 +18,6 @@ SCRIPT = ROOT / "examples" / "match_sentences.py"
 TINY = ["--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 16, "--learning-rate", 0.02,
         "--dropout", 0, "--mlp-dropout", 0, "--word-dropout", 0]  # fmt: skip
 CITIES = ["oslo", "rome", "paris", "lima"]
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Runs the script in this process, which saves the seconds of a start, and gives its exit status."""
-    monkeypatch.syspath_prepend(SCRIPT.parent)
-    spec = importlib.util.spec_from_file_location("match_sentences", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
-        try:
-            return module.main()
-        except SystemExit as end:  # argparse
-            return end.code
-
-    run.module = module
-    return run
 
 
 def write_pairs(path, header, values):

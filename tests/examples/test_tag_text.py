@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import os
 import subprocess
@@ -16,25 +15,6 @@ pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "tag_text.py"
 TINY = ["--encoder", "bilstm", "--units", "8", "--embedding-dim", "8", "--learning-rate", "0.03", "--dropout", "0"]
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Runs the script in this process, which saves the seconds of a start, and gives its exit status."""
-    monkeypatch.syspath_prepend(SCRIPT.parent)
-    spec = importlib.util.spec_from_file_location("tag_text", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
-        try:
-            return module.main()
-        except SystemExit as end:  # argparse
-            return end.code
-
-    run.module = module
-    return run
 
 
 @pytest.fixture(scope="module")

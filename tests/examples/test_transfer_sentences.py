@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -18,27 +14,7 @@ from keras_slstm.models import ESIM, SentenceClassifier
 from keras_slstm.results import read_results
 from tests.data.original_files import refuse_network, write
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "transfer_sentences.py"
 WORDS = ["oslo", "rome", "paris", "lima"]
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Runs the script in this process, which saves the seconds of a start, and gives its exit status."""
-    monkeypatch.syspath_prepend(SCRIPT.parent)
-    spec = importlib.util.spec_from_file_location("transfer_sentences", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
-        try:
-            return module.main()
-        except SystemExit as end:  # argparse
-            return end.code
-
-    run.module = module
-    return run
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import os
 import subprocess
@@ -17,24 +16,6 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "translate.py"
 TINY = ["--units", 6, "--embedding-dim", 6, "--subwords", 270, "--num-layers", 1, "--epochs", 1, "--batch-size", 30]
 TINY += ["--beam", 2, "--max-length", 12]
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Runs the script in this process, which saves the seconds of a start, and gives its exit status."""
-    monkeypatch.syspath_prepend(SCRIPT.parent)
-    spec = importlib.util.spec_from_file_location("translate", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
-        try:
-            return module.main()
-        except SystemExit as end:  # argparse
-            return end.code
-
-    return run
 
 
 @pytest.fixture(scope="module")
