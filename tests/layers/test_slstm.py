@@ -35,9 +35,9 @@ def _id(variant):
     return "-".join(f"{name}={value}" for name, value in variant.items()) or "default"
 
 
-def _layer(steps=3, **kwargs):
+def _layer(steps=3, return_sequences=True, **kwargs):
     with dtype_policy("float64"):
-        layer = layers.SLSTM(D, steps=steps, return_sequences=True, return_state=True, **kwargs)
+        layer = layers.SLSTM(D, steps=steps, return_sequences=return_sequences, return_state=True, **kwargs)
         layer.build(X.shape)
         randomize(layer)
     return layer
@@ -58,9 +58,34 @@ def test_layer_is_the_explicit_loop(variant, mask):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 4])
+@pytest.mark.parametrize("variant", VARIANTS, ids=_id)
+def test_sentence_alone_is_that_of_the_explicit_loop(variant, steps):
+    """Without the words, whose last update is left out."""
+    layer = _layer(steps, return_sequences=False, **variant)
+    with dtype_policy("float64"):
+        found = evaluate(layer, X, MASK, mode="eager")
+        _, *expected = slstm(_weights(layer), X, MASK, units=D, steps=steps, **variant)
+    for one, other in zip(found.outputs, [expected[0], *expected], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_sentence_alone_has_the_dropout_of_the_words():
+    with_words = _layer(recurrent_dropout=0.5, seed=0)
+    alone = _layer(return_sequences=False, recurrent_dropout=0.5, seed=0)
+    with dtype_policy("float64"):
+        _, *expected = map(to_numpy, with_words(X, mask=MASK, training=True))
+        found = list(map(to_numpy, alone(X, mask=MASK, training=True)))
+        undropped = to_numpy(alone(X, mask=MASK)[1])
+    for one, other in zip(found, [expected[0], *expected], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+    assert np.abs(found[0] - undropped).max() > 1e-3
+
+
+@pytest.mark.parametrize("return_sequences", [True, False], ids=["words", "sentence"])
 @pytest.mark.parametrize("variant", [{}, {"sentence_nodes": 2, "window": 2, "initial": "projection"}], ids=_id)
-def test_gradients_are_finite_differences(variant):
-    layer = _layer(steps=2, **variant)
+def test_gradients_are_finite_differences(variant, return_sequences):
+    layer = _layer(2, return_sequences, **variant)
     with dtype_policy("float64"):
         found = evaluate(layer, X, MASK, mode="eager")
         weights = _weights(layer)
@@ -68,6 +93,7 @@ def test_gradients_are_finite_differences(variant):
 
     def loss(x, weights):
         outputs = slstm(weights, x, MASK, units=D, steps=2, **variant)
+        outputs = outputs if return_sequences else (outputs[1], *outputs[1:])
         return sum(np.sum(y * dy) for y, dy in zip(outputs, cotangents, strict=True))
 
     expected = central_differences(lambda x: loss(x, weights), X)
