@@ -43,12 +43,14 @@ def main() -> int:
     for _ in range(args.rounds):
         for backend in args.backends:
             for count in (1, args.workers):  # in turn, so that the machine's moods meet both
-                seconds[backend][count] += measure(args, backend, count)
-    found = [summary(args, backend, values) for backend, values in seconds.items()]
-    show(found)
+                found = measure(args, backend, count)
+                seconds[backend][count] += found
+                print(f"{backend}, {count}: {1000 * statistics.median(found):.0f} ms", file=sys.stderr, flush=True)
+    summaries = [summary(args, backend, values) for backend, values in seconds.items()]
+    show(summaries)
     if args.output:
         args.output.parent.mkdir(parents=True, exist_ok=True)
-        args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        args.output.write_text(json.dumps(summaries, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

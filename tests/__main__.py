@@ -18,11 +18,14 @@ COMPILE_SOMETHING = {
     "tensorflow": "import tensorflow as tf; tf.function(tf.sin, jit_compile=True)(tf.ones(3))",
     "jax": "import jax; jax.numpy.ones(3)",
 }
-# What computes nothing with tensors: once is enough.
-ONCE = ("tests/data", "tests/benchmarks", "tests/test_plots.py")
-# Scripts and searches know nothing of backends. Some of their tests run with PyTorch only, which compiles nothing and
-# starts the fastest.
-NOT_ON_JAX = ("tests/examples", "tests/tuning")
+# What computes nothing with tensors, and the README: once is enough.
+ON_TENSORFLOW = ("tests/data", "tests/benchmarks", "tests/test_plots.py", "tests/test_readme.py")
+# Scripts and searches know nothing of backends: PyTorch compiles nothing, and starts the fastest.
+ON_TORCH = (
+    "tests/examples",
+    *(f"tests/tuning/test_{name}.py" for name in ("confirmation", "scripts", "search", "spaces")),
+)
+LEFT_OUT = {"tensorflow": ON_TORCH, "jax": ON_TENSORFLOW + ON_TORCH, "torch": ON_TENSORFLOW}
 
 
 def main() -> int:
@@ -42,10 +45,8 @@ def main() -> int:
             print(f"\n=== {backend} ===", flush=True)
             start = time.monotonic()
             options = sys.argv[1:] or ["-q", "-n", str(os.cpu_count() or 1), "--dist", "loadgroup", "--durations", "10"]
-            if backend != BACKENDS[0]:
-                left_out = ONCE + (NOT_ON_JAX if backend == "jax" else ())
-                options = [*options, *(f"--ignore={path}" for path in left_out)]
-            command = [sys.executable, "-m", "pytest", *options]
+            left_out = [f"--ignore={path}" for path in LEFT_OUT[backend]]
+            command = [sys.executable, "-m", "pytest", *options, *left_out]
             environment = {**os.environ, **shared, "KERAS_BACKEND": backend}
             status = subprocess.run(command, env=environment, check=False).returncode
             print(f"=== {backend}: exit status {status} after {time.monotonic() - start:.0f} s ===", flush=True)

@@ -7,8 +7,6 @@ loads them on the backend KERAS_BACKEND, runs them, and writes what failed into 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import traceback
 from collections.abc import Iterable
@@ -22,6 +20,7 @@ import tests.layers.partition
 import tests.layers.self_attending  # noqa: F401
 from tests.backend import BACKEND
 from tests.layer_checks import CLOSE, LayerCase, predict, randomize, text_model, token_ids
+from tests.processes import run_python
 
 
 def write(folder: Path, cases: Iterable[LayerCase]) -> None:
@@ -34,10 +33,7 @@ def write(folder: Path, cases: Iterable[LayerCase]) -> None:
 
 def problems(folder: Path, backend: str) -> dict[str, str]:
     """Run all cases of the folder on another backend, in one process; what failed, by case."""
-    environment = {**os.environ, "KERAS_BACKEND": backend}
-    command = [sys.executable, "-m", "tests.cross_backend", str(folder)]
-    root = Path(__file__).parents[1]
-    done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, check=False)
+    done = run_python("-m", "tests.cross_backend", folder, KERAS_BACKEND=backend)
     assert done.returncode == 0, done.stderr
     return json.loads((folder / f"{backend}.json").read_text())
 

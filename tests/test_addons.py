@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.backend import BACKEND
+from tests.processes import run_python
 
 PROGRAM = Path(__file__).with_name("addons_program.py")
 installed = all(importlib.util.find_spec(name) for name in ("tensorflow_addons", "tf_keras"))
@@ -23,11 +21,7 @@ def compared(tmp_path_factory):
     """The largest relative difference of each quantity; or what was raised instead of an error that is due."""
     if not installed:
         pytest.skip("the extra `addons` is not installed")
-    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1"}
-    command = [sys.executable, "-m", "tests.addons_program", str(tmp_path_factory.mktemp("addons"))]
-    done = subprocess.run(
-        command, env=environment, cwd=PROGRAM.parents[1], capture_output=True, text=True, check=False, timeout=600
-    )
+    done = run_python("-m", "tests.addons_program", tmp_path_factory.mktemp("addons"), TF_USE_LEGACY_KERAS="1")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -55,11 +49,7 @@ def test_nothing_else_was_compared(compared):
 @on_tensorflow
 def test_without_legacy_keras_it_says_what_to_do():
     code = "import keras_slstm; keras_slstm.CRF(3, engine='addons')"
-    environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment, cwd=PROGRAM.parents[1], capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    done = run_python("-c", code, TF_USE_LEGACY_KERAS=None)
     assert done.returncode != 0
     expected = "TF_USE_LEGACY_KERAS=1" if installed else "`addons` extra"
     assert "ImportError" in done.stderr

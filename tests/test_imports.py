@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from keras_slstm.extras import require
 from tests.backend import BACKEND
+from tests.processes import run_python
 
 OPTIONAL = [
     "tensorflow_datasets",
@@ -25,8 +22,8 @@ OPTIONAL = [
 def _loaded(names: list[str], before: str, code: str = "import keras_slstm") -> list[str]:
     """Which of the modules `code` loads that `before` has not loaded already."""
     check = f"import sys; {before}; old = set(sys.modules); {code}; print(*({{*{names!r}}} & (set(sys.modules) - old)))"
-    environment = {**os.environ, "KERAS_BACKEND": BACKEND, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, env=environment, check=True)
+    done = run_python("-c", check, KERAS_BACKEND=BACKEND, TF_CPP_MIN_LOG_LEVEL="3")
+    assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 

@@ -1,8 +1,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -10,11 +8,11 @@ import keras
 import numpy as np
 import pytest
 
-import keras_slstm
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.non_finite import NonFiniteLossError
 from keras_slstm.training import TrainingRun, fingerprint
+from tests.processes import run_python
 
 TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 7)]) for i in range(60)]
 LABELS = ["odd" if i % 2 else "even" for i in range(60)]
@@ -170,10 +168,7 @@ class Kill(keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 train(TrainingRun({str(tmp_path)!r}), new_model(), 4, [Kill()])
 """
-    result = subprocess.run(
-        [sys.executable, "-c", script], cwd=Path(keras_slstm.__file__).parents[1], env=os.environ, check=False
-    )
-    assert result.returncode == -signal.SIGKILL
+    assert run_python("-c", script).returncode == -signal.SIGKILL
     run = TrainingRun(tmp_path)
     assert run.epochs_done == 2
     resumed, whole = new_model(), new_model()
@@ -333,13 +328,7 @@ def test_a_training_killed_at_random_moments(tmp_path, kills):
     moments = [(int(rng.integers(1, 9)), rng.uniform(0.0, 0.05)) for _ in range(kills)]
     for arguments in [*moments, ()]:
         call = f"train_and_die{(str(tmp_path / 'run'), *arguments)!r}"
-        done = subprocess.run(
-            [sys.executable, "-c", f"from tests.test_training import train_and_die; {call}"],
-            cwd=Path(__file__).parents[1],
-            env=os.environ,
-            check=False,
-            timeout=300,
-        )
+        done = run_python("-c", f"from tests.test_training import train_and_die; {call}")
         assert done.returncode == (-signal.SIGKILL if arguments else 0)
     with np.load(tmp_path / "run" / "weights.npz") as file:
         for a, b in zip(file.values(), expected, strict=True):

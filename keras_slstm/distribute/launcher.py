@@ -48,16 +48,30 @@ class Workers:
             raise ValueError(f"`count` must be at least 1, but got {count!r}.")
         addresses = [f"localhost:{port}" for port in free_ports(count)]
         self.processes: list[subprocess.Popen[bytes]] = []
-        with contextlib.ExitStack() as files:
+        try:
             for index in range(count):
-                output: Any = None
-                if logs is not None:
-                    output = files.enter_context(open(Path(logs) / f"worker-{index}.log", "wb"))
-                task = {"type": "worker", "index": index}
-                variables = {**os.environ, **(environment or {})}
-                variables["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
-                process = subprocess.Popen(command, env=variables, stdout=output, stderr=output and subprocess.STDOUT)
-                self.processes.append(process)
+                self._start(command, index, addresses, environment or {}, logs)
+        except BaseException:  # a signal, too, may come while they are started
+            self.stop(signal.SIGKILL)
+            raise
+
+    def _start(
+        self,
+        command: Sequence[str],
+        index: int,
+        addresses: Sequence[str],
+        environment: Mapping[str, str],
+        logs: str | os.PathLike[str] | None,
+    ) -> None:
+        task = {"type": "worker", "index": index}
+        cluster = json.dumps({"cluster": {"worker": addresses}, "task": task})
+        variables = {**os.environ, **environment, "TF_CONFIG": cluster}
+        with contextlib.ExitStack() as files:
+            output: Any = None
+            if logs is not None:
+                output = files.enter_context(open(Path(logs) / f"worker-{index}.log", "wb"))
+            process = subprocess.Popen(command, env=variables, stdout=output, stderr=output and subprocess.STDOUT)
+            self.processes.append(process)
 
     def __enter__(self) -> Self:
         return self

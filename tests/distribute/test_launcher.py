@@ -73,13 +73,30 @@ def test_a_limit(tmp_path):
         assert all(process.poll() is not None for process in workers.processes)
 
 
+def test_none_is_left_behind_by_a_start_that_fails(tmp_path, monkeypatch):
+    started = []
+
+    def start(*arguments, popen=subprocess.Popen, **options):
+        if started:
+            raise SystemExit(143)  # what a signal does
+        started.append(popen(*arguments, **options))
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with pytest.raises(SystemExit):
+        Workers(_script(tmp_path, "time.sleep(600)"), 2)
+    assert started[0].poll() == -signal.SIGKILL
+
+
 def test_none_is_left_behind(tmp_path):
     _script(tmp_path, f"open({str(tmp_path)!r} + f'/{{os.getpid()}}.pid', 'w'); time.sleep(600)")
     command = [sys.executable, "-m", "keras_slstm.distribute", str(tmp_path / "script.py")]
     launcher = subprocess.Popen(command, cwd=Path(__file__).parents[2])
     try:
+        deadline = time.monotonic() + 60
         while len(found := list(tmp_path.glob("*.pid"))) < 2:
             assert launcher.poll() is None
+            assert time.monotonic() < deadline
             time.sleep(0.05)
         launcher.send_signal(signal.SIGTERM)
         assert launcher.wait(60.0) == 128 + signal.SIGTERM

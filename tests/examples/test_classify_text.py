@@ -1,7 +1,4 @@
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -9,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_slstm.results import read_results
+from tests.processes import run_python
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
@@ -43,13 +41,7 @@ def data(tmp_path_factory):
 def test_trains_reports_saves_and_predicts(data, tmp_path, script, capsys):
     folder = tmp_path / "run"
     command = ["--data", data, "--output", folder, "--epochs", 3, *TINY]
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *map(str, command)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(SCRIPT, *command)
     assert done.returncode == 0, done.stderr
     assert "Test accuracy 1.0000" in done.stdout
     assert "precision" in done.stdout
@@ -70,7 +62,7 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, script, capsys):
     assert "finished run" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tests/test_training.py does it on all")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/test_training.py does it on all")
 def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, capsys):
     command = ["--data", data, "--output", tmp_path, *TINY]
     fit = keras.Model.fit

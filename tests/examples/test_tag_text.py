@@ -1,6 +1,4 @@
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +6,7 @@ import keras
 import pytest
 
 from keras_slstm.results import read_results
+from tests.processes import run_python
 
 pytest.importorskip("seqeval", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
@@ -42,13 +41,7 @@ def data_options(files, column=1):
 def test_trains_reports_saves_and_predicts(files, tmp_path, script, capsys):
     folder = tmp_path / "run"
     command = ["--task", "ner", *data_options(files), "--output", folder, "--epochs", 4, *TINY]
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *map(str, command)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(SCRIPT, *command)
     assert done.returncode == 0, done.stderr
     assert "Development F1 1.0000" in done.stdout
     assert "Test F1 1.0000, accuracy 1.0000" in done.stdout
@@ -143,7 +136,7 @@ def test_word_vectors_and_a_smaller_training_set(files, tmp_path, script, capsys
     assert keras.ops.convert_to_numpy(model.embedding.embeddings)[oslo].tolist() == [1, 2, 3]
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tests/test_training.py does it on all")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/test_training.py does it on all")
 def test_an_interrupted_training_goes_on(files, tmp_path, script, monkeypatch, capsys):
     command = ["--task", "ner", *data_options(files), "--output", tmp_path, *TINY]
     fit = keras.Model.fit

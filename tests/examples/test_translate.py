@@ -1,13 +1,11 @@
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
 import pytest
 
 from keras_slstm.results import read_results
+from tests.processes import run_python
 
 pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
 pytest.importorskip("sacrebleu", reason="BLEU needs the `translation` extra")
@@ -29,13 +27,7 @@ def data(tmp_path_factory):
 def test_trains_reports_saves_and_translates(data, tmp_path, script, capsys):
     folder = tmp_path / "run"
     command = [*data, "--output", folder, *TINY]
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *map(str, command)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(SCRIPT, *command)
     assert done.returncode == 0, done.stderr
     assert "24 / 3 / 3 pairs to train / develop / test" in done.stdout
     assert "Test BLEU" in done.stdout

@@ -1,8 +1,4 @@
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -12,6 +8,7 @@ import keras_slstm
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.models.encoders import ENCODERS, LayerStack, build_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
+from tests.processes import run_python
 
 LABELS = ["cancel", "book"]
 BACKEND = keras.backend.backend()
@@ -100,14 +97,8 @@ def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, othe
         "model = keras.saving.load_model(sys.argv[1])\n"
         "print(json.dumps(model.classify(json.loads(sys.argv[2]), return_probabilities=True)[1].tolist()))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "model.keras"), json.dumps(texts)],
-        env={**os.environ, "KERAS_BACKEND": other},
-        cwd=Path(keras_slstm.__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_python("-c", script, tmp_path / "model.keras", json.dumps(texts), KERAS_BACKEND=other)
+    assert result.returncode == 0, result.stderr
     there = json.loads(result.stdout.splitlines()[-1])
     np.testing.assert_allclose(there, model.classify(texts, return_probabilities=True)[1], atol=1e-5)
 

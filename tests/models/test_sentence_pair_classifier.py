@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-import keras_slstm
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
@@ -20,6 +15,7 @@ from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles import pair_classifier
 from tests.oracles.cas_lstm import cas_lstm
+from tests.processes import run_python
 
 LABELS = ["same", "other"]
 CITIES = ["Oslo", "Rome", "Paris", "Lima"]
@@ -305,14 +301,8 @@ def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, othe
         "model = keras.saving.load_model(sys.argv[1])\n"
         "print(json.dumps(model.predict([tuple(p) for p in json.loads(sys.argv[2])], verbose=0).tolist()))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "model.keras"), json.dumps(pairs)],
-        env={**os.environ, "KERAS_BACKEND": other},
-        cwd=Path(keras_slstm.__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_python("-c", script, tmp_path / "model.keras", json.dumps(pairs), KERAS_BACKEND=other)
+    assert result.returncode == 0, result.stderr
     there = json.loads(result.stdout.splitlines()[-1])
     np.testing.assert_allclose(there, model.predict(pairs, verbose=0), atol=1e-5)
 

@@ -1,18 +1,15 @@
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-import keras_slstm
 from keras_slstm.data.subwords import END_ID, START_ID
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from tests.backend import to_numpy
+from tests.processes import run_python
 
 pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
 BACKEND = keras.backend.backend()
@@ -163,14 +160,8 @@ def test_saved_file_translates_the_same_on_another_backend(trained, tmp_path):
         "model = keras.saving.load_model(sys.argv[1])\n"
         "print(json.dumps(model.translate(json.loads(sys.argv[2]), beam=2)))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "model.keras"), json.dumps(texts)],
-        env={**os.environ, "KERAS_BACKEND": "torch"},
-        cwd=Path(keras_slstm.__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_python("-c", script, tmp_path / "model.keras", json.dumps(texts), KERAS_BACKEND="torch")
+    assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout.splitlines()[-1]) == model.translate(texts, beam=2)
 
 

@@ -1,8 +1,4 @@
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -14,6 +10,7 @@ from keras_slstm.data.tokens import TokenVectorizer
 from keras_slstm.data.vectors import WordVectors
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
+from tests.processes import run_python
 
 LABELS = ["O", "B-city", "I-city", "B-name", "I-name"]
 BACKEND = keras.backend.backend()
@@ -165,7 +162,7 @@ def test_saved_file_holds_all(trained, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
-@pytest.mark.parametrize("other", ["jax", "torch"])
+@pytest.mark.parametrize(("trained", "other"), [("crf", "jax"), ("softmax", "torch")], indirect=["trained"])
 def test_saved_file_tags_the_same_on_another_backend(trained, tmp_path, other):
     pytest.importorskip(other)
     model, _ = trained
@@ -177,14 +174,8 @@ def test_saved_file_tags_the_same_on_another_backend(trained, tmp_path, other):
         "tags, confidence = model.tag(json.loads(sys.argv[2]), return_confidence=True)\n"
         "print(json.dumps([tags, [row.tolist() for row in confidence]]))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "model.keras"), json.dumps(sentences)],
-        env={**os.environ, "KERAS_BACKEND": other},
-        cwd=Path(keras_slstm.__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run_python("-c", script, tmp_path / "model.keras", json.dumps(sentences), KERAS_BACKEND=other)
+    assert result.returncode == 0, result.stderr
     tags, confidence = json.loads(result.stdout.splitlines()[-1])
     expected, sure = model.tag(sentences, return_confidence=True)
     assert tags == expected

@@ -17,6 +17,7 @@ import pytest
 
 from keras_slstm.tuning import read_confirmation, read_search, read_trials
 from tests.backend import BACKEND
+from tests.processes import run_python
 
 pytest.importorskip("matplotlib", reason="the pictures need the `plots` extra")
 
@@ -217,11 +218,10 @@ SPACES["meeting"] = lambda hp: {}
 @processes
 def test_chief_and_two_workers(data, tmp_path):
     (tmp_path / "meeting.py").write_text(MEETING, encoding="utf-8")
-    command = [sys.executable, str(FOLDER / "launch.py"), "--workers", "2", "--data", str(data / "mails.tsv"),
-               "--import", "meeting", "--encoders", "meeting", "--only", "--values", "units=2,3,4", *TINY,
-               "--tuner", "grid", "--epochs", "1", "--directory", str(tmp_path / "s")]  # fmt: skip
-    given = environment(PYTHONPATH=os.pathsep.join([str(FOLDER.parent), str(tmp_path)]))
-    done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=500, check=False)
+    options = ["--data", data / "mails.tsv", "--import", "meeting", "--encoders", "meeting", "--only", "--values",
+               "units=2,3,4", *TINY, "--tuner", "grid", "--epochs", 1, "--directory", tmp_path / "s"]  # fmt: skip
+    path = os.pathsep.join([str(FOLDER.parent), str(tmp_path)])
+    done = run_python(FOLDER / "launch.py", "--workers", 2, *options, PYTHONPATH=path, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     trials = read_trials(tmp_path / "s")
     assert sorted(trial["values"]["units"] for trial in trials) == [2, 3, 4]
@@ -252,7 +252,7 @@ def test_killed_and_resumed(data, tmp_path):
     time.sleep(1)
     assert json.loads(progress.read_text())["epochs"] == epochs < 30
     first = (folder / "trial_0000" / "record.json").stat().st_mtime_ns
-    done = subprocess.run([*command, "--resume"], env=environment(), capture_output=True, text=True, check=False)
+    done = run_python(*command[1:], "--resume", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     assert (folder / "trial_0000" / "record.json").stat().st_mtime_ns == first
     assert "trial 0000" not in done.stdout.partition("Best:")[0]

@@ -104,8 +104,8 @@ def test_vertical_gates():
 
 
 def test_unknown_encoder():
-    with pytest.raises(ValueError, match=r"no space for the encoder 'gru'. Known: slstm"):
-        encoder_space(keras_tuner.HyperParameters(), ["gru"])
+    with pytest.raises(ValueError, match=r"no space for the encoder 'nobody'. Known: slstm"):
+        encoder_space(keras_tuner.HyperParameters(), ["nobody"])
     with pytest.raises(ValueError, match="empty"):
         encoder_space(keras_tuner.HyperParameters(), [])
 
