@@ -41,7 +41,7 @@ class LayerCase:
         stochastic: Whether the layer has dropout.
         call_kwargs: Further arguments of the call.
         variant: A further variant of a layer whose main case stands in the table already: it passes over the
-            checks that are slow and do not depend on a layer's options (`SLOW_CHECKS`).
+            checks that are slow on this backend and hardly depend on a layer's options (`SLOW_CHECKS`).
         exempt: Reasons not to apply a check, by its name.
     """
 
@@ -492,6 +492,8 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
     )
 }
 SLOW_CHECKS = ("precision", "rematerialisation", "training", "two_replicas")
+if BACKEND == "jax":  # each operation is compiled, for each shape and dtype
+    SLOW_CHECKS += ("shapes", "export", "nan_padding", "saving", "double")
 
 
 def apply(name: str, case: LayerCase) -> None:
