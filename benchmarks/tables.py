@@ -40,6 +40,31 @@ def classification() -> str:
     return table("classification.jsonl", columns)
 
 
+def depths() -> str:
+    """Accuracy, speed and mean depth of the depth-adaptive GRN, and of what it stands beside."""
+
+    def mean_of(name: str, digits: int) -> Callable[[Runs], str]:
+        def cell(runs: Runs) -> str:
+            found = [run[name] for run in runs if name in run]
+            return f"{statistics.fmean(found):.{digits}f}" if found else ""
+
+        return cell
+
+    columns = {
+        "data": lambda runs: runs[0]["data"],
+        "encoder": lambda runs: runs[0]["encoder"],
+        "word vectors": vectors,
+        ">mean depth": mean_of("mean_depth", 2),
+        ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
+        ">test": lambda runs: percent(run["test_accuracy"] for run in runs),
+        ">runs": len,
+        ">test texts a second": mean_of("texts_a_second", 0),
+        ">seconds an epoch": seconds_per_epoch,
+        "command": command,
+    }
+    return table("depth.jsonl", columns)
+
+
 def pairs() -> str:
     """Scores of the runs of `examples/match_sentences.py`: mean and spread over the seeds."""
 
@@ -233,6 +258,7 @@ def crf_speed() -> str:
 
 TABLES = {
     "classification": classification,
+    "depths": depths,
     "tagging": tagging,
     "pairs": pairs,
     "translation": translation,

@@ -10,6 +10,7 @@ from keras import ops
 from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
 from keras_slstm.layers._transition import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
+from keras_slstm.ops.by_device import by_device
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
 from keras_slstm.ops.sentence_state import (
     State,
@@ -206,21 +207,28 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
-        words = make_words(project(x, self.kernel) + self.bias, present)
-        weights, m, left = self.transition_weights(), self.sentence_nodes, self.steps
-        noise: dict[str, Tensor] = {}
-        if left > 1 and self.initial != "projection" and not (self.recurrent_dropout and training):
-            initial = ops.zeros((self.units,), dtype=x.dtype) if self.initial == "zeros" else self.initial_state
-            state, left = first_transition(weights, ops.cast(initial, x.dtype), words, m), left - 1
-        else:
+        projected = project(x, self.kernel) + self.bias
+        state, noise = None, (None, None)
+        if self.steps == 1 or self.initial == "projection" or (self.recurrent_dropout and training):
             state = self._initial(x, present)
             if self.recurrent_dropout and training:
-                noise["h_noise"] = self._noise(state.h)
-                noise["g_noise"] = None if state.g is None else self._noise(state.g)
+                noise = (self._noise(state.h), None if state.g is None else self._noise(state.g))
+        weights = (self.transition_weights(), self._initial_vector(x.dtype) if state is None else None)
+        return self._outputs(by_device(self._run, weights, projected, present, state, noise), mask)
+
+    def _run(self, weights: Any, projected: Tensor, present: Tensor | None, state: State | None, noise: Any) -> State:
+        """The state after all steps; without a state to begin with, all words begin with the same vector."""
+        of_transition, initial = weights
+        words, left = make_words(projected, present), self.steps
+        if state is None:
+            state, left = first_transition(of_transition, initial, words, self.sentence_nodes), left - 1
         for _ in range(left - 1):  # a loop of the graph: every backend compiles and differentiates it
-            state = transition(weights, state, words, **noise)
-        last = transition if self.return_sequences or not m else last_transition
-        return self._outputs(last(weights, state, words, **noise), mask)
+            state = transition(of_transition, state, words, *noise)
+        last = transition if self.return_sequences or not self.sentence_nodes else last_transition
+        return last(of_transition, state, words, *noise)
+
+    def _initial_vector(self, dtype: str) -> Tensor:
+        return ops.zeros((self.units,), dtype) if self.initial == "zeros" else ops.cast(self.initial_state, dtype)
 
     def _initial(self, x: Tensor, present: Tensor | None) -> State:
         d, m = self.units, self.sentence_nodes

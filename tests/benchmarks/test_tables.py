@@ -28,6 +28,18 @@ def test_seeds_make_one_row_with_mean_and_spread(tmp_path, monkeypatch):
     ]
 
 
+def test_depths_have_means(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    adaptive = [run("depth_adaptive_grn", seed, 0.7, mean_depth=3 + seed, texts_a_second=99.6) for seed in (0, 1)]
+    lines = [*adaptive, run("slstm", 0, 0.6)]
+    (tmp_path / "depth.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.depths().splitlines()[2:]]
+    assert rows == [
+        ["mr", "depth_adaptive_grn", "", "3.50", "80.0 ± 0.0", "70.0 ± 0.0", "2", "100", "10", "`python x`"],
+        ["mr", "slstm", "", "", "80.0", "60.0", "1", "", "10", "`python x`"],
+    ]
+
+
 def test_pairs_have_accuracies_or_correlations(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     assert tables.pairs().count("\n") == 1  # nothing has been measured yet
