@@ -14,7 +14,7 @@ EXTRAS = {
     "tuner": ["keras-tuner>=1.4.8", "tensorboard", "scikit-learn"],
     "plots": ["matplotlib>=3.8"],
     "translation": ["tokenizers>=0.20", "sacrebleu>=2.4"],
-    "jax": ["jax>=0.5"],
+    "jax": ["jax>=0.7"],
     "torch": ["torch>=2.6"],
     "examples": ["scikit-learn", "seqeval"],
     "docs": ["mkdocs", "mkdocs-material", "mkdocstrings[python]"],

@@ -256,6 +256,21 @@ def crf_speed() -> str:
     return "\n".join(lines[1:])
 
 
+def scaling() -> str:
+    """One process against several, by `benchmarks.scaling`."""
+    lines = [
+        "| backend | processes | ms a step | sentences a second | speedup |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    path = RESULTS / "scaling.json"
+    for result in json.loads(path.read_text(encoding="utf-8")) if path.exists() else []:
+        versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+        for count, rate in result["sentences_per_second"].items():
+            step, speedup = result["milliseconds_a_step"][count], result["speedup"] if count != "1" else 1
+            lines.append(f"| {versions} | {count} | {step:.0f} | {rate:.1f} | {speedup:.2f} |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "classification": classification,
     "depths": depths,
@@ -263,6 +278,7 @@ TABLES = {
     "pairs": pairs,
     "translation": translation,
     "searches": searches,
+    "scaling": scaling,
     "speed": speed,
     "crf": crf_speed,
 }

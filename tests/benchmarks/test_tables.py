@@ -40,6 +40,19 @@ def test_depths_have_means(tmp_path, monkeypatch):
     ]
 
 
+def test_scaling_has_a_row_for_each_number_of_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    assert tables.scaling().count("\n") == 1
+    found = {"versions": {"keras": "3", "jax": "0.1"}, "sentences_per_second": {"1": 10.0, "2": 17.5}, "speedup": 1.75,
+             "milliseconds_a_step": {"1": 3200.0, "2": 3657.1}}  # fmt: skip
+    (tmp_path / "scaling.json").write_text(json.dumps([found]))
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.scaling().splitlines()[2:]]
+    assert rows == [
+        ["keras 3, jax 0.1", "1", "3200", "10.0", "1.00"],
+        ["keras 3, jax 0.1", "2", "3657", "17.5", "1.75"],
+    ]
+
+
 def test_pairs_have_accuracies_or_correlations(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     assert tables.pairs().count("\n") == 1  # nothing has been measured yet
