@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf
+from benchmarks import crf, depth
 from keras_slstm.files import complete_file
 from keras_slstm.results import mean_and_spread, read_results
 
@@ -230,6 +230,24 @@ def speed() -> str:
     return "\n".join(lines[1:])
 
 
+def depth_costs() -> str:
+    """The depth-adaptive transition with imposed depths beside full depth, on each backend that was measured."""
+    lines: list[str] = []
+    for path in sorted(RESULTS.glob("depth-*/depth.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        conditions, settings = result["conditions"], result["settings"]
+        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+        lines += [
+            "",
+            f"Batch {settings['batch']}, {settings['length']} words, {settings['units']} units, depths up to "
+            f"{settings['max_depth']}; {conditions['processor']}, {conditions['cores']} cores; {versions}; medians of "
+            f"{settings['rounds']} rounds:",
+            "",
+            depth.table(result["rows"]),
+        ]
+    return "\n".join(lines[1:])
+
+
 def crf_speed() -> str:
     """The CRF beside the library that was measured in the same run, on each backend."""
     lines: list[str] = []
@@ -280,6 +298,7 @@ TABLES = {
     "searches": searches,
     "scaling": scaling,
     "speed": speed,
+    "depth-costs": depth_costs,
     "crf": crf_speed,
 }
 

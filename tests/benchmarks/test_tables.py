@@ -53,6 +53,22 @@ def test_scaling_has_a_row_for_each_number_of_processes(tmp_path, monkeypatch):
     ]
 
 
+def test_costs_of_depths_stand_beside_full_depth(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    row = {"kind": "inference", "mode": "graph", "mean": 9.0, "seconds": 0.59, "speed_up": 1.0, "depth": "full"}
+    found = {
+        "conditions": {"processor": "P", "cores": 2, "versions": {"keras": "3"}},
+        "settings": {"batch": 4, "length": 5, "units": 6, "max_depth": 9, "rounds": 7},
+        "rows": [row, {**row, "depth": "3", "seconds": 0.2561, "speed_up": 2.284}],
+    }
+    (tmp_path / "depth-b").mkdir()
+    (tmp_path / "depth-b" / "depth.json").write_text(json.dumps(found))
+    first, *_, full, three = tables.depth_costs().splitlines()
+    assert first == "Batch 4, 5 words, 6 units, depths up to 9; P, 2 cores; keras 3; medians of 7 rounds:"
+    assert full == "| full | 590 ms (1.00 x) |"
+    assert three == "| 3 | 256 ms (2.28 x) |"
+
+
 def test_pairs_have_accuracies_or_correlations(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     assert tables.pairs().count("\n") == 1  # nothing has been measured yet
