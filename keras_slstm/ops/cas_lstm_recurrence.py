@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.double import tanh
-from keras_slstm.ops.loops import scan
 from keras_slstm.ops.masks import accumulation_dtype
 from keras_slstm.ops.sentence_state import project
 
@@ -129,16 +129,17 @@ def _forward(r: Recurrence) -> tuple[Tensor, Tensor]:
     if r.mask is not None:
         inputs["real"] = ops.cast(r.mask, "bool")
 
-    def one_word(state, at):
+    def one_word(state: tuple[Tensor, ...], inputs_now: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        at = dict(zip(inputs, inputs_now))
         h, c = state
         h_read = h if r.noise is None else h * r.noise
         a = at["projected"] + from_left(r.recurrent_kernel, r.peephole, h_read, c)
         new = update(a, c, r.left, at.get("lower"))
         if r.mask is not None:
             new = tuple(ops.where(at["real"], x, old) for x, old in zip(new, state))
-        return new, new
+        return new
 
-    _, (hs, cs) = scan(one_word, (r.h, r.c), inputs, widths=(r.h.shape[-1],) * 2)
+    hs, cs = accumulate(one_word, (r.h, r.c), tuple(inputs.values()))
     return hs, cs
 
 
@@ -181,8 +182,9 @@ def _backward(
     transposed_kernel = ops.transpose(r.recurrent_kernel)
     read = r.recurrent_kernel.shape[-1]  # the gates of which U is a part
 
-    def one_word(state, at):
-        d_h, d_c = state
+    def one_word(state: tuple[Tensor, ...], inputs_now: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        at = dict(zip(inputs, inputs_now))
+        _, _, d_h, d_c = state
         d_h = d_h + at["d_h"]
         d_c = d_c + at["d_c"] + d_h * at["h_by_c"]
         d_a = ops.concatenate([d_c, d_c, d_c, d_h, *[d_c] * len(g)], axis=-1) * at["by_a"]
@@ -194,10 +196,11 @@ def _backward(
             d_c_before = d_c_before + d_a[:, read:] * r.peephole[0]
         if r.mask is not None:
             d_h_before = d_h_before + d_h * at["padding"]
-        return (d_h_before, d_c_before), (d_a, d_c)
+        return d_a, d_c, d_h_before, d_c_before
 
-    zeros = ops.zeros_like(r.h), ops.zeros_like(r.c)
-    (d_h, d_c), (d_a, d_cs) = scan(one_word, zeros, inputs, widths=(a.shape[-1], d), reverse=True)
+    zero = ops.zeros_like(r.h)
+    zeros = ops.concatenate([zero] * (4 + len(g)), axis=-1), zero, zero, zero
+    d_a, d_cs, d_h, d_c = accumulate(one_word, zeros, tuple(inputs.values()), reverse=True, kept=2)
 
     if r.mask is not None:
         d_cs = d_cs * r.mask
