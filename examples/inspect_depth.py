@@ -28,10 +28,9 @@ from _common import fail
 
 from keras_slstm.data.any_texts import read_any_texts
 from keras_slstm.data.readers import read_lines
-from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.word_depths import DepthCounts, ReadSentence, find_grn, read_depths
-from keras_slstm.plots import depth_histogram, word_depths
+from keras_slstm.plots import check_picture_name, depth_histogram, word_depths
 
 # Of the 256 colours of terminals: dark ones for shallow words, bright ones for deep words.
 COLOURS = (240, 67, 32, 36, 40, 148, 184, 214, 208, 196)
@@ -41,7 +40,7 @@ def main() -> int:
     """Read, print and draw; the exit status."""
     args = parse_arguments()
     try:
-        require("matplotlib", "plots")
+        check_picture_name(args.output)
         model = keras.saving.load_model(args.model)
         layer = find_grn(model)
         texts = choose_texts(args)

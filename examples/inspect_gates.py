@@ -27,18 +27,17 @@ from _common import fail
 
 from keras_slstm.data.any_texts import read_any_texts
 from keras_slstm.data.readers import read_lines
-from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.gate_histograms import GateHistograms, read_gates
 from keras_slstm.models.seq2seq import Seq2Seq
-from keras_slstm.plots import gate_histograms
+from keras_slstm.plots import check_picture_name, gate_histograms
 
 
 def main() -> int:
     """Count, print and draw; the exit status."""
     args = parse_arguments()
     try:
-        require("matplotlib", "plots")
+        check_picture_name(args.output)
         model = keras.saving.load_model(args.model)
         texts = choose_texts(args, model)
         histograms = GateHistograms(args.bins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,28 @@ import numpy as np
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
 from keras_slstm.ops.label_schemes import allowed_transitions
+
+
+def check_picture_name(path: str | os.PathLike[str]) -> None:
+    """Raise where no picture can be written to a file of that name: before anything long is computed for it.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: If its ending is not that of a picture.
+        ImportError: If matplotlib is missing.
+    """
+    known = require("matplotlib.backend_bases", "plots").FigureCanvasBase.get_supported_filetypes()
+    if Path(path).suffix.removeprefix(".").lower() not in known:
+        endings = ", ".join(f".{ending}" for ending in sorted(known))
+        raise ValueError(f"The name of a picture must end in one of {endings}, but got {str(path)!r}.")
+
+
+def _write(figure: Any, path: str | os.PathLike[str], **options: Any) -> None:
+    check_picture_name(path)
+    with complete_file(path) as unfinished:
+        figure.savefig(unfinished, **options)
 
 
 def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike[str]) -> None:
@@ -52,8 +75,7 @@ def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike
         for row, column in zip(*np.nonzero(counts)):
             color = "white" if shares[row, column] > 0.55 else "black"
             axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=color, size=8)
-    with complete_file(path) as unfinished:
-        figure.savefig(unfinished, dpi=150, bbox_inches="tight")
+    _write(figure, path, dpi=150, bbox_inches="tight")
 
 
 def transition_matrix(
@@ -98,8 +120,7 @@ def transition_matrix(
         for row, column in zip(*np.nonzero(~np.isnan(scores))):
             color = "white" if abs(scores[row, column]) > 0.6 * limit else "black"
             axes.text(column, row, f"{scores[row, column]:.1f}", ha="center", va="center", color=color, size=6)
-    with complete_file(path) as unfinished:
-        figure.savefig(unfinished, dpi=150, bbox_inches="tight")
+    _write(figure, path, dpi=150, bbox_inches="tight")
 
 
 def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike[str]) -> None:
@@ -139,8 +160,7 @@ def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike
             axes.set_xlim(0, 1)
             if column == 0:
                 axes.set_ylabel("percent")
-    with complete_file(path) as unfinished:
-        figure.savefig(unfinished, dpi=150)
+    _write(figure, path, dpi=150)
 
 
 def word_depths(
@@ -188,8 +208,7 @@ def word_depths(
         axes.set_xticks(range(len(words)), [word.replace("$", r"\$") for word in words], rotation=45, ha="right")
         axes.set_yticks([0, max_depth - 1], ["1", str(max_depth)])
         axes.set_ylabel("layer")
-    with complete_file(path) as unfinished:
-        figure.savefig(unfinished, dpi=120)
+    _write(figure, path, dpi=120)
 
 
 def depth_histogram(counts: Any, path: str | os.PathLike[str]) -> None:
@@ -219,5 +238,4 @@ def depth_histogram(counts: Any, path: str | os.PathLike[str]) -> None:
     axes.bar(numbers, 100 * counts / max(counts.sum(), 1))
     axes.set_xticks(numbers)
     axes.set(xlabel="depth", ylabel="percent of the words", title=f"{counts.sum():,} words")
-    with complete_file(path) as unfinished:
-        figure.savefig(unfinished, dpi=150)
+    _write(figure, path, dpi=150)

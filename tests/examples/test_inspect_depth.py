@@ -43,6 +43,7 @@ def test_writes_pictures_and_counts(model, tmp_path, script, capsys):
         (["--model", "MODEL", "--file", "nowhere.txt"], "nowhere.txt"),
         (["--model", "MODEL", "--dataset", "nowhere"], "nowhere"),
         (["--model", "MODEL", "--limit", "0"], "--limit must be at least 1"),
+        (["--model", "MODEL", "--output", "picture"], "must end in one of"),
         (["--model", "MODEL", "--show", "0"], "--show must be at least 1"),
     ],
 )

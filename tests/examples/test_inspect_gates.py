@@ -37,6 +37,7 @@ def test_writes_picture_and_counts(model, tmp_path, script, capsys):
         (["--model", "MODEL", "--file", "nowhere.txt"], "nowhere.txt"),
         (["--model", "MODEL", "--dataset", "nowhere"], "nowhere"),
         (["--model", "MODEL", "--limit", "0"], "--limit must be at least 1"),
+        (["--model", "MODEL", "--output", "picture"], "must end in one of"),
         (["--model", "MODEL", "--bins", "15"], "--bins must be a multiple of 10"),
     ],
 )
