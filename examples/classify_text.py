@@ -213,7 +213,9 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
             del settings[name]
     model, batches = build_model(settings, job, vectors)
     parts = (corpus.train, corpus.validation)
-    settings["data"] = fingerprint(*(column for part in parts for column in (part.texts, part.labels)))
+    columns = (column for part in parts for column in (part.texts, part.labels))
+    # With the vocabulary, which has the words of the test part that have a vector.
+    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(job.folder, settings, overwrite=args.overwrite)
     describe(job, model, run, "texts")
     coverage = describe_coverage(model, vectors, corpus.train.texts)

@@ -205,9 +205,10 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     if args.model:
         settings["model"] = args.model
     model, batches = build_model(settings, job, vectors)
-    settings["data"] = fingerprint(
-        *(map(str, column) for part in (corpus.train, corpus.validation) for column in (texts_of(part), part.labels))
-    )
+    parts = (corpus.train, corpus.validation)
+    columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
+    # With the vocabulary, which has the words of the test part that have a vector.
+    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(job.folder, settings, overwrite=args.overwrite)
     describe(job, model, run, f"pairs ({task})")
     coverage = describe_coverage(model, vectors, texts_of(corpus.train))

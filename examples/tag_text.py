@@ -161,7 +161,9 @@ def train(
     settings = choose_settings(args, seed)
     model, batches = build_model(args, settings, corpus, vectors)
     parts = (corpus.train, corpus.validation)
-    settings["data"] = fingerprint(*(map(" ".join, column) for part in parts for column in (part.tokens, part.tags)))
+    columns = (map(" ".join, column) for part in parts for column in (part.tokens, part.tags))
+    # With the vocabulary, which has the words of the test part that have a vector.
+    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(folder, settings, overwrite=args.overwrite)
     describe(corpus, model, run)
     coverage = None

@@ -85,6 +85,29 @@ def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, ca
     assert "Epoch 2/2" in out
 
 
+@pytest.mark.parametrize("change", ["train", "vocabulary"])
+def test_an_interrupted_training_does_not_go_on_with_other_data(change, data, tmp_path, script, monkeypatch, capsys):
+    """Nor with a test part of other words that have vectors: the embedding would have other rows."""
+    vectors, test = tmp_path / "tiny.txt", tmp_path / "test.tsv"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("good", "bad", "unseen")))
+    test.write_text("text\tlabel\ngood news\tjoy\n")
+    copy = tmp_path / "train.tsv"
+    copy.write_bytes(data.read_bytes())
+    command = ["--data", copy, "--test-data", test, "--vectors", vectors, "--output", tmp_path / "run", *TINY]
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keras.Model, "predict", interrupted)  # after the last epoch
+        assert script(*command, "--epochs", 1) == 130
+    with (copy if change == "train" else test).open("a") as file:
+        file.write("unseen news\tjoy\n")
+    capsys.readouterr()
+    assert script(*command, "--epochs", 1) == 2
+    assert "holds an interrupted run with data=" in capsys.readouterr().err
+
+
 def test_folds_seeds_and_vectors(data, tmp_path, script, capsys):
     """A training for each fold and seed, with a line in the results, and a table at the end; then none again."""
     vectors = tmp_path / "tiny.txt"
