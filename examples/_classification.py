@@ -25,7 +25,7 @@ from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.ensemble import Ensemble
-from keras_slstm.models.text_model import TextModel
+from keras_slstm.models.text_model import POOLINGS, TextModel
 from keras_slstm.plateau import decay_on_plateau
 from keras_slstm.plots import confusion_matrix
 from keras_slstm.results import Stopwatch, append_result, mean_and_spread
@@ -387,6 +387,8 @@ def add_model_options(
     group.add_argument("--encoder", default=encoder, choices=tuple(ENCODERS))
     group.add_argument("--encoder-option", nargs="+", default=[], type=option, metavar="NAME=VALUE",
                        help="further arguments of the encoder, such as num_layers=3")  # fmt: skip
+    group.add_argument("--pooling", choices=tuple(POOLINGS), help="of the words, to a sentence vector (default: what"
+                       " the encoder is known for)")  # fmt: skip
     group.add_argument("--variants", nargs="+", default=[], metavar="NAME=VALUE[,...]",
                        help="one training with each of these arguments of the encoder")  # fmt: skip
     group.add_argument("--preset", choices=tuple(presets), help=f"({when})")

@@ -9,7 +9,7 @@ Your own data (columns `text` and `label`), another encoder, data sets of the pa
 vectors, several seeds, ten folds, all domains one after the other (a table and the mean at the end):
 
     python examples/classify_text.py --data mails.tsv --output runs/mails
-    python examples/classify_text.py --encoder bilstm --attention
+    python examples/classify_text.py --encoder bilstm --pooling attention
     python examples/classify_text.py --dataset movie_review --vectors glove.6B.300d.txt --seed 0 1 2
     python examples/classify_text.py --dataset subj --folds 10
     python examples/classify_text.py --dataset fdu_mtl/all
@@ -200,7 +200,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     job = limited(job, args.limit)
     corpus = job.corpus
     preset = args.preset or default_preset(args, corpus)
-    settings = choose_settings(args, job, preset, PRESETS[preset], "attention", "fixed_vectors", "max_length", "limit")
+    settings = choose_settings(args, job, preset, PRESETS[preset], "pooling", "fixed_vectors", "max_length", "limit")
     settings["fixed_vectors"] = vectors is not None and (
         args.fixed_vectors if args.fixed_vectors is not None else args.model == "bcn"
     )
@@ -208,8 +208,9 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
         settings["model"] = args.model
         settings["mlp_dropout"] = PRESETS[preset]["mlp_dropout"] if args.mlp_dropout is None else args.mlp_dropout
     settings = {name: value for name, value in settings.items() if args.encoder in ENCODER_OPTIONS.get(name, ENCODERS)}
-    for name, nothing in (("characters", "none"), ("label_smoothing", 0.0), ("max_length", None), ("limit", None)):
-        if settings[name] == nothing:  # as if there were no such setting
+    nothing = {"characters": "none", "label_smoothing": 0.0, "pooling": None, "max_length": None, "limit": None}
+    for name, value in nothing.items():
+        if settings[name] == value:  # as if there were no such setting
             del settings[name]
     model, batches = build_model(settings, job, vectors)
     parts = (corpus.train, corpus.validation)
@@ -234,7 +235,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
         "right_by_length": right_by_length(lengths, [a == b for a, b in zip(corpus.test.labels, predicted)]),
         "settings": settings,
     }
-    encoder = args.encoder + (" + attention" if args.attention else "") + (f" + {args.model}" if args.model else "")
+    encoder = " + ".join(word for word in (args.encoder, args.pooling, args.model) if word)
     result = keep_result(args, run, job, encoder, coverage, "classify_text.py", make_parser(), found)
     print(f"Saved {run.save(model)} (confusion matrix beside it)\n")
     own = TRAVEL_SENTENCES if corpus.name == "travel_desk" else corpus.test.texts[:3]
@@ -300,8 +301,7 @@ def build_model(
         of_bcn = {name: value for name, value in of_all.items() if not name.startswith("mlp_")}
         model = BCN(job.corpus.label_names, maxout_dropout=settings["mlp_dropout"], **of_bcn)
     else:
-        pooling = "attention" if settings["attention"] else None
-        model = SentenceClassifier(job.corpus.label_names, pooling=pooling, **of_all)
+        model = SentenceClassifier(job.corpus.label_names, pooling=settings.get("pooling"), **of_all)
     texts, labels = job.corpus.train.texts, job.corpus.train.labels
     model.adapt(texts, vectors)
     batches = model.batches(texts, labels, batch_size=settings["batch_size"], seed=job.seed)
@@ -364,8 +364,7 @@ def make_parser() -> argparse.ArgumentParser:
     when = (
         "small for travel_desk and --data, else that of model or encoder: bcn, cas-lstm, depth-adaptive-grn, or paper"
     )
-    model = add_model_options(parser, "slstm", PRESETS, of_model, when)
-    model.add_argument("--attention", action="store_true", help="attention over the words as sentence vector")
+    add_model_options(parser, "slstm", PRESETS, of_model, when)
     add_run_options(parser, "runs/DATA-ENCODER")
     parser.add_argument("--speed", action="store_true", help="measure texts a second, in batches of 100")
 
@@ -383,8 +382,8 @@ def parse_arguments(parser: argparse.ArgumentParser | None = None) -> argparse.N
     parser = parser or make_parser()
     args = parser.parse_args()
     check_options(parser, args, MODELS)
-    if args.model in MODELS and (args.attention or args.mlp_units):
-        parser.error(f"--model {args.model} pools and decides by itself: no --attention, no --mlp-units")
+    if args.model in MODELS and (args.pooling or args.mlp_units):
+        parser.error(f"--model {args.model} pools and decides by itself: no --pooling, no --mlp-units")
     for name, encoders in ENCODER_OPTIONS.items():
         if vars(args)[name] is not None and args.encoder not in encoders:
             parser.error(
@@ -401,8 +400,7 @@ def parse_arguments(parser: argparse.ArgumentParser | None = None) -> argparse.N
         parser.error(f"--folds must be at least 2, but got {args.folds}")
     if args.output is None:
         source = "-".join(map(short_name, [args.data] if args.data else args.dataset))
-        more = f"-{args.model}" if args.model else "-attention" if args.attention else ""
-        args.output = Path("runs", f"{source}-{args.encoder}{more}")
+        args.output = Path("runs", "-".join(word for word in (source, args.encoder, args.pooling, args.model) if word))
     args.results = args.results or args.output.parent / "results.jsonl"
     return args
 

@@ -79,7 +79,6 @@ from keras_slstm.data.vectors import WordVectors
 from keras_slstm.metrics.correlations import pearson, spearman
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
-from keras_slstm.models.text_model import POOLINGS
 from keras_slstm.results import right_by_length
 from keras_slstm.training import TrainingRun, fingerprint
 
@@ -343,9 +342,6 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     of_model = ("units", "embedding_dim", "mlp_units", "mlp_layers", "dropout", "mlp_dropout")
     model = add_model_options(
         parser, "bi_caslstm", PRESETS, of_model, "small for --data, else that of --model, else paper"
-    )
-    model.add_argument(
-        "--pooling", choices=tuple(POOLINGS), help="of the words (default: what the encoder is known for)"
     )
     model.add_argument("--features", choices=("inference", "paraphrase"), help="eq. 15 or 16 (as the task wants)")
     model.add_argument(

@@ -212,7 +212,7 @@ def test_settings_of_bcn(script):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "bcn", "--attention"], "--model bcn pools and decides by itself"),
+        (["--model", "bcn", "--pooling", "attention"], "--model bcn pools and decides by itself"),
         (["--model", "bcn", "--mlp-units", "5"], "--model bcn pools and decides by itself"),
         (["--ensemble"], "--ensemble needs several seeds"),
         (["--model", "nowhere.keras", "--predict", "a"], "nowhere.keras"),

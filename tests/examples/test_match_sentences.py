@@ -238,7 +238,6 @@ def test_settings_of_the_paper(script):
     assert {name: paper[name] for name in ("units", "embedding_dim", "mlp_units", "clip", "batch_size")} == {
         "units": 300, "embedding_dim": 300, "mlp_units": 1024, "clip": 5.0, "batch_size": 128,
     }  # fmt: skip
-    assert set(script.module.POOLINGS) == {"attention", "max", "mean"}
     assert (paper["learning_rate"], paper["decay"], paper["dropout"]) == (1e-3, 0.5, 0.1)
 
 
