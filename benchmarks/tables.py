@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks import crf, depth
 from keras_slstm.files import complete_file
 from keras_slstm.results import mean_and_spread, read_results
+from keras_slstm.transfer import TASKS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -127,6 +128,32 @@ def translation() -> str:
         "command": command,
     }
     return table("translation.jsonl", columns)
+
+
+# Brahma (2018), Table 2: encoders of 4,096 dimensions, trained on the 943,000 pairs of SNLI and MultiNLI.
+PAPER_TRANSFER = {
+    "paper: BiLSTM (InferSent)": "81.1 86.3 92.4 90.2 84.6 88.2 76.2/83.1 88.4 86.3 75.8",
+    "paper: SuBiLSTM-Tied": "81.6 86.5 93.0 90.5 85.1 90.4 76.3/83.3 88.5 86.3 77.1",
+}
+
+
+def transfer() -> str:
+    """What frozen vectors of sentences are good for, by `examples/transfer_sentences.py`, beside the paper's table."""
+
+    def cell(run: dict[str, Any]) -> str:
+        measures = [name for name in ("accuracy", "f1", "pearson") if name in run]
+        return "/".join(percent([run[name]]) for name in measures)
+
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    path = RESULTS / "transfer.jsonl"
+    for run in read_results(path) if path.exists() else []:
+        rows.setdefault((run["encoder"], f"`{run['command']}`"), {})[run["transfer"]["task"]] = cell(run)
+    for name, cells in PAPER_TRANSFER.items():
+        rows[name, ""] = dict(zip(TASKS, cells.split(), strict=True))
+    lines = [f"| encoder | {' | '.join(TASKS)} | command |", "| --- |" + " ---: |" * len(TASKS) + " --- |"]
+    for (encoder, how), found in rows.items():
+        lines.append(f"| {encoder} | {' | '.join(found.get(task, '') for task in TASKS)} | {how} |")
+    return "\n".join(lines)
 
 
 def searches() -> str:
@@ -294,6 +321,7 @@ TABLES = {
     "depths": depths,
     "tagging": tagging,
     "pairs": pairs,
+    "transfer": transfer,
     "translation": translation,
     "searches": searches,
     "scaling": scaling,

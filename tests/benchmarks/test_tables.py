@@ -124,6 +124,25 @@ def test_translations_have_bleu_and_exact_matches(tmp_path, monkeypatch):
     ]
 
 
+def test_sentence_vectors_stand_beside_those_of_the_paper(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+
+    def found(task: str, **measures) -> dict:
+        return {"encoder": "bilstm + infersent", "command": "python x", "transfer": {"task": task}, **measures}
+
+    lines = [
+        found("MRPC", accuracy=0.7, f1=0.8),
+        found("STS-B", pearson=0.755, spearman=0.5),
+        found("MR", accuracy=0.9),
+    ]
+    (tmp_path / "transfer.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    head, _, *rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.transfer().splitlines()]
+    ours = dict(zip(head, rows[0], strict=True))
+    measured = {"MR": "90.0", "MRPC": "70.0/80.0", "STS-B": "75.5", "command": "`python x`"}
+    assert {name: cell for name, cell in ours.items() if cell} == {"encoder": "bilstm + infersent", **measured}
+    assert [row[head.index("TREC")] for row in rows[1:]] == ["88.2", "90.4"]
+
+
 def test_searches_are_confirmed_on_the_test_set(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     best = {"name": "best", "trial": "1", "parameters": 1000, "development": [0.8, 0.82], "test": [0.7, 0.74]}
