@@ -54,7 +54,7 @@ class Transition(TransitionArguments, keras.layers.Layer):
         self.add_transition_weights(input_shape[-1] - 1, self.units)
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, training: bool = False) -> Any:
         x, depths = inputs[..., :-1], ops.cast(inputs[..., -1], "int32")
         words = make_words(project(x, self.kernel) + self.bias, None)
         h = x[..., : self.units]
@@ -62,7 +62,7 @@ class Transition(TransitionArguments, keras.layers.Layer):
         state = State(h, ops.zeros_like(h), g, ops.zeros_like(g))
         weights = self.transition_weights()
         if self.adaptive:
-            state = run_to_depths(weights, state, words, depths, self.max_depth)
+            state = run_to_depths(weights, state, words, depths, self.max_depth, training=training)
         else:
             for _ in range(self.max_depth):
                 state = transition(weights, state, words)
@@ -74,7 +74,10 @@ def impose(batch: int, length: int, max_depth: int, mean: float) -> np.ndarray:
 
     The others are drawn from `p_j` proportional to `exp(t j)`.
     """
-    if mean >= max_depth:
+    least = (max_depth + length - 1) / length
+    if not least <= mean <= max_depth:
+        raise ValueError(f"The mean depth of {length} words lies between {least:g} and {max_depth}, but got {mean:g}.")
+    if mean == max_depth:
         return np.full((batch, length), max_depth)
     rng = np.random.default_rng(0)
     numbers = np.arange(1, max_depth + 1)
@@ -157,17 +160,27 @@ def draw_costs(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def draw_figure_3(results: list[dict[str, Any]], data: str, path: Path) -> None:
-    """Accuracy and texts a second against the largest depth, from runs of `examples/classify_text.py`."""
+    """Accuracy and texts a second against the largest depth, from runs of `examples/classify_text.py`.
+
+    Runs that differ in anything but largest depth, seed and fold would make a line of different things: that is an
+    error.
+    """
     figure = require("matplotlib.figure", "plots").Figure(figsize=(7, 4), layout="constrained")
     left = figure.add_subplot()
     right = left.twinx()
     for encoder, colour in (("full_depth_grn", "tab:red"), ("depth_adaptive_grn", "tab:blue")):
-        found: dict[int, dict[int, dict[str, Any]]] = {}
+        found: dict[int, dict[Any, dict[str, Any]]] = {}
+        kinds = set()
         for run in results:
-            settings = run.get("settings", {})
+            settings = dict(run.get("settings", {}))
+            options = dict(settings.get("encoder_options", {}))
             if run["data"] == data and settings.get("encoder") == encoder and "texts_a_second" in run:
-                depth = settings["encoder_options"].get("max_depth", settings["max_depth"])
-                found.setdefault(depth, {})[run["seed"]] = run
+                depth = options.pop("max_depth", settings["max_depth"])
+                found.setdefault(depth, {})[run["seed"], run.get("fold")] = run
+                alike = {k: v for k, v in settings.items() if k not in ("seed", "data", "max_depth")}
+                kinds.add(json.dumps({**alike, "encoder_options": options}, sort_keys=True))
+        if len(kinds) > 1:
+            raise ValueError(f"The runs of {encoder} on {data!r} have different settings: {'; '.join(sorted(kinds))}.")
         if not found:
             raise ValueError(f"There is no run of {encoder} on {data!r} with --speed.")
         for axes, measure, style, factor in (
@@ -190,7 +203,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--units", type=int, default=400)
     parser.add_argument("--max-depth", type=int, default=9)
-    parser.add_argument("--means", type=float, nargs="+", default=[1.5, 2, 3, 4, 5, 6, 7, 8, 9])
+    parser.add_argument("--means", type=float, nargs="+", help="(1.5, 2, 3 ... the largest depth)")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", type=Path, default=Path("runs", f"depth-{timing.BACKEND}"))
     parser.add_argument("--results", type=Path, help="draw Figure 3 from this file instead")
@@ -203,6 +216,7 @@ def main() -> None:
         print(f"Wrote {picture}")
         return
 
+    args.means = args.means or [1.5, *range(2, args.max_depth + 1)]
     settings = {name: vars(args)[name] for name in ("batch", "length", "units", "max_depth", "means", "rounds")}
     rows = [row for kind in ("inference", "training") for row in measure(args, kind)]
     write_json(args.output / "depth.json", {"conditions": conditions(), "settings": settings, "rows": rows})

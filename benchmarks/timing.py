@@ -56,7 +56,7 @@ def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
     return run
 
 
-def _functional(layer: keras.Layer) -> tuple[list[Any], Callable[..., Any]]:
+def _functional(layer: keras.Layer, training: bool) -> tuple[list[Any], Callable[..., Any]]:
     """The trained weights of a layer, and its call as a function `(weights, x)` of them, for JAX.
 
     Through `__call__`, unlike `stateless_call`, which passes by the casts of mixed precision.
@@ -65,7 +65,7 @@ def _functional(layer: keras.Layer) -> tuple[list[Any], Callable[..., Any]]:
 
     def call(weights: list[Any], x: Any) -> Any:
         with keras.StatelessScope(state_mapping=list(zip(variables, weights, strict=True))):
-            return layer(x)
+            return layer(x, training=training)
 
     return [v.value for v in variables], call
 
@@ -73,7 +73,7 @@ def _functional(layer: keras.Layer) -> tuple[list[Any], Callable[..., Any]]:
 def inference(layer: keras.Layer, x: Any, mode: str) -> Step:
     """The outputs of a built layer for the input `x`."""
     if BACKEND == "jax":
-        weights, call = _functional(layer)
+        weights, call = _functional(layer, training=False)
         return compiled(call, mode, weights, x)
     if BACKEND == "torch":
         import torch
@@ -93,9 +93,9 @@ def training_step(layer: keras.Layer, x: Any, mode: str) -> Step:
         return keras.ops.sum(keras.ops.square(keras.ops.cast(outputs, "float32")))
 
     if BACKEND == "jax":
-        weights, call = _functional(layer)
+        weights, call = _functional(layer, training=True)
         return gradient(lambda weights, x: loss(call(weights, x)), mode, weights, x)
-    return gradient(lambda x: loss(layer(x)), mode, x, variables=layer.trainable_variables)
+    return gradient(lambda x: loss(layer(x, training=True)), mode, x, variables=layer.trainable_variables)
 
 
 def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables: Sequence[Any] = ()) -> Step:

@@ -27,9 +27,9 @@ combine prefixes and suffixes, a training for each:
 The depth-adaptive GRN with the settings of its paper, and the ablations of the paper's Table 4 as one table:
 
     python examples/classify_text.py --dataset imdb_reviews --encoder depth_adaptive_grn --max-length 400 \
-        --vectors glove.840B.300d.txt --cased --fixed-vectors
+        --vectors glove.840B.300d.txt --cased
     python examples/classify_text.py --dataset imdb_reviews --encoder depth_adaptive_grn --max-length 400 \
-        --vectors glove.840B.300d.txt --cased --fixed-vectors --seed 0 1 2 --variants selection=gumbel selection=full \
+        --vectors glove.840B.300d.txt --cased --seed 0 1 2 --variants selection=gumbel selection=full \
         sequential=null sequential=sinusoidal sequential=learned,max_length=400 selection=hard selection=soft
 
 A training that was interrupted goes on when the same command is run again. A finished one is kept: choose another
@@ -85,6 +85,8 @@ from keras_slstm.training import TrainingRun, fingerprint
 
 # What can be trained beside an encoder with a softmax.
 MODELS = ("bcn",)
+# The presets of papers that do not train the word vectors.
+FIXED_VECTORS = ("bcn", "depth-adaptive-grn")
 PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores.
     "small": {
@@ -126,8 +128,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate": 1e-3, "decay": 0.5, "plateau": 2, "clip": 5.0, "weight_decay": 0.01,
         "batch_size": 64, "epochs": 30, "patience": 6,
     },
-    # Liu et al. (2020), whose word vectors are cased and fixed: say --cased and --fixed-vectors. The dropout of 0.2 on
-    # states is the encoder's default. How fast the learning rate falls, and the batches, the paper does not say.
+    # Liu et al. (2020). Their word vectors are cased: say --cased for vectors that are. The dropout of 0.2 on states is
+    # the encoder's default. How fast the learning rate falls, and the batches, the paper does not say.
     "depth-adaptive-grn": {
         "units": 400, "embedding_dim": 300, "steps": 9, "window": 1, "sentence_nodes": 1,
         "max_depth": 9, "characters": "cnn",
@@ -202,7 +204,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     preset = args.preset or default_preset(args, corpus)
     settings = choose_settings(args, job, preset, PRESETS[preset], "pooling", "fixed_vectors", "max_length", "limit")
     settings["fixed_vectors"] = vectors is not None and (
-        args.fixed_vectors if args.fixed_vectors is not None else args.model == "bcn"
+        args.fixed_vectors if args.fixed_vectors is not None else preset in FIXED_VECTORS
     )
     if args.model:
         settings["model"] = args.model
@@ -254,7 +256,7 @@ def limited(job: Job, limit: int | None) -> Job:
 
 def count_depths(args: argparse.Namespace, model: SentenceClassifier, texts: list[str]) -> Results:
     """How deep the words of texts go, where they have depths."""
-    if args.encoder not in GRN:
+    if args.encoder not in GRN or args.model:  # a BCN has one inside, but is not all of it
         return {}
     counts = DepthCounts(find_grn(model).max_depth)
     for sentence in read_depths(model, texts):
@@ -355,7 +357,7 @@ def make_parser() -> argparse.ArgumentParser:
     data.add_argument("--folds", type=int, help="cross-validation, for a data set without a test part")
     add_data_options(data)
     data.add_argument(
-        "--fixed-vectors", action=argparse.BooleanOptionalAction, help="do not train them (default of --model bcn)"
+        "--fixed-vectors", action=argparse.BooleanOptionalAction, help="do not train them (default of bcn and the GRN)"
     )
 
     of_model = (

@@ -175,7 +175,8 @@ def _tensorflow(function, arrays, variables, mode, cotangents):
 def _any_length(tensor):
     import tensorflow as tf
 
-    return tf.TensorSpec([None, None, *tensor.shape[2:]], tensor.dtype)
+    # Matrices and vectors are weights.
+    return tf.TensorSpec(tensor.shape if len(tensor.shape) < 3 else [None, None, *tensor.shape[2:]], tensor.dtype)
 
 
 def _jax(function, arrays, variables, mode, cotangents):

@@ -52,8 +52,10 @@ class MaskedRNN(keras.layers.RNN):
         initial_state: Any = None,
         mask: Tensor | None = None,
         training: bool = False,
+        sequences_mask: Tensor | None = None,
     ) -> Any:
-        mask = check_mask(sequences, mask, self.name)
+        # Beside an initial state, Keras passes the mask that the sequences carry by this other name.
+        mask = check_mask(sequences, sequences_mask if mask is None else mask, self.name)
         self._check_states(initial_state)
         sequences = zero_padding(sequences, mask)
         result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)

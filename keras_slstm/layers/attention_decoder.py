@@ -45,8 +45,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         memory: m, `(batch, memory time, memory features)`.
         initial_state: The first states of the cell, flat, `(batch, ...)` each: for a `CASLSTMCell` what
             `CASLSTM(..., return_state=True)` returns behind its output. Default: those of the cell, mostly zeros.
-        mask: `(batch, time)` bool, True at real words of x, on either side or in between; None if all are real. As
-            the layer has two inputs, Keras does not fill it in.
+        mask: `(batch, time)` bool, True at real words of x, on either side or in between; None if all are real.
         memory_mask: `(batch, memory time)` bool, the same for m. A sentence without any real position has c = 0.
 
     Returns:
@@ -126,12 +125,19 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         initial_state: list[Tensor] | None = None,
         mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        sequences_mask: Tensor | None = None,
     ) -> Tensor:
-        mask = check_mask(sequences, mask, self.name)
+        # Keras passes the mask that the sequences carry by this other name, as there is a memory beside them.
+        mask = check_mask(sequences, sequences_mask if mask is None else mask, self.name)
         states = self.first_states(ops.shape(sequences)[0], initial_state)
         # A loop only: it is never called as a layer and owns no weights.
         loop = keras.layers.RNN(_Step(self, self.remember(memory, memory_mask)), return_sequences=True, name="loop")
-        _, outputs, _ = loop.inner_loop(zero_padding(sequences, mask), states, mask)
+        sequences = zero_padding(sequences, mask)
+        # As `RNN.call` does it: cells of Keras draw what they drop once for all words, before the loop.
+        first = ops.concatenate([sequences[:, 0], states[0]], axis=-1)
+        loop._maybe_config_dropout_masks(self.cell, first, _nested(self.cell.state_size, iter(states[1:])))
+        _, outputs, _ = loop.inner_loop(sequences, states, mask)
+        loop._maybe_reset_dropout_masks(self.cell)
         return zero_padding(outputs, mask)
 
     # What a search that writes one word after the other needs.

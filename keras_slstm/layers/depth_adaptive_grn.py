@@ -21,7 +21,7 @@ from keras_slstm.ops.depths import (
     gumbel_noise,
 )
 from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_mean, zero_padding
-from keras_slstm.ops.sentence_state import State, make_words, project
+from keras_slstm.ops.sentence_state import State, make_words, project, transition
 from keras_slstm.ops.sinusoids import sinusoidal_code
 
 Tensor = Any
@@ -47,7 +47,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     Then, in step l, all words with d_i >= l are updated by the transition of the S-LSTM (`SLSTM` has the equations; one
     neighbour on each side, no boundary words), from the states that their neighbours have at that time; the others keep
     h_i and c_i, and their neighbours and g go on reading them (eq. 14). g takes as many steps as the deepest word of
-    its sentence. Words that have stopped cost next to nothing, in training and inference: see `Speed`.
+    its sentence. Words that have stopped are not computed any more, in training and inference: see `Speed`.
 
     As cells start at zero, g is 0 where all words of a sentence have depth 1.
 
@@ -67,7 +67,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             later words share the last one.
         depth_units: Size of the inner vectors and of the embedding of depths.
         depth_regularizer: Factor of `mean of sum_j j p_ij / L` over the real words of a batch, a number between 0 and
-            1 that is added to the loss: what a user pays for depth. 0 switches it off.
+            1 that is added to the loss: what a user pays for depth. 0 switches it off; of `depths` that are given, it
+            adds nothing.
         dropout: Fraction of the inputs x to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop where they enter matrix products of the transition (never of the
             cells), the same ones in all steps of a call. No dropout, and no noise of `"gumbel"`, works inside
@@ -101,8 +102,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         more than one. A row without a real word gives zeros.
 
     Raises:
-        ValueError: If an argument is out of its range or does not go with another, the input or the mask has another
-            shape than the above, or the number of features is unknown.
+        ValueError: If an argument is out of its range or does not go with another, the input, the mask or the depths
+            have another shape than the above, or the number of features is unknown.
 
     Weights:
         With e input features, s = `depth_units`, and r features of the sequential module (2 (d // 2) of the BiLSTM,
@@ -123,7 +124,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     Speed:
         On TensorFlow, words are skipped eagerly and in graphs. Under XLA (`jit_compile=True`) all words are computed
         in every step, so `compile` picks the graph by default. On JAX, where shapes are fixed, the number of words of a
-        step is rounded up.
+        step is rounded up, and a model that is exported for any size computes all words. What all words share is paid
+        in full: the input products, and the reading of the sentence node.
 
     Example:
 
@@ -239,18 +241,25 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         self.built = True
 
     def call(
-        self, inputs: Tensor, depths: Tensor | None = None, mask: Tensor | None = None, training: bool = False
+        self,
+        inputs: Tensor,
+        depths: Tensor | None = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+        inputs_mask: Tensor | None = None,
     ) -> Any:
-        mask = check_mask(inputs, mask, self.name)
+        # Beside given depths, Keras passes the mask that the inputs carry by this other name.
+        mask = check_mask(inputs, inputs_mask if mask is None else mask, self.name)
         x = zero_padding(inputs, mask)
         if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
         inner = self._inner(x, mask)
+        every_layer = depths is None and self.selection == "full"
         if depths is None:
             depths = self._choose_depths(inner, mask, training)
         else:
-            depths = bounded(depths, self.max_depth, mask)
+            depths = bounded(self._check_depths(depths, inputs), self.max_depth, mask)
         embedded = depth_embedding(depths, ops.convert_to_tensor(self.depth_kernel), mask)
         x = ops.concatenate([x, embedded], axis=-1)
 
@@ -259,8 +268,23 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         h_noise = g_noise = None
         if self.recurrent_dropout and training:
             h_noise, g_noise = self._noise(state.h), self._noise(state.g)
-        state = run_to_depths(self.transition_weights(), state, words, depths, self.max_depth, h_noise, g_noise)
+        weights = self.transition_weights()
+        if every_layer:  # nothing to skip
+            for _ in range(self.max_depth):
+                state = transition(weights, state, words, h_noise, g_noise)
+        else:
+            state = run_to_depths(weights, state, words, depths, self.max_depth, h_noise, g_noise, training)
         return self._outputs(state, depths)
+
+    def _check_depths(self, depths: Tensor, inputs: Tensor) -> Tensor:
+        depths = ops.convert_to_tensor(depths)
+        known = (sizes for sizes in zip(inputs.shape, depths.shape) if all(isinstance(size, int) for size in sizes))
+        if len(depths.shape) != 2 or any(size != expected for size, expected in known):
+            raise ValueError(
+                f"{self.name} expects depths of shape (batch, time) for input of shape {tuple(inputs.shape)}, but got "
+                f"depths of shape {tuple(depths.shape)}."
+            )
+        return depths
 
     def word_depths(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """The depths that the layer chooses outside of training, `(batch, time)` int32, without the transition.

@@ -177,10 +177,16 @@ class PooledStates(keras.layers.Layer):
 
     Returns:
         `(batch, 3 * units)`. A row without a real word gives zeros.
+
+    Raises:
+        ValueError: If the layer does not return sequences and states.
     """
 
     def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
         super().__init__(**kwargs)
+        for name in ("return_sequences", "return_state"):
+            if not getattr(layer, name, False):
+                raise ValueError(f"`layer` must return h and g, but {layer.name} has not {name}=True.")
         self.layer = layer
         self.supports_masking = True
 

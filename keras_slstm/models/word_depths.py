@@ -64,12 +64,14 @@ def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
     """The depth-adaptive GRN that is the encoder of a sentence classifier.
 
     Raises:
-        ValueError: If the model is no `SentenceClassifier`, or its encoder is another.
+        ValueError: If the model is no `SentenceClassifier`, or its encoder is another, or one around it (of a `BCN`).
     """
     layer = model.encoder if isinstance(model, SentenceClassifier) else None
     layer = layer.layer if isinstance(layer, PooledStates) else layer
     if not isinstance(layer, DepthAdaptiveGRN):
-        raise ValueError(f"{model.name} is no SentenceClassifier with a DepthAdaptiveGRN: its words have no depths.")
+        raise ValueError(
+            f"{model.name} is no SentenceClassifier whose encoder is a DepthAdaptiveGRN: its words have no depths."
+        )
     return layer
 
 

@@ -6,6 +6,8 @@ stopped: the words of a batch are sorted by depth once, so that those that still
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
@@ -32,6 +34,7 @@ def run_to_depths(
     max_depth: int,
     h_noise: Tensor | None = None,
     g_noise: Tensor | None = None,
+    training: Any = False,
 ) -> State:
     """The state after all words have stopped.
 
@@ -45,8 +48,11 @@ def run_to_depths(
         depths: `(batch, words)` int32: 1 to `max_depth`, and 0 at absent words.
         max_depth: Number of layers.
         h_noise, g_noise: As in `transition`.
+        training: Whether a gradient will be taken: a hint, which changes the speed alone.
     """
-    skip = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[keras.backend.backend()]
+    if keras.backend.backend() == "tensorflow":
+        return _tensorflow(weights, state, words, depths, max_depth, h_noise, g_noise, training)
+    skip = {"jax": _jax, "torch": _torch}[keras.backend.backend()]
     return skip(weights, state, words, depths, max_depth, h_noise, g_noise)
 
 
@@ -195,28 +201,40 @@ def _counts(depths: Tensor, max_depth: int) -> Tensor:
     return ops.sum(ops.cast(ops.reshape(depths, (-1, 1)) >= layers, "int32"), axis=0)
 
 
-def _tensorflow(weights, state, words, depths, max_depth, h_noise, g_noise):
+def _tensorflow(weights, state, words, depths, max_depth, h_noise, g_noise, training):
     """As many words as run, by slices of any size; XLA, whose sizes are fixed, computes every word."""
     import tensorflow as tf
     from tensorflow.python.ops import control_flow_util
 
+    arguments = weights, state, words, depths
     if not tf.executing_eagerly() and control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
-        return every_word(weights, state, words, depths, max_depth, h_noise, g_noise)
-    return _by_slices(weights, state, words, depths, tf.unstack(_counts(depths, max_depth)), h_noise, g_noise)
+        return every_word(*arguments, max_depth, h_noise, g_noise)
+
+    def unless_all_have_stopped(count: Tensor, layer: Callable[[], _Running], running: _Running) -> _Running:
+        # The gradient of a branch costs more than a layer without words, of which a training has few.
+        return layer() if training else tf.cond(count > 0, layer, lambda: running)
+
+    counts = tf.unstack(_counts(depths, max_depth))
+    return _by_slices(*arguments, counts, h_noise, g_noise, unless_all_have_stopped)
 
 
 def _torch(weights, state, words, depths, max_depth, h_noise, g_noise):
-    counts = [count for count in _counts(depths, max_depth).tolist() if count]  # the batch stops with its deepest word
-    return _by_slices(weights, state, words, depths, counts, h_noise, g_noise)
+    def unless_all_have_stopped(count: int, layer: Callable[[], _Running], running: _Running) -> _Running:
+        return layer() if count else running
+
+    counts = _counts(depths, max_depth).tolist()
+    return _by_slices(weights, state, words, depths, counts, h_noise, g_noise, unless_all_have_stopped)
 
 
-def _by_slices(weights, state, words, depths, counts, h_noise, g_noise):
+def _by_slices(weights, state, words, depths, counts, h_noise, g_noise, unless_all_have_stopped):
     rows, projected = _sort(depths, words.projected, h_noise)
     running = _begin(weights, state, h_noise)
     deepest = ops.max(depths, axis=1)[:, None, None]
-    for layer, count in enumerate(counts, start=1):
-        node_runs = deepest >= layer
-        running = _layer(weights, running, rows.first(count), projected[:count], words, node_runs, g_noise)
+    for number, count in enumerate(counts, start=1):
+        layer = functools.partial(
+            _layer, weights, running, rows.first(count), projected[:count], words, deepest >= number, g_noise
+        )
+        running = unless_all_have_stopped(count, layer, running)
     return _end(running, state)
 
 

@@ -12,6 +12,12 @@ def test_imposed_depths_have_their_mean_and_one_word_in_all_layers(mean):
     assert np.all(depths.max(axis=1) == 9)
 
 
+@pytest.mark.parametrize("mean", [1.9, 9.5])
+def test_means_that_no_depths_have(mean):
+    with pytest.raises(ValueError, match="between 2 and 9"):
+        depth.impose(4, 8, 9, mean)
+
+
 def test_full_depth():
     assert np.all(depth.impose(2, 5, 4, 4) == 4)
 
@@ -31,3 +37,6 @@ def test_figure_3_needs_both_encoders(tmp_path):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="no run of full_depth_grn on 'y'"):
         depth.draw_figure_3(results, "y", tmp_path / "figure.png")
+    other = {**results[-1], "settings": {**results[-1]["settings"], "units": 5}}
+    with pytest.raises(ValueError, match="runs of depth_adaptive_grn on 'x' have different settings"):
+        depth.draw_figure_3([*results, other], "x", tmp_path / "figure.png")

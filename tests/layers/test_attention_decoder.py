@@ -121,6 +121,35 @@ def test_cells_of_keras():
     assert gru(x, memory).shape == (4, 3, D)
 
 
+@pytest.mark.parametrize("stacked", [False, True], ids=["alone", "stacked"])
+def test_cells_of_keras_draw_what_they_drop_in_every_call(stacked):
+    options = {"dropout": 0.5, "recurrent_dropout": 0.5}
+    cells = [keras.layers.LSTMCell(D, **options, seed=i) for i in range(2)]
+    layer = layers.AttentionDecoder(keras.layers.StackedRNNCells(cells) if stacked else cells[0])
+    x, memory = X.astype("float32"), MEMORY.astype("float32")
+    inputs = keras.Input(x.shape[1:]), keras.Input(memory.shape[1:])
+    model = keras.Model(inputs, layer(*inputs))
+    found = [to_numpy(model([x, memory], training=True)) for _ in range(2)]
+    assert np.abs(found[0] - found[1]).max() > 1e-3
+    model.compile("sgd", "mse")
+    for rows in (4, 3):  # a smaller batch, as the last of an epoch is
+        model.train_on_batch([x[:rows], memory[:rows]], np.zeros((rows, *found[0].shape[1:]), "float32"))
+    np.testing.assert_array_equal(*[to_numpy(model([x, memory])) for _ in range(2)])
+
+
+def test_masks_of_the_inputs_are_heeded():
+    """Those that come with the inputs, not as arguments."""
+    ids, memory_ids = np.array([[1, 2, 0], [3, 0, 0]]), np.array([[1, 2, 3, 0], [0, 0, 2, 1]])
+    words, others = (keras.layers.Embedding(4, size, mask_zero=True) for size in (3, 2))
+    decoder = layers.AttentionDecoder(layers.CASLSTMCell(D))
+    inputs = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+    model = keras.Model(inputs, decoder(words(inputs[0]), others(inputs[1])))
+    expected = decoder(words(ids), others(memory_ids), mask=ids > 0, memory_mask=memory_ids > 0)
+    assert not to_numpy(expected)[ids == 0].any()
+    for found in (decoder(words(ids), others(memory_ids)), model([ids, memory_ids])):
+        np.testing.assert_allclose(to_numpy(found), to_numpy(expected), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

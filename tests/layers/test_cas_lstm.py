@@ -257,6 +257,19 @@ def test_given_states_are_continued():
     np.testing.assert_allclose(parts, whole, **EXACT)
 
 
+def test_mask_of_the_words_is_heeded_beside_given_states():
+    """The one that comes with the words, not as an argument, which Keras hands on under another name then."""
+    ids = np.array([[1, 2, 0], [0, 3, 0]])
+    embed, layer = keras.layers.Embedding(4, 3, mask_zero=True), layers.CASLSTM(D, return_sequences=True)
+    states = [np.full((2, D), 0.5, "float32")] * 4
+    inputs, of_states = keras.Input((None,), dtype="int32"), [keras.Input((D,)) for _ in states]
+    model = keras.Model([inputs, *of_states], layer(embed(inputs), initial_state=of_states))
+    expected = to_numpy(layer(embed(ids), initial_state=states, mask=ids > 0))
+    assert not expected[ids == 0].any()
+    for found in (layer(embed(ids), initial_state=states), model([ids, *states])):
+        np.testing.assert_allclose(to_numpy(found), expected, atol=1e-6)
+
+
 def test_stateful_layer_goes_on_and_returns_to_zero():
     layer = layers.CASLSTM(D, stateful=True, return_sequences=True)
     x = X.astype("float32")

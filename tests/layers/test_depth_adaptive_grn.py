@@ -88,6 +88,20 @@ def test_given_depths_are_taken(mask):
         np.testing.assert_allclose(one, other, **EXACT)
 
 
+def test_mask_of_the_words_is_heeded_beside_given_depths():
+    """The one that comes with the words, not as an argument, which Keras hands on under another name then."""
+    ids, depths = np.array([[1, 2, 0], [0, 3, 0]]), np.array([[2, 1, 2], [2, 2, 2]])
+    embed = keras.layers.Embedding(4, 3, mask_zero=True)
+    layer = layers.DepthAdaptiveGRN(2, max_depth=2, depth_units=2, return_depths=True)
+    inputs = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+    model = keras.Model(inputs, layer(embed(inputs[0]), depths=inputs[1]))
+    expected = [to_numpy(y) for y in layer(embed(ids), depths=depths, mask=ids > 0)]
+    np.testing.assert_array_equal(expected[1], depths * (ids > 0))
+    for found in (layer(embed(ids), depths=depths), model([ids, depths])):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(to_numpy(one), other, atol=1e-6)
+
+
 def test_given_depths_are_kept_in_range():
     layer = _layer()
     found = _run(layer, depths=np.where(DEPTHS > 2, 99, -7)).outputs
@@ -287,3 +301,6 @@ def test_input_and_mask_must_fit():
         layers.DepthAdaptiveGRN(2)(np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
         layers.DepthAdaptiveGRN(2)(np.zeros((2, 3, 4), "float32"), mask=np.ones((2, 3, 1), bool))
+    for shape in ((2,), (2, 1), (2, 3, 1)):
+        with pytest.raises(ValueError, match=r"depths of shape \(batch, time\)"):
+            layers.DepthAdaptiveGRN(2)(np.zeros((2, 3, 4), "float32"), depths=np.ones(shape, "int32"))

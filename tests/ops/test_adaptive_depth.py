@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from keras import ops
@@ -32,7 +34,7 @@ SHAPES = {
 }
 WEIGHTS = [RNG.normal(size=shape).astype("float32") * 0.5 for shape in SHAPES.values()]
 H = RNG.normal(size=(BATCH, TIME, D)).astype("float32")
-G = RNG.normal(size=(BATCH, 1, D)).astype("float32")
+G = RNG.normal(size=(BATCH, D)).astype("float32")
 PROJECTED = RNG.normal(size=(BATCH, TIME, 7 * D)).astype("float32")
 NOISE = (RNG.random((BATCH, TIME, D)) < 0.5) * 2.0
 
@@ -43,7 +45,7 @@ def _run(function, depths, mask, noise):
     def run(h, g, projected, *weights):
         real = None if mask is None else ops.convert_to_tensor(mask)
         chosen = ops.convert_to_tensor(depths if mask is None else depths * mask, dtype="int32")
-        h = zero_padding(h, real)
+        h, g = zero_padding(h, real), g[:, None]
         state = State(h, 0.3 * h, g, 0.3 * g)
         h_noise = ops.convert_to_tensor(NOISE, dtype="float32") if noise else None
         g_noise = h_noise[:, :1] if noise else None
@@ -61,6 +63,9 @@ def many_sizes(monkeypatch):
         monkeypatch.setattr(adaptive_depth, "prefix_sizes", lambda words: original(words, parts=2, least=1))
 
 
+@pytest.mark.parametrize("training", [False, True] if BACKEND == "tensorflow" else [False])
+# On TensorFlow, XLA computes every word.
+@pytest.mark.parametrize("mode", ["eager", "graph"] if BACKEND == "tensorflow" else MODES[-1:])
 @pytest.mark.usefixtures("many_sizes")
 @pytest.mark.parametrize(
     ("depths", "mask", "noise"),
@@ -73,11 +78,11 @@ def many_sizes(monkeypatch):
         ("a sentence each", MASK, False),
     ],
 )
-def test_skipping_changes_nothing(depths, mask, noise):
+def test_skipping_changes_nothing(depths, mask, noise, mode, training):
     arrays = (H, G, PROJECTED, *WEIGHTS)
-    mode = "eager" if BACKEND == "tensorflow" else MODES[-1]  # XLA on TensorFlow computes every word
     expected = gradients(_run(adaptive_depth.every_word, DEPTHS[depths], mask, noise), *arrays, mode=mode)
-    found = gradients(_run(adaptive_depth.run_to_depths, DEPTHS[depths], mask, noise), *arrays, mode=mode)
+    skipping = functools.partial(adaptive_depth.run_to_depths, training=training)
+    found = gradients(_run(skipping, DEPTHS[depths], mask, noise), *arrays, mode=mode)
     for one, other in zip((*found[0], *found[1]), (*expected[0], *expected[1]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
