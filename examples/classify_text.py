@@ -80,7 +80,7 @@ from keras_slstm.models.character_vectors import CHARACTERS
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
-from keras_slstm.results import right_by_length
+from keras_slstm.results import right_by_length, texts_a_second
 from keras_slstm.training import TrainingRun, fingerprint
 
 # What can be trained beside an encoder with a softmax.
@@ -227,13 +227,16 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     predicted, seconds = timed(model.classify, corpus.test.texts)
     report = report_labels(corpus.test.labels, predicted, corpus.label_names, run.folder)
     lengths = [len(model.vectorizer.tokenize(text)) for text in corpus.test.texts]
+    speed = {"texts_a_second": texts_a_second(model, corpus.test.texts)} if args.speed else {}
+    if speed:
+        print(f"{speed['texts_a_second']:.1f} texts a second")
     found = {
         **trained,
         **report,
         "parameters": model.count_params(),
         "test_seconds": seconds,
         **count_depths(args, model, corpus.test.texts),
-        **({"texts_a_second": measure_speed(model, corpus.test.texts)} if args.speed else {}),
+        **speed,
         "right_by_length": right_by_length(lengths, [a == b for a, b in zip(corpus.test.labels, predicted)]),
         "settings": settings,
     }
@@ -263,15 +266,6 @@ def count_depths(args: argparse.Namespace, model: SentenceClassifier, texts: lis
         counts.add(sentence.depths)
     print(f"Mean depth of the words of the test part: {counts.mean:.2f}")
     return {"mean_depth": counts.mean, "depths": counts.counts.tolist()}
-
-
-def measure_speed(model: SentenceClassifier, texts: list[str]) -> float:
-    """Texts a second, in batches of 100, once everything is compiled."""
-    batches = model.batches(texts, batch_size=100, shuffle=False)
-    model.predict(batches, verbose=0)
-    _, seconds = timed(model.predict, batches, verbose=0)
-    print(f"{len(texts) / seconds:.1f} texts a second")
-    return len(texts) / seconds
 
 
 def default_preset(args: argparse.Namespace, corpus: Corpus) -> str:
