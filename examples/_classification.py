@@ -413,6 +413,9 @@ def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace, kin
     if args.epochs is not None and args.epochs < 1:
         parser.error(f"--epochs must be at least 1, but got {args.epochs}")
     check_prediction_options(parser, args, kinds)
+    for name in ("dev_data", "test_data"):
+        if vars(args)[name] and not args.data:
+            parser.error(f"--{name.replace('_', '-')} goes with --data, a file")
     if args.fixed_vectors and not args.vectors:
         parser.error("--fixed-vectors needs --vectors")
     if args.ensemble and len(args.seed) < 2:

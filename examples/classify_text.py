@@ -85,8 +85,8 @@ from keras_slstm.training import TrainingRun, fingerprint
 
 # What can be trained beside an encoder with a softmax.
 MODELS = ("bcn",)
-# The presets of papers that do not train the word vectors.
-FIXED_VECTORS = ("bcn", "depth-adaptive-grn")
+# The presets, or models, of papers that do not train the word vectors.
+FIXED_VECTORS = {"bcn", "depth-adaptive-grn"}
 PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores.
     "small": {
@@ -204,7 +204,7 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     preset = args.preset or default_preset(args, corpus)
     settings = choose_settings(args, job, preset, PRESETS[preset], "pooling", "fixed_vectors", "max_length", "limit")
     settings["fixed_vectors"] = vectors is not None and (
-        args.fixed_vectors if args.fixed_vectors is not None else preset in FIXED_VECTORS
+        args.fixed_vectors if args.fixed_vectors is not None else bool({preset, args.model} & FIXED_VECTORS)
     )
     if args.model:
         settings["model"] = args.model

@@ -200,7 +200,13 @@ def train(args: argparse.Namespace, corpus: ParallelCorpus, seed: int, folder: P
 
 def evaluate(args: argparse.Namespace, model: Seq2Seq, part: TextPairs, name: str) -> tuple[dict[str, Any], list[str]]:
     """Print and return how well a part is translated, and the translations."""
-    found = model.translate(part.sources, beam=args.beam, length_penalty=args.length_penalty, batch_size=64)
+    found = model.translate(
+        part.sources,
+        beam=args.beam,
+        length_penalty=args.length_penalty,
+        max_length=args.max_length,
+        batch_size=64,
+    )
     scores = score_translations(found, part.targets)
     print(f"{name} BLEU {scores.bleu:.2f}, exact {scores.exact:.4f} (beam of {args.beam}; {scores.signature})")
     return scores._asdict(), found

@@ -107,7 +107,8 @@ def load_pair_corpus(
             the message names file and line.
         FileNotFoundError: If a file is missing; for the sets above the message says what to put where.
         ImportError: If TFDS is needed and not installed.
-        ValueError: If the name is unknown, or the data set lacks two texts or a label.
+        ValueError: If the name is unknown, the data set lacks two texts or a label, or there is a `score_range` where
+            there are labels.
 
     Example:
 
@@ -137,6 +138,8 @@ def load_pair_corpus(
         rows, labels = prepared.read_pairs(os.fspath(name), data_dir, manual_dir, *columns)
         parts = {part: Pairs([texts for texts, _ in found], [y for _, y in found]) for part, found in rows.items()}
         limits = None if labels else _check_parts(os.fspath(name), parts, score_range)
+    if labels and score_range is not None:
+        raise ValueError(f"`score_range` is about scores, but {os.fspath(name)} has labels: {', '.join(labels[:5])}.")
     complete = complete_parts(parts, validation, test, seed)
     return PairCorpus(os.fspath(name), **complete, label_names=labels, score_range=limits)
 

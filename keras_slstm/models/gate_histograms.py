@@ -13,6 +13,7 @@ from keras import ops
 from keras_slstm.data.text import check_at_least, pad
 from keras_slstm.layers.cas_lstm import CASLSTM, VerticalGates
 from keras_slstm.models.seq2seq import Seq2Seq
+from keras_slstm.models.text_model import TextModel
 
 
 class LayerHistograms(NamedTuple):
@@ -105,22 +106,25 @@ def read_gates(
     layers = [layer for layer in model._flatten_layers() if isinstance(layer, CASLSTM) and layer.num_layers > 1]
     if not layers:
         raise ValueError(f"{model.name} has no CASLSTM of two layers or more: it has no vertical gates.")
-    if not hasattr(getattr(model, "vectorizer", None), "encode"):
-        raise ValueError(f"{model.name} does not read texts: it has no vectorizer.")
-    read = getattr(model, "encode", model)  # the encoder alone, where the model has more
+    if not isinstance(model, (TextModel, Seq2Seq)):
+        raise ValueError(f"{model.name} is no model of this package that reads texts.")
     for start in range(0, len(texts), batch_size):
         with _heard(layers) as calls:
-            read(ops.convert_to_tensor(pad(_encode(model, texts[start : start + batch_size]))))
+            _read(model, texts[start : start + batch_size])
         for layer, sequences, mask in calls:
             gates = layer.vertical_gates(sequences, mask=mask)
             turned_round = mask is not None and layer.go_backwards
             yield gates, ops.flip(mask, axis=1) if turned_round else mask
 
 
-def _encode(model: Any, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+def _read(model: Any, texts: Sequence[str]) -> None:
+    """What goes through the encoder of a model, with all that it reads of texts."""
     if isinstance(model, Seq2Seq):
-        return model.batches(texts).sources  # with the end
-    return model.vectorizer.encode(texts)
+        model.encode(ops.convert_to_tensor(pad(model.batches(texts).sources)))  # with the end
+        return
+    (batch,) = model.sentence_batches(texts, batch_size=len(texts), shuffle=False)
+    (inputs,) = batch
+    model.encode(keras.tree.map_structure(ops.convert_to_tensor, inputs))
 
 
 @contextlib.contextmanager
@@ -131,9 +135,9 @@ def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
     def listen(layer: CASLSTM) -> None:
         call = layer.call
 
-        def noting(sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False) -> Any:
+        def noting(sequences: Any, *args: Any, mask: Any = None, **kwargs: Any) -> Any:
             calls.append((layer, sequences, mask))
-            return call(sequences, initial_state=initial_state, mask=mask, training=training)
+            return call(sequences, *args, mask=mask, **kwargs)
 
         layer.__dict__["call"] = noting  # past Keras, which would take note of it
 

@@ -14,6 +14,12 @@ from keras_slstm.ops.masks import check_mask
 
 Tensor = Any
 CELLS = ("caslstm", "lstm")
+# What is no option of a cell: it is said otherwise, or decided here. Plain LSTM layers have no gate between them.
+_SAID_OTHERWISE = {
+    "units", "num_layers", "dropout", "layer_dropout", "return_sequences", "return_state", "go_backwards", "stateful",
+    "dtype", "name",
+}  # fmt: skip
+_OF_VERTICAL_GATES = {"lam", "peephole"}
 
 
 def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **options: Any) -> keras.layers.Layer:
@@ -32,6 +38,7 @@ def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **
         ValueError: If there is no such cell, or it has no such option.
     """
     depths = _depths(cell, num_layers)
+    _check_options(cell, options)
     cells = [_call(CASLSTMCell, cell, units=units, num_layers=depth, dtype=dtype, **options) for depth in depths]
     return cells[0] if len(cells) == 1 else keras.layers.StackedRNNCells(cells, dtype=dtype)
 
@@ -80,6 +87,7 @@ class RecurrentStack(keras.layers.Layer):
         self.bidirectional = check_bool("bidirectional", bidirectional)
         self.dropout = check_rate("dropout", dropout)
         self.cell_options = dict(cell_options or {})
+        _check_options(cell, self.cell_options)
         if self.bidirectional and self.units % 2:
             raise ValueError(f"`units` must be even, half for each direction, but got {units!r}.")
         size = self.units // 2 if self.bidirectional else self.units
@@ -153,6 +161,12 @@ def _depths(cell: str, num_layers: int) -> list[int]:
         raise ValueError(f"`cell` must be one of {CELLS}, but got {cell!r}.")
     num_layers = check_integer("num_layers", num_layers, 1)
     return [num_layers] if cell == "caslstm" else [1] * num_layers
+
+
+def _check_options(cell: str, options: dict[str, Any]) -> None:
+    refused = sorted((_SAID_OTHERWISE | (_OF_VERTICAL_GATES if cell == "lstm" else set())) & options.keys())
+    if refused:
+        raise ValueError(f"The cell {cell!r} does not take these options: {', '.join(refused)}.")
 
 
 def _call(function: Any, cell: str, **arguments: Any) -> Any:

@@ -222,10 +222,17 @@ class Seq2Seq(RawDataModel):
         return TranslationBatches(sources, targets, sample_weight, **options)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
-        """As `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step."""
+        """As `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step.
+
+        Raises:
+            TypeError: If there are further arguments beside texts, but `verbose`, of which there is nothing to show.
+        """
         texts = self.as_examples(x)
         if texts is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
+        kwargs.pop("verbose", None)
+        if kwargs:
+            raise TypeError(f"`predict` takes no {', '.join(sorted(kwargs))} for texts: see `translate`.")
         return self.translate(texts, batch_size=batch_size or 32)
 
     @overload

@@ -106,6 +106,8 @@ def test_a_file_is_split_as_a_file_of_texts(write, tmp_path):
     assert loaded == load_pair_corpus(path, seed=3)
     assert (len(loaded.train), len(loaded.validation), len(loaded.test)) == (40, 5, 5)
     assert (loaded.label_names, loaded.score_range) == (["a", "b"], None)
+    with pytest.raises(ValueError, match="has labels: a, b"):
+        load_pair_corpus(path, score_range=(0, 1))
     texts = write("texts.tsv", table([(label, one) for label, one, _ in rows], ("label", "text")))
     assert [one for one, _ in loaded.test.texts] == load_corpus(texts, seed=3).test.texts
     for part in (loaded.train, loaded.validation, loaded.test):

@@ -227,6 +227,7 @@ def test_settings_of_bcn(script):
         (["--units", "0"], "units"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--vectors", "nowhere.txt"], "nowhere.txt"),
+        (["--dev-data", "x.tsv"], "--dev-data goes with --data"),
         (["--encoder-option", "steps"], "NAME=VALUE"),
         (["--encoder-option", "speed=3"], "speed"),
     ],

@@ -257,6 +257,7 @@ def test_settings_of_the_paper(script):
         (["--predict", "a"], "expected 2 arguments"),
         (["--model", "esim", "--pooling", "max"], "--model esim has no --pooling"),
         (["--ensemble"], "--ensemble needs several seeds"),
+        (["--dataset", "snli", "--test-data", "x.tsv"], "--test-data goes with --data"),
     ],
 )
 def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):

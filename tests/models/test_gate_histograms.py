@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm import SentenceClassifier, Seq2Seq
+from keras_slstm import SentenceClassifier, SentencePairClassifier, Seq2Seq
 from keras_slstm.layers.cas_lstm import VerticalGates
 from keras_slstm.models.gate_histograms import GateHistograms, read_gates
 from tests.backend import to_numpy
@@ -64,6 +64,18 @@ def test_gates_are_those_of_the_explicit_loop(encoder):
     assert len(model.classify(TEXTS)) == 3
 
 
+def test_all_that_a_model_reads_of_texts_is_read():
+    """Characters, and vectors of a function; pairs, of which each text is one."""
+    function = {"contextual": lambda texts: [np.ones((len(words), 2)) for words in texts]}
+    for options in ({"characters": "cnn"}, function):
+        model = SentenceClassifier(["x", "y"], "caslstm", units=3, embedding_dim=4, **options)
+        model.adapt(TEXTS)
+        assert sum(int(mask.sum()) for _, mask in read_gates(model, TEXTS, 2)) == 9
+    pairs = SentencePairClassifier(["x", "y"], "caslstm", units=3, embedding_dim=4, mlp_units=[3])
+    pairs.adapt([("a b", "c d e")])
+    assert sum(int(mask.sum()) for _, mask in read_gates(pairs, TEXTS)) == 9
+
+
 def test_a_translation_model_shows_those_of_its_encoder():
     pytest.importorskip("tokenizers")
     model = Seq2Seq(units=4, embedding_dim=4, bidirectional=True, vectorizer={"size": 270})
@@ -84,7 +96,7 @@ def test_models_without_gates():
     words = keras.Input((None, 4))
     from keras_slstm import CASLSTM
 
-    with pytest.raises(ValueError, match="no vectorizer"):
+    with pytest.raises(ValueError, match="no model of this package that reads texts"):
         list(read_gates(keras.Model(words, CASLSTM(3)(words)), TEXTS))
     with pytest.raises(ValueError, match="bins"):
         GateHistograms(bins=0)

@@ -100,6 +100,8 @@ def test_a_cell_runs_as_the_stack_does(cell):
         (lambda: RecurrentStack("caslstm", 4, cell_options={"speed": 1}), "speed"),
         (lambda: recurrent_cell("caslstm", 4, 2, speed=1), "speed"),
         (lambda: RecurrentStack("caslstm", 4, cell_options={"lam": 3}), "lam"),
+        (lambda: RecurrentStack("caslstm", 4, cell_options={"dropout": 0.1}), "options: dropout"),
+        (lambda: RecurrentStack("lstm", 4, cell_options={"peephole": True}), "options: peephole"),
     ],
 )
 def test_errors(make, message):
