@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import sys
@@ -86,36 +87,68 @@ def train_jobs(
     plan: Callable[[argparse.Namespace], list[Job]],
     texts_of: Callable[[Any], Iterable[str]],
     train: Callable[[argparse.Namespace, Job, WordVectors | None], Results],
+    given: str,
+    further_texts: Iterable[str] = (),
 ) -> int:
-    """Do all trainings that have not been done before; the exit status."""
+    """Do all trainings that have not been done before; the exit status.
+
+    Args:
+        args: The command line.
+        plan: Gives the trainings.
+        texts_of: All texts of a part of a corpus.
+        train: Does one of them.
+        given: The command, as `keep_result` writes it.
+        further_texts: What the models are to read beside the corpora: its words get their vectors, too.
+    """
     try:
         require("sklearn.metrics", "examples")
         require("matplotlib", "plots")
         jobs = plan(args)
-        vectors = load_vectors(args, jobs, texts_of)
+        vectors = load_vectors(args, jobs, texts_of, further_texts)
     except (ValueError, OSError, ImportError) as error:
         return fail(error)
-    results = []
+    results, trained = [], False
     for job in jobs:
-        if len(jobs) > 1:
-            print(f"\n--- {job.folder.name}")
-            if (job.folder / "model.keras").exists() and not args.overwrite:
-                print("finished before")
-                results.append(json.loads((job.folder / "results.json").read_text(encoding="utf-8")))
-                continue
         try:
+            if len(jobs) > 1:
+                print(f"\n--- {job.folder.name}")
+                if (job.folder / "model.keras").exists() and not args.overwrite:
+                    results.append(finished_before(args, job.folder, given))
+                    print("finished before")
+                    continue
             results.append(train(args, job, vectors))
+            trained = True
         except (ValueError, OSError) as error:
             return fail(error)
     if args.ensemble:
-        results += average_models(args, jobs, results)
+        results += average_models(args, jobs, results, keep=trained)
     if len(jobs) > 1:
         print_summary(results)
     return 0
 
 
-def average_models(args: argparse.Namespace, jobs: Sequence[Job], results: Sequence[Results]) -> list[Results]:
-    """What the models of all seeds find together, for each data set, fold and variant."""
+def finished_before(args: argparse.Namespace, folder: Path, given: str) -> Results:
+    """What a finished training has found.
+
+    Raises:
+        ValueError: If it was another one than is asked for.
+    """
+    before = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    # A table may get further variants, or an ensemble; what files there were, the command does not say.
+    comparable = (re.sub(r" --(variants|ensemble)( (?!--)\S+)*", "", one) for one in (before["command"], given))
+    vectors = Path(args.vectors).name.removesuffix(".gz") if args.vectors else None
+    if len(set(comparable)) > 1 or before["vectors"] != vectors:
+        raise ValueError(
+            f"{folder} holds what another command has found ({before['command']}, vectors {before['vectors']}): choose "
+            "another --output, or say --overwrite."
+        )
+    return before
+
+
+def average_models(
+    args: argparse.Namespace, jobs: Sequence[Job], results: Sequence[Results], keep: bool
+) -> list[Results]:
+    """What the models of all seeds find together, for each data set, fold and variant; kept in the file of results."""
     found = []
     for start in range(0, len(jobs), len(args.seed)):  # as `plan_jobs` has them, the seeds of a kind stand together
         alike, first = jobs[start : start + len(args.seed)], results[start]
@@ -136,21 +169,26 @@ def average_models(args: argparse.Namespace, jobs: Sequence[Job], results: Seque
             "settings": {name: value for name, value in first["settings"].items() if name != "seed"},
             **measures,
         }
-        append_result(args.results, result)
+        if keep:
+            append_result(args.results, result)
         result["variant"] = f"{first['variant']} ensemble of {len(alike)}".strip()  # a line of its own in the summary
         found.append(result)
     return found
 
 
 def load_vectors(
-    args: argparse.Namespace, jobs: Sequence[Job], texts_of: Callable[[Any], Iterable[str]]
+    args: argparse.Namespace,
+    jobs: Sequence[Job],
+    texts_of: Callable[[Any], Iterable[str]],
+    further_texts: Iterable[str] = (),
 ) -> WordVectors | None:
     """The word vectors that the texts can use."""
     if not args.vectors:
         return None
     vectorizer = TextVectorizer(tokenizer=choose_tokenizer(args, jobs[0].corpus), lowercase=not args.cased)
     parts = [part for job in jobs for part in (job.corpus.train, job.corpus.validation, job.corpus.test)]
-    words = {word for part in parts for text in texts_of(part) for word in vectorizer.tokenize(text)}
+    texts = itertools.chain(further_texts, *map(texts_of, parts))
+    words = {word for text in texts for word in vectorizer.tokenize(text)}
     return load_word_vectors(args.vectors, words)
 
 

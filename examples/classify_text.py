@@ -68,7 +68,7 @@ from _classification import (
     timed,
     train_jobs,
 )
-from _common import fail, short_name
+from _common import command, fail, short_name
 
 from keras_slstm.data.batches import TextBatches
 from keras_slstm.data.corpus import Corpus, load_corpus, load_folds
@@ -158,7 +158,7 @@ def main() -> int:
 
 def train_all(args: argparse.Namespace) -> int:
     """Train once for each data set, fold, variant and seed."""
-    return train_jobs(args, plan, lambda part: part.texts, train)
+    return train_jobs(args, plan, lambda part: part.texts, train, command("classify_text.py", make_parser(), args))
 
 
 def plan(args: argparse.Namespace) -> list[Job]:

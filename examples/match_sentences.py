@@ -24,7 +24,7 @@ decide together (Table 4):
 
     python examples/match_sentences.py --model esim --encoder subilstm --vectors glove.840B.300d.txt
     python examples/match_sentences.py --model esim --encoder bilstm --seed 0 1 2 3 4 --ensemble
-    python examples/match_sentences.py --model infersent --dataset snli --vectors glove.840B.300d.txt
+    python examples/match_sentences.py --model infersent --encoder bilstm --dataset snli --vectors glove.840B.300d.txt
     python examples/match_sentences.py --model siamese --dataset qqp --encoder subilstm_untied
 
 Its ways to combine prefixes and suffixes, a training for each:
@@ -41,7 +41,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ from _classification import (
     timed,
     train_jobs,
 )
-from _common import fail, short_name
+from _common import command, fail, short_name
 
 from keras_slstm.data.pair_batches import PairBatches
 from keras_slstm.data.pair_corpus import PairCorpus, Pairs, load_pair_corpus
@@ -137,9 +137,10 @@ def main() -> int:
     return run_script(parse_arguments(), train_all, predict, MODELS)
 
 
-def train_all(args: argparse.Namespace) -> int:
-    """Train once for each data set, variant and seed."""
-    return train_jobs(args, plan, texts_of, train)
+def train_all(args: argparse.Namespace, further_texts: Iterable[str] = ()) -> int:
+    """Train once for each data set, variant and seed; words of the further texts get their vectors, too."""
+    given = command("match_sentences.py", make_parser(), args)
+    return train_jobs(args, plan, texts_of, train, given, further_texts)
 
 
 def texts_of(part: Pairs) -> Iterator[str]:

@@ -28,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
 import classify_text
 from _classification import Job, Results, run_script, train_jobs
-from _common import fail
+from _common import command, fail
 
 from keras_slstm import distribute
 from keras_slstm.data.vectors import WordVectors
@@ -58,7 +58,9 @@ def train_all(strategy: Any, args: argparse.Namespace) -> int:
         with strategy.scope():
             return classify_text.train(args, job, vectors)
 
-    return train_jobs(args, classify_text.plan, lambda part: part.texts, train)
+    # As `classify_text.train` writes it: the same training, on other machines.
+    given = command("classify_text.py", classify_text.make_parser(), args)
+    return train_jobs(args, classify_text.plan, lambda part: part.texts, train, given)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -21,19 +21,20 @@ training after its last epoch, the evaluation after its last task. Every task ap
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
-import json
-
 import keras
 import match_sentences
+from _classification import finished_before
 from _common import command, fail
 
 from keras_slstm.extras import require
@@ -54,23 +55,31 @@ def main() -> int:
     except (ValueError, OSError, TypeError, ImportError) as error:  # TypeError: Keras, of a class that it does not know
         return fail(error)
     except KeyboardInterrupt:
-        print("\nInterrupted. The same command goes on after the last finished task.", file=sys.stderr)
+        same = "same command without --overwrite" if args.overwrite else "same command"
+        print(f"\nInterrupted. The {same} goes on after the last finished task.", file=sys.stderr)
         return 130
 
 
 def train(training: argparse.Namespace) -> int:
     """Train, unless the same command has done so; the exit status."""
     if not (training.output / "model.keras").exists() or training.overwrite:
-        return match_sentences.train_all(training)
-    before = json.loads((training.output / "results.json").read_text(encoding="utf-8"))
+        return match_sentences.train_all(training, texts_of_tasks(training))
     given = command("match_sentences.py", match_sentences.make_parser(), training)
-    if (before["command"], before["seed"]) != (given, training.seed[0]):
-        raise ValueError(
-            f"{training.output} holds a model of another training ({before['command']}, seed {before['seed']}): choose "
-            "another --output, say --overwrite, or evaluate it with --model."
-        )
+    before = finished_before(training, training.output, given)
+    if before["seed"] != training.seed[0]:
+        raise ValueError(f"{training.output} holds a model of seed {before['seed']}: choose another --output.")
     print(f"{training.output} holds the model already")
     return 0
+
+
+def texts_of_tasks(args: argparse.Namespace) -> Iterator[str]:
+    """All texts of the tasks whose files are there.
+
+    Vectors that are not trained are known of their words, too, as InferSent has it: the model is to have them.
+    """
+    for name in TASKS:
+        with contextlib.suppress(FileNotFoundError):
+            yield from load_task(name, args.data_dir, args.manual_dir).texts()
 
 
 def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
@@ -81,7 +90,7 @@ def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
     encoder = json.loads(run.read_text(encoding="utf-8"))["encoder"] if run.exists() else encode.model.encoder.name
     of_all = {"classifier": args.classifier, "folds": args.folds, "seed": args.seed[0], "limit": args.task_limit}
     before = read_results(args.results) if args.results.exists() and not args.overwrite else []
-    results, absent = [], []
+    results, absent, failed = [], [], []
     print(f"\n{encoder} of {model_path}, on {len(args.tasks)} tasks")
     for name in args.tasks:
         settings = {**of_all, "task": name, "model": digest}
@@ -93,7 +102,12 @@ def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
                 absent.append(name)
                 print(f"{name:6}  left out: {str(error).partition(chr(10))[0]}")
                 continue
-            result = evaluate_task(args, encode, data, {"encoder": encoder, "transfer": settings})
+            try:
+                result = evaluate_task(args, encode, data, {"encoder": encoder, "transfer": settings})
+            except ValueError as error:  # the tasks after this one may still do
+                failed.append(name)
+                print(f"{name:6}  failed: {error}", file=sys.stderr)
+                continue
             append_result(args.results, result)
         else:
             print(f"{name:6}  finished before")
@@ -101,6 +115,8 @@ def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
     print_table(results)
     if absent:
         print(f"Left out, as their files are absent: {', '.join(absent)}")
+    if failed:
+        return fail(ValueError(f"These tasks failed: {', '.join(failed)}."))
     return 0 if results else fail(FileNotFoundError("There is no task whose files are there: see --manual-dir."))
 
 

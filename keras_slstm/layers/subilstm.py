@@ -58,11 +58,13 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
             a pair (low, high) draws the number anew in every call in training, one for the batch, and takes `high`
             otherwise.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
-        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words, prefixes
-            and suffixes. No dropout, and no random context, works inside `keras.RematScope` on the JAX backend (dropout
-            of Keras' own layers neither), where `training` becomes a tracer.
+        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words of a
+            recurrence, and tied for prefixes and suffixes. No dropout, and no random context, works inside
+            `keras.RematScope` on the JAX backend (dropout of Keras' own layers neither), where `training` becomes a
+            tracer.
         rematerialize: Whether the gradient computes the gates again, for a few words at a time, instead of keeping
-            those of all words and suffixes. A training step takes about a third longer, and a fraction of the memory.
+            those of all words and suffixes. A training step takes longer, and a fraction of the memory. With
+            `max_context`, and where XLA compiles for any length, it is for all words of one recurrence at a time.
         return_sequences: Whether to return the H_i instead of the sentence vector.
         unit_forget_bias: Whether the forget gates of LSTMs start open, with a bias of 1.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of W and K.

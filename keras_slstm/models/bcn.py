@@ -11,7 +11,7 @@ from keras import ops
 from keras_slstm.data.contextual import ContextualFunction
 from keras_slstm.data.text import TextVectorizer
 from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
-from keras_slstm.models.encoders import build_encoder
+from keras_slstm.models.encoders import build_encoder, check_takes_mask
 from keras_slstm.models.maxout import Maxout
 from keras_slstm.models.mlp import EPSILON, MOMENTUM, BatchNormalization
 from keras_slstm.models.sentence_classifier import SentenceClassifier
@@ -209,6 +209,7 @@ class BCN(SentenceClassifier):
             encoder = build_encoder(encoder, units, True, **{"dtype": dtype, **(encoder_options or {})})
             encoder_options = None
         if isinstance(encoder, keras.layers.Layer) and not isinstance(encoder, BiattentiveEncoder):
+            check_takes_mask(encoder)
             encoder = BiattentiveEncoder(encoder, units, reductions, maxout_dropout, maxout_batch_norm, dtype=dtype)
         super().__init__(
             labels,

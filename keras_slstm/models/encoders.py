@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -71,6 +72,12 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
         return ENCODERS[name](units, return_sequences=return_sequences, **options)
     except TypeError as error:
         raise ValueError(f"The encoder {name!r} does not take these options: {error}") from error
+
+
+def check_takes_mask(encoder: keras.layers.Layer) -> None:
+    """Raise ValueError where padding would count."""
+    if "mask" not in inspect.signature(encoder.call).parameters:
+        raise ValueError(f"`encoder` has to take a `mask`, but {encoder.name!r} does not: padding would count.")
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -39,7 +39,7 @@ class SentencePairClassifier(TextModel):
     `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`; callbacks,
     mixed precision and saving are Keras' own.
 
-    The defaults are the settings of Choi, Kim and Lee (2019) for inference, whose word vectors are not trained, however.
+    The defaults are the settings of Choi, Kim and Lee (2019) for inference; their word vectors are fixed, however.
 
     Args:
         labels: The label names, at least two; or None, if there is a `score_range`.

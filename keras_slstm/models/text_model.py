@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ from keras_slstm.layers.attention_pooling import AttentionPooling
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.character_vectors import CharacterVectors
 from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
-from keras_slstm.models.encoders import build_encoder
+from keras_slstm.models.encoders import build_encoder, check_takes_mask
 from keras_slstm.models.mlp import MLP, Dense
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.masks import accumulation_dtype
@@ -136,8 +135,7 @@ class TextModel(RawDataModel):
             raise ValueError(f"`encoder` must be a name or a Keras layer, but got {encoder!r}.")
         if options:
             raise ValueError(f"`encoder_options` are for an encoder given by name, but got {encoder!r}.")
-        if "mask" not in inspect.signature(encoder.call).parameters:
-            raise ValueError(f"`encoder` has to take a `mask`, but {encoder.name!r} does not: padding would count.")
+        check_takes_mask(encoder)
         return encoder
 
     # Vocabulary and weights.

@@ -10,13 +10,17 @@ import numpy as np
 from keras_slstm.extras import require
 from keras_slstm.models.score_range import ScoreRange
 
-# The values of SentEval: of `C`, the inverse of the strength of L2, and of `alpha`, the strength itself.
-CLASSIFIERS: dict[str, tuple[float, ...]] = {
-    "logistic": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
-    "mlp": (1e-5, 1e-4, 1e-3, 1e-2),
-}
 MAX_ITERATIONS = 1000
 HIDDEN_UNITS = 50  # of the MLP, as in SentEval
+BATCH_SIZE = 64
+# The values of SentEval: of `C`, the inverse of the strength of L2; and of `alpha`, the strength itself, of which
+# scikit-learn takes a share: one by the number of examples in a batch.
+CLASSIFIERS: dict[str, tuple[float, ...]] = {
+    "logistic": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+    "mlp": tuple(BATCH_SIZE * decay for decay in (1e-5, 1e-4, 1e-3, 1e-2)),
+}
+# Those for a task with a test part, but no validation part.
+WITHOUT_VALIDATION = {**CLASSIFIERS, "logistic": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
 
 
 def path(
@@ -53,12 +57,13 @@ def logistic_regression() -> Any:
 def perceptron(seed: int) -> Any:
     """A multi-layer perceptron of scikit-learn, not yet trained.
 
-    As in SentEval: sigmoid units, Adam, and an end when held-out examples have seen nothing better for 20 epochs.
+    As in SentEval: sigmoid units, Adam, and an end when held-out examples have seen nothing better for 20 epochs. Here
+    these are a tenth of the training part, there sometimes other examples.
     """
     return require("sklearn.neural_network", "examples").MLPClassifier(
         (HIDDEN_UNITS,),
         activation="logistic",
-        batch_size=64,
+        batch_size=BATCH_SIZE,
         early_stopping=True,
         n_iter_no_change=20,
         max_iter=MAX_ITERATIONS,

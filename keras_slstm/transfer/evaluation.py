@@ -12,7 +12,7 @@ import numpy as np
 from keras_slstm.extras import require
 from keras_slstm.metrics.correlations import pearson, spearman
 from keras_slstm.models.score_range import ScoreRange
-from keras_slstm.transfer.classifiers import CLASSIFIERS, path
+from keras_slstm.transfer.classifiers import CLASSIFIERS, WITHOUT_VALIDATION, path
 from keras_slstm.transfer.tasks import TaskData
 
 Encode = Callable[[list[str]], Any]  # texts to an array, a row for each
@@ -39,9 +39,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """Train a classifier on the vectors that an encoder gives the sentences of a task, and test it.
 
-    As in SentEval: a sentence is its vector, a pair [|u - v|; u * v]. The classifier is a logistic regression or an MLP
-    of scikit-learn; for scores always a logistic regression, with soft labels (`ScoreRegression`). Its regularisation
-    is what does best
+    As in SentEval: a sentence is its vector, a pair [|u - v|; u * v]; the classifier is a logistic regression or an
+    MLP, here of scikit-learn. For scores it is always a logistic regression with soft labels (`ScoreRegression`), where
+    SentEval trains such a layer by gradient descent, without regularisation. The regularisation is what does best
 
     - on the validation part, where the task has one;
     - else in a stratified cross-validation of the training part, on all of which it is then trained.
@@ -89,7 +89,7 @@ def evaluate(
     if labels is not None and len(labels) < 2:
         raise ValueError(f"{data.task.name} needs at least two labels to train on, but has {labels}.")
     targets = {name: _targets(data, name, labels, scores) for name in data.parts}
-    texts = list(dict.fromkeys(_texts(data)))
+    texts = list(dict.fromkeys(data.texts()))
     progress(f"encoding {len(texts):,} texts")
     started = time.perf_counter()
     vectors = check_vectors(encode(texts), len(texts))
@@ -103,7 +103,9 @@ def evaluate(
     started = time.perf_counter()
     positive = labels.index(data.task.positive) if labels and data.task.positive else None
     measure = _Measure(scores, positive)
-    trial = _Trial("logistic" if scores else classifier, scores, seed, folds)
+    kind = "logistic" if scores else classifier
+    values = WITHOUT_VALIDATION if "test" in parts and "validation" not in parts else CLASSIFIERS
+    trial = _Trial(kind, values[kind], scores, seed, folds)
     tests = []
     for step, (train, development, test) in enumerate(trial.rounds(parts), start=1):
         progress(f"fitting {step} of {1 if 'test' in parts else folds}")
@@ -144,6 +146,7 @@ class _Trial:
     """How the regularisation is chosen."""
 
     kind: str
+    values: Sequence[float]
     scores: ScoreRange | None
     seed: int
     folds: int
@@ -163,7 +166,7 @@ class _Trial:
             pairs = [(train.take(inside), train.take(outside)) for inside, outside in self._split(train)]
         else:
             pairs = [(train, development)]
-        values = CLASSIFIERS[self.kind]
+        values = self.values
         found = np.mean([self._along_path(values, one, other) for one, other in pairs], axis=0)
         best = int(np.argmax(found))  # of equal ones the first
         return values[best], float(found[best])
@@ -195,12 +198,6 @@ def check_vectors(found: Any, texts: int) -> np.ndarray:
         row = int(np.argmin(np.all(np.isfinite(vectors), axis=1)))
         raise ValueError(f"The encoder has to return finite vectors, but that of text {row} is not.")
     return vectors
-
-
-def _texts(data: TaskData) -> Iterator[str]:
-    for part in data.parts.values():
-        for text in part.texts:
-            yield from (text,) if isinstance(text, str) else text
 
 
 def _features(vectors: np.ndarray, rows: dict[str, int], texts: Sequence[Any], pairs: bool) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,6 +86,12 @@ class TaskData:
                     f'The part "{name}" of {self.task.name} must be `{kind.__name__}` with at least one example, but '
                     f"got {len(part)} in a `{type(part).__name__}`."
                 )
+
+    def texts(self) -> Iterator[str]:
+        """All texts, those of pairs one by one."""
+        for part in self.parts.values():
+            for text in part.texts:
+                yield from (text,) if isinstance(text, str) else text
 
     def limited(self, limit: int, seed: int = 0) -> TaskData:
         """With so many training examples at most, drawn at random, for a quick look."""

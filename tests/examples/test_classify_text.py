@@ -132,6 +132,8 @@ def test_folds_seeds_and_vectors(data, tmp_path, script, capsys):
         assert line["seconds_per_epoch"] > 0
     assert script(*command) == 0
     assert capsys.readouterr().out.count("finished before") == 4
+    assert script(*command, "--units", 4) == 2  # these are other runs
+    assert "holds what another command has found" in capsys.readouterr().err
     assert len(read_results(tmp_path / "results.jsonl")) == 4
 
     model = keras.saving.load_model(tmp_path / "runs" / "mails-fold1-seed0" / "model.keras")

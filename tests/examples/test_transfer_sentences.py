@@ -129,9 +129,45 @@ def test_trains_first_where_there_is_no_model(files, tmp_path, script, capsys):
     assert "holds the model already" in out
     assert "CR      finished before" in out
     assert script(*command, "--units", 4) == 2
-    assert "holds a model of another training" in capsys.readouterr().err
+    assert "holds what another command has found" in capsys.readouterr().err
     assert script(*command, "--seed", 1) == 2
+    assert "of seed 0" in capsys.readouterr().err
+
+
+def test_words_of_the_tasks_have_their_vectors(files, tmp_path, script, capsys):
+    """Those that the training part lacks, too."""
+    folder = tmp_path / "manual"
+    write(folder / "custrev.neg", [f"to reykjavik {i % 5}" for i in range(12)])
+    data = write(tmp_path / "pairs.tsv", ["label\ttext_a\ttext_b", *(f"{i % 2}\ta {i % 2}\tb" for i in range(40))])
+    vectors = write(tmp_path / "one.txt", [f"{word} 1 2 3" for word in ("a", "reykjavik", "nowhere")])
+    command = ["--data", data, "--vectors", vectors, "--encoder", "cnn", "--units", 4, "--mlp-units", 4, "--epochs", 1,
+               "--output", tmp_path / "runs" / "mine", "--tasks", "CR", *files]  # fmt: skip
+    assert script(*command) == 0
+    vocabulary = keras.saving.load_model(tmp_path / "runs" / "mine" / "model.keras").vectorizer.vocabulary
+    assert "reykjavik" in vocabulary
+    assert "nowhere" not in vocabulary
     capsys.readouterr()
+    vectors.rename(tmp_path / "other.txt")
+    command[command.index(vectors)] = tmp_path / "other.txt"
+    assert script(*command) == 2
+    assert "vectors one.txt" in capsys.readouterr().err
+
+
+def test_a_task_that_fails_is_named_and_the_others_go_on(files, tmp_path, script, capsys, monkeypatch):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    evaluate = script.module.evaluate
+
+    def failing(encode, data, *args):
+        if data.task.name == "CR":
+            raise ValueError("no such label")
+        return evaluate(encode, data, *args)
+
+    monkeypatch.setattr(script.module, "evaluate", failing)
+    assert script("--model", path, *files, "--tasks", "CR", "MRPC") == 2
+    assert [one["transfer"]["task"] for one in read_results(tmp_path / "runs" / "results.jsonl")] == ["MRPC"]
+    error = capsys.readouterr().err
+    assert "CR      failed: no such label" in error
+    assert "These tasks failed: CR" in error
 
 
 @pytest.mark.parametrize(

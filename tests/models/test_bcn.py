@@ -84,6 +84,8 @@ def test_encoder_has_to_return_words():
         layer.build(X.shape)
     with pytest.raises(ValueError, match="`reductions` must be a list of integers, but got 4"):
         BiattentiveEncoder(build_encoder("subilstm", 2, True), D, reductions=4)
+    with pytest.raises(ValueError, match="padding would count"):
+        BCN(["a", "b"], keras.layers.Conv1D(4, 3, padding="same"))
 
 
 def corpus(count=120, seed=0):

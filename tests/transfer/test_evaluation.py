@@ -29,8 +29,8 @@ def number(given):
 class Spy:
     """In the place of the classifiers: knows every label, and is right as often as the regularisation lets it be."""
 
-    def __init__(self, monkeypatch, best):
-        self.best, self.trained, self.asked = best, [], []
+    def __init__(self, monkeypatch, best, values=VALUES):
+        self.best, self.values, self.trained, self.asked = best, values, [], []
         monkeypatch.setattr(evaluation, "path", self.path)
 
     def path(self, kind, values, x, y, scores, seed):
@@ -43,7 +43,7 @@ class Spy:
         numbers = x[:, 0].astype(int)
         self.asked.append((self.value, set(numbers)))
         wrong = np.zeros(len(x), bool)
-        wrong[: 1 + abs(VALUES.index(self.value) - VALUES.index(self.best))] = True
+        wrong[: 1 + abs(self.values.index(self.value) - self.values.index(self.best))] = True
         return np.where(wrong, 1 - numbers % 2, numbers % 2)
 
     @property
@@ -68,14 +68,15 @@ def test_a_validation_part_chooses_and_the_test_part_is_seen_once(monkeypatch):
 
 
 def test_without_a_validation_part_folds_of_the_training_part_choose(monkeypatch):
-    spy = Spy(monkeypatch, best=0.25)
+    values = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # others than with a validation part, as in SentEval
+    spy = Spy(monkeypatch, best=16.0, values=values)
     parts = {"train": texts(40), "test": texts(20, 40)}
     found = evaluate(number, TaskData(Task("numbers", ""), parts), folds=4)
     *choosing, last = spy.rounds
     train, test = (set(map(int, part.texts)) for part in parts.values())
-    assert last == (0.25, train, test)
-    assert len(choosing) == 4 * len(VALUES)
-    for value in VALUES:
+    assert last == (16.0, train, test)
+    assert len(choosing) == 4 * len(values)
+    for value in values:
         folds = [(inside, outside) for which, inside, outside in choosing if which == value]
         assert all(inside | outside == train and not inside & outside for inside, outside in folds)
         assert sorted(i for _, outside in folds for i in outside) == sorted(train)
