@@ -135,9 +135,12 @@ def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
     def listen(layer: CASLSTM) -> None:
         call = layer.call
 
-        def noting(sequences: Any, *args: Any, mask: Any = None, **kwargs: Any) -> Any:
+        def noting(
+            sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False, **of_keras: Any
+        ) -> Any:
+            mask = of_keras.get("sequences_mask") if mask is None else mask
             calls.append((layer, sequences, mask))
-            return call(sequences, *args, mask=mask, **kwargs)
+            return call(sequences, initial_state=initial_state, mask=mask, training=training)
 
         layer.__dict__["call"] = noting  # past Keras, which would take note of it
 
