@@ -203,6 +203,16 @@ def test_bcn_and_combinations(data, tmp_path, script, capsys):
     assert capsys.readouterr().out.split("\t")[0] in ("joy", "grief")
 
 
+def test_a_bcn_around_words_that_have_depths(data, tmp_path, script):
+    """It has no depths of its own to count at the end."""
+    command = ["--data", data, "--model", "bcn", "--encoder", "depth_adaptive_grn", "--output", tmp_path / "run"]
+    tiny = ["--units", 4, "--embedding-dim", 4, "--max-depth", 2, "--epochs", 1, "--limit", 20, "--max-length", 3]
+    assert script(*command, *tiny) == 0
+    (line,) = read_results(tmp_path / "results.jsonl")
+    assert "mean_depth" not in line
+    assert (tmp_path / "run" / "model.keras").exists()
+
+
 def test_settings_of_bcn(script):
     bcn = script.module.PRESETS["bcn"]
     assert (bcn["units"], bcn["learning_rate"]) == (300, 1e-3)

@@ -91,7 +91,11 @@ def test_seeds_and_equal_parameters(data, tmp_path, script, capsys):
     lines = read_results(tmp_path / "results.jsonl")
     assert [line["seed"] for line in lines] == [0, 1]
     plain = [*data, "--output", tmp_path / "plain", *TINY, "--num-layers", 2, "--units", 12]
-    assert script(*plain, "--cell", "lstm", "--no-bidirectional") == 0
+    assert script(*plain, "--cell", "lstm", "--no-bidirectional", "--max-length", 1) == 0
+    vectorizer = keras.saving.load_model(tmp_path / "plain" / "model.keras").vectorizer
+    written = (tmp_path / "plain" / "translations.txt").read_text(encoding="utf-8").splitlines()
+    one_subword = vectorizer.decode([[i] for i in range(len(vectorizer.get_vocabulary()))])
+    assert set(written) <= {"", *one_subword}
     wanted = json.loads((tmp_path / "plain" / "results.json").read_text())["parameters"]
     assert lines[0]["units"] < 12
     assert abs(lines[0]["parameters"] - wanted) < 0.05 * wanted

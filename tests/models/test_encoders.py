@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.models.encoders import BoundaryWords, build_encoder
+import keras_slstm
+from keras_slstm.models.encoders import BoundaryWords, PooledStates, build_encoder
 from keras_slstm.ops.boundary_words import add_boundary_words
 from tests.backend import to_numpy
 from tests.layer_checks import randomize
@@ -77,3 +78,10 @@ def test_grn_sentence_is_maximum_mean_and_state(name, selection):
     assert words(X, mask=MASK).shape == (3, 4, 3)
     twin = type(pooled).from_config(pooled.get_config())
     assert twin.layer.get_config() == pooled.layer.get_config()
+
+
+@pytest.mark.parametrize("missing", ["return_sequences", "return_state"])
+def test_words_and_sentence_are_what_pooled_states_need(missing):
+    returned = {"return_sequences": True, "return_state": True, missing: False}
+    with pytest.raises(ValueError, match=f"{missing}=True"):
+        PooledStates(keras_slstm.DepthAdaptiveGRN(3, **returned))

@@ -74,3 +74,9 @@ def test_a_perceptron_is_seeded():
     found = [next(path("mlp", [1e-3], x, y, seed=seed)).predict_proba(x) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(found[0], found[1])
     assert np.max(np.abs(found[0] - found[2])) > 0
+
+
+def test_the_strengths_of_the_perceptron_are_those_of_sent_eval():
+    """scikit-learn adds alpha / (2 n) |W|^2 to the loss of a batch of n, PyTorch's decay its product with W."""
+    batch = perceptron(seed=0).batch_size
+    np.testing.assert_allclose(np.array(CLASSIFIERS["mlp"]) / batch, [1e-5, 1e-4, 1e-3, 1e-2])
