@@ -50,13 +50,12 @@ def _tensorflow(step: Callable, initial: Tensors, inputs: Tensors, reverse: bool
         # XLA reads from what is there even in a loop without a step.
         spare = tf.cast(time == 0, tf.int32)
         inputs = tuple(tf.pad(x, [[0, spare]] + [[0, 0]] * (len(x.shape) - 1)) for x in inputs)
-    read = [tf.TensorArray(x.dtype, tf.maximum(time, 1), element_shape=x.shape[1:]).unstack(x) for x in inputs]
     # An array of nothing has no shape: one place there is, which an empty loop leaves as it was.
     write = tuple(tf.TensorArray(x.dtype, tf.maximum(time, 1)).write(0, x) for x in initial[:kept])
 
     def body(count: Tensor, state: Tensors, write: Tensors) -> tuple:
         t = time - 1 - count if reverse else count
-        state = step(state, tuple(array.read(t) for array in read))
+        state = step(state, tuple(x[t] for x in inputs))  # no copy, as an array of tensors would be
         for x, first in zip(state, initial):
             x.set_shape(first.shape)  # which a reshape of unknown length loses
         return count + 1, state, tuple(array.write(t, x) for array, x in zip(write, state))

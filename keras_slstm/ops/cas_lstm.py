@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_slstm.ops.cas_lstm_recurrence import Recurrence, activate, from_left, run, states_before, update, weighted
+from keras_slstm.ops.cas_lstm_recurrence import (
+    Recurrence,
+    activate,
+    from_left,
+    gates_of,
+    run,
+    states_before,
+    update,
+    weighted,
+)
 
 Tensor = Any
 
@@ -51,7 +60,7 @@ def step(
     """
     projected, lower = _from_below(weights, x @ weights.kernel + weights.bias, lower_cell)
     a = projected + from_left(weights.recurrent_kernel, weights.peephole, h, c)
-    return update(a, c, weights.left, lower)
+    return update(gates_of(a, c.shape[-1]), c, weights.left, lower)
 
 
 def sequence(
@@ -100,7 +109,7 @@ def gates(
     projected, _ = _from_below(weights, _project(x, weights), lower_cells)
     h, c = states_before(h, hs), states_before(c, cs)
     a = projected + from_left(weights.recurrent_kernel, weights.peephole, h, c)
-    _, _, _, o, *g = activate(a, c.shape[-1])
+    _, _, _, o, *g = activate(gates_of(a, c.shape[-1]))
     return o, g[0] if g else None
 
 
