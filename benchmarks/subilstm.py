@@ -210,7 +210,7 @@ def main() -> None:
         for name in args.encoders or encoders(args.units):
             if name not in peaks:
                 lengths = [n for n in args.lengths if name != SEPARATE or n <= args.separate_up_to]
-                peaks[name] = {str(n): peak_memory(args, name, n) for n in lengths}
+                peaks[name] = {str(n): round(peak_memory(args, name, n), 1) for n in lengths}
                 print(f"memory of training: {name} {peaks[name]} MB", flush=True)
                 write_json(path, {**head, "rows": rows, "peak_memory_mb": peaks})
     text = table(rows, peaks)

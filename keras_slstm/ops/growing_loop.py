@@ -101,7 +101,15 @@ def backward(
             return segment - 1, d_state, sums
 
         initial = (_segments(time) - 1, d_state, sums)
-        _, _, sums = tf.while_loop(lambda segment, *_: segment >= 0, one_segment, initial, _shapes(recurrence, initial))
+        # One segment after the other: what is computed again does not wait for the gradient, and would all be there
+        # before it is needed.
+        _, _, sums = tf.while_loop(
+            lambda segment, *_: segment >= 0,
+            one_segment,
+            initial,
+            _shapes(recurrence, initial),
+            parallel_iterations=1,
+        )
     d_projected, d_kernel, d_bias = sums
     return {
         "projected": d_projected.stack(),
