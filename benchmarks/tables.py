@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf, depth
+from benchmarks import crf, depth, subilstm
 from keras_slstm.files import complete_file
 from keras_slstm.results import mean_and_spread, read_results
 from keras_slstm.transfer import TASKS
@@ -275,6 +275,23 @@ def depth_costs() -> str:
     return "\n".join(lines[1:])
 
 
+def suffixes() -> str:
+    """Training steps and memory of the SuBiLSTM beside its floor and separate calls, on each backend."""
+    lines: list[str] = []
+    for path in sorted(RESULTS.glob("subilstm-*/subilstm.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        conditions, settings = result["conditions"], result["settings"]
+        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+        lines += [
+            "",
+            f"Training steps, batch {settings['batch']}, {settings['units']} units; {conditions['processor']}, "
+            f"{conditions['cores']} cores; {versions}; medians of {settings['rounds']} rounds:",
+            "",
+            subilstm.table(result["rows"], result["peak_memory_mb"]),
+        ]
+    return "\n".join(lines[1:])
+
+
 def crf_speed() -> str:
     """The CRF beside the library that was measured in the same run, on each backend."""
     lines: list[str] = []
@@ -327,6 +344,7 @@ TABLES = {
     "scaling": scaling,
     "speed": speed,
     "depth-costs": depth_costs,
+    "suffixes": suffixes,
     "crf": crf_speed,
 }
 
