@@ -190,7 +190,7 @@ def main() -> None:
         return
 
     args.output.mkdir(parents=True, exist_ok=True)
-    settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of")}
+    settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of", "no_memory")}
     path = args.output / "subilstm.json"
     head = {"conditions": conditions(), "settings": settings}
     rows: list[dict[str, Any]] = []
