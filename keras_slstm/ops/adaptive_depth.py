@@ -156,7 +156,8 @@ def _layer(
 
     xi = ops.reshape(ops.take(read, ops.reshape(rows.around, (-1,)), axis=0), (-1, 3 * d))
     a = xi @ weights.words + projected + ops.take(g_read[:, 0] @ weights.sentence, rows.sentence, axis=0)
-    left, own, right = (ops.take(c, rows.around[:, j], axis=0) for j in range(3))
+    # In one go: of three, the gradients would be three tables of all words.
+    left, own, right = ops.split(ops.take(c, ops.reshape(ops.transpose(rows.around), (-1,)), axis=0), 3)
     new_h, new_c = word_update(a, [left, right], own, [ops.take(c_g[:, 0], rows.sentence, axis=0)])
     if count is not None:
         runs = (ops.arange(ops.shape(new_h)[0], dtype="int32") < count)[:, None]
