@@ -252,9 +252,13 @@ def speed() -> str:
         lines.append("| --- |" + " ---: |" * len(columns))
         for name in dict.fromkeys(r["encoder"] for r in rows):
             found: dict[Any, Any] = {(r["kind"], r["mode"]): r for r in rows if r["encoder"] == name}
-            cells = [f"{found[c]['seconds'] * 1e3:.0f} ({found[c]['to_floor']:.2f})" for c in columns]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+            lines.append(f"| {name} | " + " | ".join(_milliseconds(found[c]) for c in columns) + " |")
     return "\n".join(lines[1:])
+
+
+def _milliseconds(row: dict[str, Any]) -> str:
+    beside = f"; {row['to_counterpart']:.2f} x {row['counterpart']}" if "counterpart" in row else ""
+    return f"{row['seconds'] * 1e3:.0f} ({row['to_floor']:.2f}{beside})"
 
 
 def depth_costs() -> str:
