@@ -94,7 +94,7 @@ def test_seeds_and_equal_parameters(data, tmp_path, script, capsys):
     assert script(*plain, "--cell", "lstm", "--no-bidirectional", "--max-length", 1) == 0
     vectorizer = keras.saving.load_model(tmp_path / "plain" / "model.keras").vectorizer
     written = (tmp_path / "plain" / "translations.txt").read_text(encoding="utf-8").splitlines()
-    one_subword = vectorizer.decode([[i] for i in range(len(vectorizer.get_vocabulary()))])
+    one_subword = vectorizer.decode([[i] for i in range(vectorizer.vocabulary_size)])
     assert set(written) <= {"", *one_subword}
     wanted = json.loads((tmp_path / "plain" / "results.json").read_text())["parameters"]
     assert lines[0]["units"] < 12
