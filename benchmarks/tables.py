@@ -11,7 +11,7 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -230,21 +230,28 @@ def percent(shares: Iterable[float]) -> str:
     return f"{mean:.1f}" + (f" ± {spread:.1f}" if len(values) > 1 else "")
 
 
+def measured(pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """What benchmarks have written, file by file; and on what machine, with what versions and how many rounds."""
+    for path in sorted(RESULTS.glob(pattern)):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        conditions = result["conditions"]
+        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+        machine = f"{conditions['processor']}, {conditions['cores']} cores"
+        yield result, f"{machine}; {versions}; medians of {result['settings']['rounds']} rounds"
+
+
 def speed() -> str:
     """Training and inference at batch 32 and 64 words, on each backend that was measured."""
     lines: list[str] = []
-    for path in sorted(RESULTS.glob("encoders-*/encoders.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        conditions, settings = result["conditions"], result["settings"]
+    for result, where in measured("encoders-*/encoders.json"):
+        settings = result["settings"]
         batch = max(settings["batches"])
         length = min(settings["lengths"], key=lambda n: abs(n - 64))
         rows = [r for r in result["rows"] if (r["batch"], r["length"]) == (batch, length)]
-        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
         lines += [
             "",
             f"{settings['dtype']}, batch {batch}, {length} words, {settings['units']} units, {settings['steps']} "
-            f"steps; {conditions['processor']}, {conditions['cores']} cores; {versions}; medians of "
-            f"{settings['rounds']} rounds:",
+            f"steps; {where}:",
             "",
         ]
         columns = list(dict.fromkeys((r["kind"], r["mode"]) for r in rows))
@@ -264,15 +271,12 @@ def _milliseconds(row: dict[str, Any]) -> str:
 def depth_costs() -> str:
     """The depth-adaptive transition with imposed depths beside full depth, on each backend that was measured."""
     lines: list[str] = []
-    for path in sorted(RESULTS.glob("depth-*/depth.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        conditions, settings = result["conditions"], result["settings"]
-        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+    for result, where in measured("depth-*/depth.json"):
+        settings = result["settings"]
         lines += [
             "",
             f"Batch {settings['batch']}, {settings['length']} words, {settings['units']} units, depths up to "
-            f"{settings['max_depth']}; {conditions['processor']}, {conditions['cores']} cores; {versions}; medians of "
-            f"{settings['rounds']} rounds:",
+            f"{settings['max_depth']}; {where}:",
             "",
             depth.table(result["rows"]),
         ]
@@ -282,14 +286,11 @@ def depth_costs() -> str:
 def suffixes() -> str:
     """Training steps and memory of the SuBiLSTM beside its floor and separate calls, on each backend."""
     lines: list[str] = []
-    for path in sorted(RESULTS.glob("subilstm-*/subilstm.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        conditions, settings = result["conditions"], result["settings"]
-        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+    for result, where in measured("subilstm-*/subilstm.json"):
+        settings = result["settings"]
         lines += [
             "",
-            f"Training steps, batch {settings['batch']}, {settings['units']} units; {conditions['processor']}, "
-            f"{conditions['cores']} cores; {versions}; medians of {settings['rounds']} rounds:",
+            f"Training steps, batch {settings['batch']}, {settings['units']} units; {where}:",
             "",
             subilstm.table(result["rows"], result["peak_memory_mb"]),
         ]
@@ -299,15 +300,12 @@ def suffixes() -> str:
 def crf_speed() -> str:
     """The CRF beside the library that was measured in the same run, on each backend."""
     lines: list[str] = []
-    for path in sorted(RESULTS.glob("crf-*/crf.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        conditions, settings = result["conditions"], result["settings"]
-        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+    for result, where in measured("crf-*/crf.json"):
+        settings = result["settings"]
         for kind in dict.fromkeys(row["kind"] for row in result["rows"]):
             lines += [
                 "",
-                f"{kind[0].upper()}{kind[1:]}, batch {settings['batch']}; {conditions['processor']}, "
-                f"{conditions['cores']} cores; {versions}; medians of {settings['rounds']} rounds:",
+                f"{kind[0].upper()}{kind[1:]}, batch {settings['batch']}; {where}:",
                 "",
                 crf.table(result["rows"], kind),
             ]
