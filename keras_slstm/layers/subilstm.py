@@ -65,7 +65,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         rematerialize: Whether the gradient computes the gates again, for a few words at a time, instead of keeping
             those of all words and suffixes. A training step takes longer, and a fraction of the memory. With
             `max_context`, and where XLA compiles for any length, it is for all words of one recurrence at a time.
-            On CPUs, XLA computes everything again at once, and saves nothing, unless the environment has
+            On CPUs, XLA computes everything again at once, and saves a third only; most of it if the environment has
             `XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false`.
         return_sequences: Whether to return the H_i instead of the sentence vector.
         unit_forget_bias: Whether the forget gates of LSTMs start open, with a bias of 1.

@@ -8,7 +8,6 @@ from typing import Any
 
 import keras
 
-from keras_slstm.ops.masks import accumulation_dtype
 from keras_slstm.ops.recurrent_cells import Recurrence, RecurrentCell
 
 Tensor = Any
@@ -80,12 +79,10 @@ def backward(
     import tensorflow as tf
 
     time = tf.shape(recurrence.projected)[0]
-    wide = accumulation_dtype(recurrence.projected.dtype.name)
     d_state = (d_of_all, *[tf.zeros_like(d_of_all)] * (cell.states - 1))
     sums = (
         tf.TensorArray(recurrence.projected.dtype, time, element_shape=recurrence.projected.shape[1:]),
-        tf.zeros(recurrence.recurrent_kernel.shape, wide),
-        tf.zeros(recurrence.recurrent_kernel.shape[1:], wide),
+        *recurrence.no_gradients(),
     )
     if isinstance(kept[0], tf.TensorArray):
         _, sums = _read_back(cell, recurrence, 0, time, kept, d_of_first, d_state, sums)
@@ -110,12 +107,7 @@ def backward(
             _shapes(recurrence, initial),
             parallel_iterations=1,
         )
-    d_projected, d_kernel, d_bias = sums
-    return {
-        "projected": d_projected.stack(),
-        "recurrent_kernel": tf.cast(d_kernel, recurrence.recurrent_kernel.dtype),
-        "recurrent_bias": tf.cast(d_bias, recurrence.recurrent_kernel.dtype),
-    }
+    return recurrence.name_gradients(sums[0].stack(), sums[1:])
 
 
 def _read(
@@ -161,17 +153,8 @@ def _read_back(
         products, d_state = recurrence.retreat(
             cell, transposed_kernel, (d_h, *d_rest), before, inside, _active(recurrence, t)
         )
-        d_projected, d_kernel, d_bias = sums
-        h = tf.reshape(recurrence.read(before[0]), [-1, recurrence.units])
-        d_product = tf.reshape(products[-1], [-1, recurrence.projected.shape[-1]])
-        sums = (
-            d_projected.write(t, _sum(products[0])),
-            d_kernel + tf.cast(tf.matmul(h, d_product, transpose_a=True), d_kernel.dtype),
-            d_bias
-            if recurrence.recurrent_bias is None
-            else d_bias + tf.reduce_sum(tf.cast(d_product, d_bias.dtype), 0),
-        )
-        return t - 1, tuple(x[:t] for x in d_state), sums
+        d_projected, of_weights = recurrence.add_gradients(sums[1:], before, products)
+        return t - 1, tuple(x[:t] for x in d_state), (sums[0].write(t, d_projected), *of_weights)
 
     initial = (stop - 1, d_state, sums)
     _, d_state, sums = tf.while_loop(lambda t, *_: t >= start, one_word, initial, _shapes(recurrence, initial))
@@ -226,10 +209,3 @@ def _stop(start: Tensor, time: Tensor) -> Tensor:
     import tensorflow as tf
 
     return tf.minimum(start + SEGMENT, time)
-
-
-def _sum(x: Tensor) -> Tensor:
-    """Sum over the rows, in at least float32."""
-    import tensorflow as tf
-
-    return tf.cast(tf.reduce_sum(tf.cast(x, accumulation_dtype(x.dtype.name)), axis=0), x.dtype)

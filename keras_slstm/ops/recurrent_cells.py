@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import keras
 from keras import ops
 
 from keras_slstm.ops.double import tanh
+from keras_slstm.ops.masks import accumulation_dtype
 from keras_slstm.ops.sentence_state import project
 
 Tensor = Any
@@ -170,3 +172,33 @@ class Recurrence(NamedTuple):
         if held:
             d_before = [x + y for x, y in zip(d_before, held, strict=True)]
         return products, tuple(d_before)
+
+    def no_gradients(self) -> Tensors:
+        """Zero for U and, where there is one, for the recurrent bias, in at least float32: see `add_gradients`."""
+        wide = accumulation_dtype(keras.backend.standardize_dtype(self.projected.dtype))
+        weights = (self.recurrent_kernel, self.recurrent_bias)
+        return tuple(ops.zeros(weight.shape, wide) for weight in weights if weight is not None)
+
+    def add_gradients(self, sums: Tensors, before: Tensors, products: Tensors) -> tuple[Tensor, Tensors]:
+        """The gradients of what rows and words share, from those of one word or, in front of all shapes, of several.
+
+        Args:
+            sums: The gradients of U and of the recurrent bias that other words gave.
+            before: The state before.
+            products: What `retreat` returned.
+
+        Returns:
+            The gradient of x W, `(batch, G d)`, and `sums` with what is added.
+        """
+        wide = accumulation_dtype(keras.backend.standardize_dtype(self.projected.dtype))
+        d_projected = ops.cast(ops.sum(ops.cast(products[0], wide), axis=-3), self.projected.dtype)
+        h = ops.reshape(self.read(before[0]), (-1, self.units))
+        d_product = ops.reshape(products[-1], (-1, products[-1].shape[-1]))
+        added = (ops.cast(ops.transpose(h) @ d_product, wide), ops.sum(ops.cast(d_product, wide), axis=0))
+        return d_projected, tuple(x + y for x, y in zip(sums, added))
+
+    def name_gradients(self, d_projected: Tensor, sums: Tensors) -> dict[str, Tensor]:
+        """The gradients of all words by the names that the attributes have, with the dtypes of these."""
+        d_weights = zip(("recurrent_kernel", "recurrent_bias"), sums)
+        dtype = self.recurrent_kernel.dtype
+        return {"projected": d_projected, **{name: ops.cast(x, dtype) for name, x in d_weights}}

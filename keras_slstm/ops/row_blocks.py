@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import keras
 from keras import ops
 
 from keras_slstm.ops.accumulate import accumulate
-from keras_slstm.ops.masks import accumulation_dtype
 from keras_slstm.ops.recurrent_cells import Recurrence, RecurrentCell
 
 Tensor = Any
@@ -74,26 +72,17 @@ def backward(
     d_state: list[Tensor] = [_zeros(recurrence, blocks[-1].rows) for _ in range(cell.states)]
     if d_of_all is not None:
         d_state[0] = d_of_all
-    d_projected, d_kernel, d_bias = [], 0.0, 0.0
-    transposed_kernel = ops.transpose(recurrence.recurrent_kernel)
+    d_projected, sums = [], recurrence.no_gradients()
     for block, (start, inside) in zip(reversed(blocks), reversed(kept), strict=True):
         d_state = [x[: block.rows] for x in d_state] if growing else d_state
-        if inside is None:
+        again = inside is None
+        if again:
             _, _, inside = _read(cell, recurrence, block, growing, start, True)
-        before = inside[: cell.states]
-        products, d_state = _read_back(
-            cell, recurrence, block, growing, inside, d_of_first[block.start : block.stop], d_state, transposed_kernel
+        d_block, sums, d_state = _read_back(
+            cell, recurrence, block, growing, inside, d_of_first[block.start : block.stop], d_state, sums, again
         )
-        d_projected.append(_sum(products[0], 1))
-        h = ops.reshape(recurrence.read(before[0]), (-1, recurrence.units))
-        d_product = ops.reshape(products[-1], (-1, products[-1].shape[-1]))
-        d_kernel = d_kernel + ops.transpose(h) @ d_product
-        d_bias = d_bias + _sum(d_product, 0)
-    return {
-        "projected": ops.concatenate(d_projected[::-1]),
-        "recurrent_kernel": d_kernel,
-        "recurrent_bias": d_bias,
-    }
+        d_projected.append(d_block)
+    return recurrence.name_gradients(ops.concatenate(d_projected[::-1]), sums)
 
 
 def _read(
@@ -123,31 +112,45 @@ def _read_back(
     growing: bool,
     inside: Tensors,
     d_of_first: Tensor,
-    d_state: Any,
-    transposed_kernel: Tensor,
-) -> tuple[Tensors, list[Tensor]]:
-    """The gradients of x W and h U of each word of a block, and that of the state before the block."""
+    d_state: list[Tensor],
+    sums: Tensors,
+    word_by_word: bool,
+) -> tuple[Tensor, Tensors, list[Tensor]]:
+    """The gradient of x W of the words of a block, `sums` with what they add, and the gradient of the state before.
+
+    The sums of a block are one product, which for an LSTM is faster than one `word_by_word`, but wants the gradients of
+    all its pre-activations: they are the largest part of what the way back needs.
+    """
     active = _active(recurrence, block, growing)
-    products = [_zeros(recurrence, block.rows, recurrence.projected.shape[-1])] * cell.products
+    transposed_kernel = ops.transpose(recurrence.recurrent_kernel)
 
-    def one_word(carried: Tensors, at: Tensors) -> Tensors:
-        d_h, *d_rest = carried[cell.products :]
-        d_first, *kept = at[: 1 + len(inside)]
+    def back(d_state: Tensors, at: Tensors) -> tuple[Tensors, Tensors, Tensors]:
+        """The state before a word, the gradients of x W and h U, and that of the state."""
+        d_h, *d_rest = d_state
+        d_first, *inside = at[: 1 + cell.states + cell.kept]
+        before, kept = tuple(inside[: cell.states]), tuple(inside[cell.states :])
         d_h = ops.concatenate([d_h[:1] + d_first, d_h[1:]]) if growing else d_h + d_first
-        found, d_before = recurrence.retreat(
-            cell,
-            transposed_kernel,
-            (d_h, *d_rest),
-            tuple(kept[: cell.states]),
-            tuple(kept[cell.states :]),
-            at[-1] if active else None,
+        return before, *recurrence.retreat(
+            cell, transposed_kernel, (d_h, *d_rest), before, kept, at[-1] if active else None
         )
-        return (*found, *d_before)
 
-    found = accumulate(
-        one_word, (*products, *d_state), (d_of_first, *inside, *active), reverse=True, kept=cell.products
-    )
-    return found[: cell.products], list(found[cell.products :])
+    def add_up(carried: Tensors, at: Tensors) -> Tensors:
+        before, products, d_before = back(carried[-cell.states :], at)
+        d_projected, sums = recurrence.add_gradients(carried[1 : -cell.states], before, products)
+        return d_projected, *sums, *d_before
+
+    def keep(carried: Tensors, at: Tensors) -> Tensors:
+        _, products, d_before = back(carried[cell.products :], at)
+        return *products, *d_before
+
+    at = (d_of_first, *inside, *active)
+    if word_by_word:
+        nothing = ops.zeros_like(recurrence.projected[0])
+        d_projected, *found = accumulate(add_up, (nothing, *sums, *d_state), at, reverse=True, kept=1)
+        return d_projected, tuple(found[: len(sums)]), found[len(sums) :]
+    products = [_zeros(recurrence, block.rows, recurrence.projected.shape[-1])] * cell.products
+    found = list(accumulate(keep, (*products, *d_state), at, reverse=True, kept=cell.products))
+    return *recurrence.add_gradients(sums, inside, tuple(found[: cell.products])), found[cell.products :]
 
 
 def _active(recurrence: Recurrence, block: _Block, growing: bool) -> Tensors:
@@ -173,9 +176,3 @@ def _with_new_rows(x: Tensor, recurrence: Recurrence, block: _Block) -> Tensor:
         return _zeros(recurrence, block.rows)
     more = block.rows - x.shape[0]
     return ops.concatenate([x, _zeros(recurrence, more)]) if more else x
-
-
-def _sum(x: Tensor, axis: int) -> Tensor:
-    """Sum over an axis, in at least float32."""
-    dtype = keras.backend.standardize_dtype(x.dtype)
-    return ops.cast(ops.sum(ops.cast(x, accumulation_dtype(dtype)), axis=axis), dtype)

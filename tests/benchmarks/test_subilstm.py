@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import keras
+import numpy as np
 import pytest
 
 from benchmarks import memory
+from keras_slstm.layers import SuBiLSTM
+from tests.backend import BACKEND
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="XLA on CPUs decides by itself what is there when")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="its graphs")
 def test_what_is_computed_again_takes_less_memory():
     """And not all at once, before the gradient has come to where it needs it."""
     size = ["--lengths", "96", "--units", "64", "--batch", "16", "--modes", "graph"]
@@ -15,3 +18,23 @@ def test_what_is_computed_again_takes_less_memory():
         for name in ("SuBiLSTM", "SuBiLSTM, rematerialised")
     )
     assert again < plain / 2
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="where XLA says how much it needs")
+def test_xla_keeps_no_gradients_of_preactivations_of_what_is_computed_again():
+    """XLA on CPUs computes everything again at once, but does not have to keep everything."""
+    import jax
+
+    def temporary_bytes(rematerialize: bool) -> int:
+        layer = SuBiLSTM(16, rematerialize=rematerialize)
+        layer.build((16, 48, 16))
+        variables = layer.trainable_variables
+
+        def loss(weights, x):
+            with keras.StatelessScope(state_mapping=list(zip(variables, weights, strict=True))):
+                return (layer(x, training=True) ** 2).sum()
+
+        weights, x = [v.value for v in variables], np.zeros((16, 48, 16), "float32")
+        return jax.jit(jax.grad(loss)).lower(weights, x).compile().memory_analysis().temp_size_in_bytes
+
+    assert temporary_bytes(True) < 0.8 * temporary_bytes(False)
