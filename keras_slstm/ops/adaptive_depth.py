@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_slstm.ops.few_passes import add_all, part, replace_rows, rows_of
 from keras_slstm.ops.sentence_state import (
     State,
     TransitionWeights,
@@ -97,7 +98,7 @@ class _Sorted(NamedTuple):
 
     def first(self, size: Any) -> _Sorted:
         """The first rows: the words that still run."""
-        return _Sorted(*(None if x is None else x[:size] for x in self))
+        return _Sorted(*(None if x is None else part(x, 0, size) for x in self))
 
 
 class _Running(NamedTuple):
@@ -155,10 +156,10 @@ def _layer(
     g_read = g if g_noise is None else g * g_noise
 
     xi = ops.reshape(ops.take(read, ops.reshape(rows.around, (-1,)), axis=0), (-1, 3 * d))
-    a = xi @ weights.words + projected + ops.take(g_read[:, 0] @ weights.sentence, rows.sentence, axis=0)
+    a = add_all([xi @ weights.words, projected, rows_of(g_read[:, 0] @ weights.sentence, rows.sentence)])
     # In one go: of three, the gradients would be three tables of all words.
     left, own, right = ops.split(ops.take(c, ops.reshape(ops.transpose(rows.around), (-1,)), axis=0), 3)
-    new_h, new_c = word_update(a, [left, right], own, [ops.take(c_g[:, 0], rows.sentence, axis=0)])
+    new_h, new_c = word_update(a, [left, right], own, [rows_of(c_g[:, 0], rows.sentence)])
     if count is not None:
         runs = (ops.arange(ops.shape(new_h)[0], dtype="int32") < count)[:, None]
         new_h = ops.where(runs, new_h, ops.take(read if h is None else h, rows.places, axis=0))
@@ -166,14 +167,14 @@ def _layer(
     new_read = new_h if rows.noise is None else new_h * rows.noise
 
     batch, everyone = ops.shape(g)[0], ops.shape(gates)[0]
-    all_read, all_c, all_gates = (ops.reshape(x[:everyone], (batch, -1, d)) for x in (read, c, gates))
+    all_words = (part(read, 0, everyone), part(c, 0, everyone), gates)
+    all_read, all_c, all_gates = (ops.reshape(x, (batch, -1, d)) for x in all_words)
     new_g, new_c_g = node_update(weights, all_read, all_c, g_read, c_g, words, all_gates)
-    places = rows.places[:, None]
     return _Running(
-        None if h is None else ops.scatter_update(h, places, new_h),
-        ops.scatter_update(read, places, new_read),
-        ops.scatter_update(c, places, new_c),
-        ops.scatter_update(gates, places, new_read @ weights.node_words),
+        None if h is None else replace_rows(h, rows.places, new_h),
+        replace_rows(read, rows.places, new_read),
+        replace_rows(c, rows.places, new_c),
+        replace_rows(gates, rows.places, new_read @ weights.node_words),
         ops.where(node_runs, new_g, g),
         ops.where(node_runs, new_c_g, c_g),
     )
@@ -182,8 +183,8 @@ def _layer(
 def _end(running: _Running, like: State) -> State:
     shape = ops.shape(like.h)
     rows = shape[0] * shape[1]
-    h = running.read[:rows] if running.h is None else running.h
-    return State(ops.reshape(h, shape), ops.reshape(running.c[:rows], shape), running.g, running.c_g)
+    h = part(running.read, 0, rows) if running.h is None else running.h
+    return State(ops.reshape(h, shape), ops.reshape(part(running.c, 0, rows), shape), running.g, running.c_g)
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -232,9 +233,9 @@ def _by_slices(weights, state, words, depths, counts, h_noise, g_noise, unless_a
     running = _begin(weights, state, h_noise)
     deepest = ops.max(depths, axis=1)[:, None, None]
     for number, count in enumerate(counts, start=1):
-        layer = functools.partial(
-            _layer, weights, running, rows.first(count), projected[:count], words, deepest >= number, g_noise
-        )
+        # Of those that ran before, not of all: the gradient of a slice is as large as what was sliced.
+        rows, projected = rows.first(count), part(projected, 0, count)
+        layer = functools.partial(_layer, weights, running, rows, projected, words, deepest >= number, g_noise)
         running = unless_all_have_stopped(count, layer, running)
     return _end(running, state)
 

@@ -14,6 +14,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.double import tanh
+from keras_slstm.ops.few_passes import add_all, part, sigmoid_gradient
 from keras_slstm.ops.masks import accumulation_dtype
 
 Tensor = Any
@@ -112,7 +113,7 @@ def neighbours(x: Tensor, window: int) -> list[Tensor]:
     """`[x_{i-k}, ..., x_i, ..., x_{i+k}]` of `x`, `(batch, words, d)`, each of its shape; zero outside."""
     n = ops.shape(x)[1]
     padded = ops.pad(x, ((0, 0), (window, window), (0, 0)))
-    return [x if j == window else padded[:, j : j + n] for j in range(2 * window + 1)]
+    return [x if j == window else part(padded, j, n, axis=1) for j in range(2 * window + 1)]
 
 
 def transition(
@@ -290,8 +291,8 @@ def gated_mean(*gates_and_values: Tensor) -> Tensor:
 
     def weigh(gates: list[Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
         weights = [ops.exp(gate) for gate in gates]
-        total = sum(weights)
-        return weights, total, sum(w * v for w, v in zip(weights, values, strict=True)) / total
+        total = add_all(weights)
+        return weights, total, add_all([w * v for w, v in zip(weights, values, strict=True)]) / total
 
     def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
         d_mean = args[0] if upstream is None else upstream  # PyTorch names it, the others give nothing else
@@ -302,7 +303,7 @@ def gated_mean(*gates_and_values: Tensor) -> Tensor:
         d_values = [scaled * w for w in weights]
         # d mean / d weight = (value - mean) / total, d weight / d gate = weight
         d_pre_activations = [
-            dv * (v - mean) * gate * (1 - gate) for dv, v, gate in zip(d_values, values, gates, strict=True)
+            sigmoid_gradient(gate, dv * (v - mean)) for dv, v, gate in zip(d_values, values, gates, strict=True)
         ]
         return (*d_pre_activations, *d_values)
 

@@ -1,0 +1,82 @@
+"""What takes fewer passes over memory on TensorFlow without XLA, which fuses nothing, than the operations of Keras.
+
+Everywhere else, these are the operations that they stand for.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+Tensor = Any
+
+
+def add_all(terms: Sequence[Tensor]) -> Tensor:
+    """The sum of one tensor or several of the same shape."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.add_n(terms)
+    return functools.reduce(operator.add, terms)
+
+
+def sigmoid_gradient(y: Tensor, d_y: Tensor) -> Tensor:
+    """`d_y * y * (1 - y)`: the gradient through `y = sigmoid(x)`."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.raw_ops.SigmoidGrad(y=y, dy=d_y)
+    return d_y * y * (1 - y)
+
+
+def part(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
+    """`size` places from `start` on, along an axis. The gradient of a strided slice is several times as slow."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        sizes = list(ops.shape(x))
+        sizes[axis] = size
+        return tf.slice(x, [start if i == axis else 0 for i in range(len(sizes))], sizes)
+    return x[(slice(None),) * axis + (slice(start, start + size),)]
+
+
+def rows_of(table: Tensor, index: Tensor) -> Tensor:
+    """`(k, d)`, the rows of a table `(n, d)`, each taken many times: the gradient is a product with an indicator."""
+    if keras.backend.backend() != "tensorflow":
+        return ops.take(table, index, axis=0)
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def take(table: Tensor) -> Any:
+        def gradient(d_rows: Tensor) -> Tensor:
+            return tf.one_hot(index, tf.shape(table)[0], axis=0, dtype=d_rows.dtype) @ d_rows
+
+        return tf.gather(table, index), gradient
+
+    return take(table)
+
+
+def replace_rows(table: Tensor, index: Tensor, rows: Tensor) -> Tensor:
+    """The table `(n, d)` with `rows` in the places `index`, of which none is named twice.
+
+    Where they are, the gradient of the table is zero: by a factor, not by another copy with other rows in it.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return ops.scatter_update(table, index[:, None], rows)
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def replace(table: Tensor, rows: Tensor) -> Any:
+        def gradient(d_table: Tensor) -> tuple[Tensor, Tensor]:
+            kept = tf.ones([tf.shape(d_table)[0], 1], d_table.dtype)
+            kept = tf.tensor_scatter_nd_update(kept, index[:, None], tf.zeros([tf.size(index), 1], d_table.dtype))
+            return d_table * kept, tf.gather(d_table, index)
+
+        return tf.tensor_scatter_nd_update(table, index[:, None], rows), gradient
+
+    return replace(table, rows)
