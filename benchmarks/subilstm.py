@@ -157,6 +157,8 @@ def table(rows: list[dict[str, Any]], peaks: dict[str, dict[str, float]]) -> str
         found = {row["length"]: row for row in rows if (row["mode"], row["encoder"]) == (mode, name)}
         lines.append(f"| {mode}: {name} | " + " | ".join(_cell(found.get(n)) for n in lengths) + " |")
     for name, by_length in peaks.items():
+        if not by_length:  # not measured at any length
+            continue
         cells = [f"{by_length[str(n)]:.0f} MB" if str(n) in by_length else "" for n in lengths]
         lines.append(f"| memory: {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
