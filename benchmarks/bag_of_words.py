@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from benchmarks.tables import RESULTS
-from keras_slstm.data import load_corpus
-from keras_slstm.results import append_result
+from keras_slstm.datasets import load_corpus
+from keras_slstm.training.results import append_result
 
 
 def main() -> None:

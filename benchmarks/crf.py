@@ -33,7 +33,7 @@ from benchmarks import memory, timing
 from keras_slstm import addons
 from keras_slstm.files import write_json
 from keras_slstm.ops.crf_potentials import pack
-from keras_slstm.results import conditions
+from keras_slstm.training.results import conditions
 
 REFERENCES = {"tensorflow": "tensorflow-addons", "torch": "pytorch-crf"}
 MODULES = {"tensorflow-addons": "tensorflow_addons", "pytorch-crf": "torchcrf"}

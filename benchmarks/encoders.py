@@ -30,7 +30,7 @@ import keras_slstm
 from benchmarks import memory, timing
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import build_encoder
-from keras_slstm.results import conditions
+from keras_slstm.training.results import conditions
 
 # What an encoder would replace, where that is not the BiLSTM.
 COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM", "SuBiLSTM": "BiLSTM"}

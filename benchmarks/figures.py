@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.tables import RESULTS, groups
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
-from keras_slstm.results import read_results
+from keras_slstm.training.results import read_results
 
 
 def main() -> None:

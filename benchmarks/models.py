@@ -22,9 +22,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 
-from keras_slstm.data.corpus import load_corpus
+from keras_slstm.datasets.corpus import load_corpus
 from keras_slstm.files import complete_file
-from keras_slstm.results import conditions, read_results, texts_a_second
+from keras_slstm.training.results import conditions, read_results, texts_a_second
 
 # What tells the run of a line.
 OF_RUN = ("data", "encoder", "seed", "fold", "command")

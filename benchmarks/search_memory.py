@@ -14,7 +14,7 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
-from keras_slstm.data.corpus import Corpus, load_corpus
+from keras_slstm.datasets.corpus import Corpus, load_corpus
 from keras_slstm.tuning import ClassificationHyperModel, Search
 
 MEGABYTE = 1e6

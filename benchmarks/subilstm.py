@@ -29,7 +29,7 @@ from keras import ops
 import keras_slstm
 from benchmarks import memory, timing
 from keras_slstm.files import write_json
-from keras_slstm.results import conditions
+from keras_slstm.training.results import conditions
 
 SEPARATE = "separate Keras LSTM calls"
 FLOORS = {"floor, tied": True, "floor, untied": False}  # whether the weights are

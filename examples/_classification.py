@@ -17,20 +17,20 @@ import keras
 import numpy as np
 from _common import add_preset_options, check_prediction_options, command, fail, option, saved_model, short_name
 
-from keras_slstm.data.batches import Batches
-from keras_slstm.data.text import TextVectorizer
-from keras_slstm.data.tokenised import tokenizer_of
-from keras_slstm.data.vectors import Coverage, WordVectors, load_word_vectors
+from keras_slstm.datasets.tokenised import tokenizer_of
 from keras_slstm.distribute import is_chief
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.ensemble import Ensemble
 from keras_slstm.models.text_model import POOLINGS, TextModel
-from keras_slstm.plateau import decay_on_plateau
 from keras_slstm.plots import confusion_matrix
-from keras_slstm.results import Stopwatch, append_result, mean_and_spread
-from keras_slstm.training import TrainingRun
+from keras_slstm.text.batches import Batches
+from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.text.word_vectors import Coverage, WordVectors, load_word_vectors
+from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread
+from keras_slstm.training.schedules import decay_on_plateau
+from keras_slstm.training.training_run import TrainingRun
 
 Results = dict[str, Any]
 MLP_SETTINGS = ("mlp_units", "mlp_layers", "mlp_dropout")

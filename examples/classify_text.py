@@ -70,18 +70,18 @@ from _classification import (
 )
 from _common import command, fail, short_name
 
-from keras_slstm.data.batches import TextBatches
-from keras_slstm.data.corpus import Corpus, load_corpus, load_folds
-from keras_slstm.data.readers import file_kind, read_lines
-from keras_slstm.data.vectors import WordVectors
+from keras_slstm.datasets.corpus import Corpus, load_corpus, load_folds
+from keras_slstm.datasets.readers import file_kind, read_lines
 from keras_slstm.losses import SmoothedCrossentropy
 from keras_slstm.models.bcn import BCN
 from keras_slstm.models.character_vectors import CHARACTERS
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
-from keras_slstm.results import right_by_length, texts_a_second
-from keras_slstm.training import TrainingRun, fingerprint
+from keras_slstm.text.batches import TextBatches
+from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.training.results import right_by_length, texts_a_second
+from keras_slstm.training.training_run import TrainingRun, fingerprint
 
 # What can be trained beside an encoder with a softmax.
 MODELS = ("bcn",)
@@ -189,7 +189,7 @@ def data_names(args: argparse.Namespace) -> list[str]:
     names = []
     for name in args.dataset:
         if name == "fdu_mtl/all":  # every domain is a data set of its own, as in the paper's Table 5
-            from keras_slstm.data.builders.fdu_mtl import DOMAINS
+            from keras_slstm.datasets.builders.fdu_mtl import DOMAINS
 
             names += [f"fdu_mtl/{domain}" for domain in DOMAINS]
         else:

@@ -26,8 +26,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 from _common import fail
 
-from keras_slstm.data.any_texts import read_any_texts
-from keras_slstm.data.readers import read_lines
+from keras_slstm.datasets.any_texts import read_any_texts
+from keras_slstm.datasets.readers import read_lines
 from keras_slstm.files import write_json
 from keras_slstm.models.word_depths import DepthCounts, ReadSentence, find_grn, read_depths
 from keras_slstm.plots import check_picture_name, depth_histogram, word_depths

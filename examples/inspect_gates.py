@@ -25,8 +25,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 from _common import fail
 
-from keras_slstm.data.any_texts import read_any_texts
-from keras_slstm.data.readers import read_lines
+from keras_slstm.datasets.any_texts import read_any_texts
+from keras_slstm.datasets.readers import read_lines
 from keras_slstm.files import write_json
 from keras_slstm.models.gate_histograms import GateHistograms, read_gates
 from keras_slstm.models.seq2seq import Seq2Seq

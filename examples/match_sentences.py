@@ -71,16 +71,16 @@ from _classification import (
 )
 from _common import command, fail, short_name
 
-from keras_slstm.data.pair_batches import PairBatches
-from keras_slstm.data.pair_corpus import PairCorpus, Pairs, load_pair_corpus
-from keras_slstm.data.pair_readers import Pair, read_pair_lines
-from keras_slstm.data.readers import file_kind
-from keras_slstm.data.vectors import WordVectors
+from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
+from keras_slstm.datasets.pair_readers import Pair, read_pair_lines
+from keras_slstm.datasets.readers import file_kind
 from keras_slstm.metrics.correlations import pearson, spearman
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
-from keras_slstm.results import right_by_length
-from keras_slstm.training import TrainingRun, fingerprint
+from keras_slstm.text.pair_batches import PairBatches
+from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.training.results import right_by_length
+from keras_slstm.training.training_run import TrainingRun, fingerprint
 
 # What the classifier sees of the two vectors: for relatedness that of paraphrases, as the order does not matter.
 FEATURES = {"inference": "inference", "paraphrase": "paraphrase", "relatedness": "paraphrase"}

@@ -32,14 +32,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 from _common import add_preset_options, check_prediction_options, command, fail, option, short_name
 
-from keras_slstm.data.conll import Column
-from keras_slstm.data.readers import read_lines
-from keras_slstm.data.schemes import span_scores
-from keras_slstm.data.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
-from keras_slstm.data.text import TextVectorizer
-from keras_slstm.data.token_batches import TokenBatches
-from keras_slstm.data.tokens import TokenVectorizer
-from keras_slstm.data.vectors import WordVectors, load_word_vectors
+from keras_slstm.datasets.conll import Column
+from keras_slstm.datasets.readers import read_lines
+from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
 from keras_slstm.models.character_vectors import CHARACTERS
@@ -47,8 +42,13 @@ from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sequence_tagger import HEADS, FoundSpan, SequenceTagger
 from keras_slstm.plots import transition_matrix
-from keras_slstm.results import Stopwatch, append_result, mean_and_spread, right_by_length
-from keras_slstm.training import TrainingRun, fingerprint
+from keras_slstm.text.tag_schemes import span_scores
+from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.text.token_batches import TokenBatches
+from keras_slstm.text.token_vectorizer import TokenVectorizer
+from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
+from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread, right_by_length
+from keras_slstm.training.training_run import TrainingRun, fingerprint
 
 # For each task: the data set, and the scheme of its tags.
 TASKS: dict[str, tuple[str, str | None]] = {

@@ -31,8 +31,8 @@ from _classification import Job, Results, run_script, train_jobs
 from _common import command, fail
 
 from keras_slstm import distribute
-from keras_slstm.data.vectors import WordVectors
 from keras_slstm.distribute.strategies import NAMES
+from keras_slstm.text.word_vectors import WordVectors
 
 
 def main() -> int:

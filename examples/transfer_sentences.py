@@ -39,7 +39,7 @@ from _common import command, fail
 
 from keras_slstm.extras import require
 from keras_slstm.models.sentence_encoder import SentenceEncoder
-from keras_slstm.results import append_result, read_results
+from keras_slstm.training.results import append_result, read_results
 from keras_slstm.transfer import CLASSIFIERS, TASKS, TaskData, evaluate, load_task
 
 Results = dict[str, Any]

@@ -35,17 +35,17 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 from _common import add_preset_options, check_prediction_options, command, fail, option, short_name
 
-from keras_slstm.data.parallel_corpus import ParallelCorpus, TextPairs, load_parallel_corpus
-from keras_slstm.data.readers import read_lines
-from keras_slstm.data.translation_batches import TranslationBatches
+from keras_slstm.datasets.parallel_corpus import ParallelCorpus, TextPairs, load_parallel_corpus
+from keras_slstm.datasets.readers import read_lines
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.models.equal_width import equal_width
 from keras_slstm.models.recurrent_stack import CELLS
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
-from keras_slstm.results import Stopwatch, append_result, mean_and_spread
-from keras_slstm.training import TrainingRun, fingerprint
+from keras_slstm.text.translation_batches import TranslationBatches
+from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread
+from keras_slstm.training.training_run import TrainingRun, fingerprint
 
 PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores. A CAS-LSTM begins to read times and amounts, rather than to guess them, after ten epochs.

@@ -1,6 +1,6 @@
 """Sentence-state LSTM and related sentence encoders as Keras layers."""
 
-from keras_slstm import data, distribute, layers, losses, metrics, models, ops
+from keras_slstm import datasets, distribute, layers, losses, metrics, models, ops, text, training
 from keras_slstm.layers import (
     CASLSTM,
     CRF,
@@ -65,11 +65,13 @@ __all__ = [
     "crf_log_partition",
     "crf_marginals",
     "crf_sequence_score",
-    "data",
+    "datasets",
     "distribute",
     "layers",
     "losses",
     "metrics",
     "models",
     "ops",
+    "text",
+    "training",
 ]

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import keras
 from keras import ops
@@ -20,8 +19,7 @@ from keras import ops
 from keras_slstm.extras import require
 from keras_slstm.ops.crf_log_space import take_words
 from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def load() -> ModuleType:

@@ -19,7 +19,7 @@ COMPILE_SOMETHING = {
     "jax": "import jax; jax.numpy.ones(3)",
 }
 # What computes nothing with tensors, and the README: once is enough.
-ON_TENSORFLOW = ("tests/data", "tests/benchmarks", "tests/test_plots.py", "tests/test_readme.py")
+ON_TENSORFLOW = ("tests/text", "tests/datasets", "tests/benchmarks", "tests/test_plots.py", "tests/test_readme.py")
 # Scripts and searches know nothing of backends: PyTorch compiles nothing, and starts the fastest.
 ON_TORCH = (
     "tests/examples",

@@ -34,13 +34,13 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
-from keras_slstm.data.corpus import load_corpus
-from keras_slstm.data.pair_corpus import load_pair_corpus
-from keras_slstm.data.tagged_corpus import load_tagged_corpus
-from keras_slstm.data.text import TextVectorizer
-from keras_slstm.data.tokenised import tokenizer_of
-from keras_slstm.data.tokens import TokenVectorizer
-from keras_slstm.data.vectors import load_word_vectors
+from keras_slstm.datasets.corpus import load_corpus
+from keras_slstm.datasets.pair_corpus import load_pair_corpus
+from keras_slstm.datasets.tagged_corpus import load_tagged_corpus
+from keras_slstm.datasets.tokenised import tokenizer_of
+from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.text.token_vectorizer import TokenVectorizer
+from keras_slstm.text.word_vectors import load_word_vectors
 from keras_slstm.tuning import STUDIES, ClassificationHyperModel, PairHyperModel, Search, TaggingHyperModel, confirm
 from keras_slstm.tuning.oracles import TUNERS
 from keras_slstm.tuning.records import format_scores

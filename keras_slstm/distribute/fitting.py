@@ -10,8 +10,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_slstm.building import build
-from keras_slstm.data.batches import Batches
 from keras_slstm.distribute.batches import Epoch, make_dataset, signature_of
 from keras_slstm.distribute.failures import failures_named
 from keras_slstm.distribute.jax_processes import WholeBatchFunction, is_one_of_several, part_of
@@ -19,6 +17,8 @@ from keras_slstm.distribute.private import without_symbolic_build
 from keras_slstm.distribute.replicas import ReplicatedFunction
 from keras_slstm.distribute.sharding import make_source, replicate
 from keras_slstm.distribute.strategies import is_chief
+from keras_slstm.distribute.variables import build
+from keras_slstm.text.batches import Batches
 
 
 def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:

@@ -20,7 +20,7 @@ import keras
 from keras_slstm.distribute.failures import DIFFERENT_DATA
 from keras_slstm.distribute.private import without_sum_of_gradients
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE
-from keras_slstm.training_state import seed_generators
+from keras_slstm.distribute.variables import seed_generators
 
 # What the replica knows that runs in this thread: its share, and the gradients that wait for their sum.
 _replica = threading.local()

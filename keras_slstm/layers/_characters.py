@@ -8,8 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.masks import check_mask, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class CharacterLayer(keras.layers.Layer):

@@ -10,8 +10,7 @@ from keras import ops
 
 from keras_slstm.layers._arguments import check_rate
 from keras_slstm.ops.masks import check_mask, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class MaskedRNN(keras.layers.RNN):

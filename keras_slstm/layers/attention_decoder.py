@@ -13,8 +13,7 @@ from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops.attention import Memory, attend, remember
 from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import check_mask, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -11,8 +11,7 @@ from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_softmax, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

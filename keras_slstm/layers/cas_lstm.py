@@ -13,8 +13,7 @@ from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
 from keras_slstm.ops import cas_lstm
 from keras_slstm.ops.masks import check_mask, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class VerticalGates(NamedTuple):

@@ -11,8 +11,7 @@ from keras import ops
 from keras_slstm.layers._arguments import check_bool, check_features, check_integer
 from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops import cas_lstm
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -9,8 +9,7 @@ import keras
 from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._characters import CharacterLayer
 from keras_slstm.layers.cas_lstm import CASLSTM
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -14,8 +14,7 @@ from keras_slstm.ops.crf_potentials import FORBIDDEN, pack
 from keras_slstm.ops.label_schemes import allowed_transitions
 from keras_slstm.ops.masks import accumulation_dtype, check_mask, is_first, is_last, zero_padding
 from keras_slstm.ops.sentence_state import project
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

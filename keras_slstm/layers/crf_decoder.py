@@ -11,8 +11,7 @@ from keras_slstm.layers._arguments import check_bool
 from keras_slstm.layers.crf import at_least_float32
 from keras_slstm.ops.crf import crf_decode, crf_marginals
 from keras_slstm.ops.crf_potentials import check_potentials
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -23,8 +23,8 @@ from keras_slstm.ops.depths import (
 from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_mean, zero_padding
 from keras_slstm.ops.sentence_state import State, make_words, project, transition
 from keras_slstm.ops.sinusoids import sinusoidal_code
+from keras_slstm.types import Tensor
 
-Tensor = Any
 SEQUENTIAL = ("bilstm", "sinusoidal", "learned", None)
 
 

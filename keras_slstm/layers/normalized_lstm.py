@@ -11,8 +11,7 @@ from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers._weights import WeightArguments
 from keras_slstm.ops.double import tanh
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def normalized_lstm_step(pre_activation: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,8 +8,7 @@ from typing import Any
 import keras
 
 from keras_slstm.ops.masks import check_mask, masked_max, masked_mean
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class _MaskedGlobalPooling1D(keras.layers.Layer):

@@ -20,8 +20,7 @@ from keras_slstm.ops.sentence_state import (
     project,
     transition,
 )
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

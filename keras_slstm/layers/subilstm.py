@@ -15,8 +15,7 @@ from keras_slstm.ops.real_words_first import real_words_back, real_words_first
 from keras_slstm.ops.recurrent_cells import RECURRENT_CELLS, Recurrence
 from keras_slstm.ops.sentence_state import project
 from keras_slstm.ops.suffix_recurrence import from_every_word, from_every_word_within, from_first_word
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 COMBINATIONS = ("max", "mean", "concat", "gate")
 DIRECTIONS = ("forward", "backward")

@@ -8,8 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers._arguments import check_rate
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

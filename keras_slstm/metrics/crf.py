@@ -9,8 +9,7 @@ from keras import ops
 
 from keras_slstm.ops.crf import UNKNOWN, check_labels, crf_decode
 from keras_slstm.ops.crf_potentials import unpack
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

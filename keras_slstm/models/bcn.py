@@ -8,8 +8,6 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_slstm.data.contextual import ContextualFunction
-from keras_slstm.data.text import TextVectorizer
 from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
 from keras_slstm.models.encoders import build_encoder, check_takes_mask
 from keras_slstm.models.maxout import Maxout
@@ -24,8 +22,9 @@ from keras_slstm.ops.masks import (
     zero_padding,
 )
 from keras_slstm.ops.soft_alignment import align
-
-Tensor = Any
+from keras_slstm.text.contextual_vectors import ContextualFunction
+from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from keras_slstm.data.contextual import call_contextual
+from keras_slstm.text.contextual_vectors import call_contextual
 
 PROBE = "a"  # a sentence of one token, to see how many values its vector has
 

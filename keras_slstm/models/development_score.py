@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from keras_slstm.data.schemes import span_scores
+from keras_slstm.text.tag_schemes import span_scores
 
 
 class DevelopmentScore(keras.callbacks.Callback):

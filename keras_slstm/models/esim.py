@@ -8,8 +8,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.data.contextual import ContextualFunction
-from keras_slstm.data.text import PADDING_ID, TextVectorizer
 from keras_slstm.layers._arguments import check_integer, check_rate
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.mlp import Dense
@@ -17,8 +15,9 @@ from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier, 
 from keras_slstm.models.text_model import words_of
 from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, zero_padding
 from keras_slstm.ops.soft_alignment import align
-
-Tensor = Any
+from keras_slstm.text.contextual_vectors import ContextualFunction
+from keras_slstm.text.text_vectorizer import PADDING_ID, TextVectorizer
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -111,7 +110,7 @@ class ESIM(SentencePairClassifier):
     Example:
 
     ```python
-    corpus = keras_slstm.data.load_pair_corpus("sick/entailment")
+    corpus = keras_slstm.datasets.load_pair_corpus("sick/entailment")
     model = keras_slstm.models.ESIM(corpus.label_names, encoder="subilstm", units=100, mlp_units=(100,))
     model.adapt(corpus.train.texts)
     model.compile("adam")

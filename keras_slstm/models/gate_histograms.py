@@ -10,10 +10,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.text import check_at_least, pad
 from keras_slstm.layers.cas_lstm import CASLSTM, VerticalGates
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.text_model import TextModel
+from keras_slstm.text.text_vectorizer import check_at_least, pad
 
 
 class LayerHistograms(NamedTuple):

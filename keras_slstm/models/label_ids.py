@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from keras_slstm.data.schemes import TagError, check_tags
-from keras_slstm.data.token_batches import UNKNOWN_LABEL
 from keras_slstm.models.label_names import check_labels
 from keras_slstm.ops.label_schemes import allowed_transitions
+from keras_slstm.text.tag_schemes import TagError, check_tags
+from keras_slstm.text.token_batches import UNKNOWN_LABEL
 
 
 class LabelIds:

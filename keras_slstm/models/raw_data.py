@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 
-from keras_slstm.data.batches import Batches
 from keras_slstm.distribute.fitting import evaluate_by, fit_by, predict_by, with_callback
+from keras_slstm.text.batches import Batches
 
 
 class RawDataModel(keras.Model):

@@ -11,8 +11,8 @@ from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
 from keras_slstm.ops.masks import check_mask
+from keras_slstm.types import Tensor
 
-Tensor = Any
 CELLS = ("caslstm", "lstm")
 # What is no option of a cell: it is said otherwise, or decided here. Plain LSTM layers have no gate between them.
 _SAID_OTHERWISE = {

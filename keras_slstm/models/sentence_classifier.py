@@ -8,13 +8,13 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_slstm.data.batches import TextBatches
-from keras_slstm.data.contextual import ContextualFunction
-from keras_slstm.data.text import TextVectorizer, check_texts
-from keras_slstm.data.vectors import WordVectors
 from keras_slstm.models.character_vectors import CharacterVectors
 from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
 from keras_slstm.models.text_model import TextModel
+from keras_slstm.text.batches import TextBatches
+from keras_slstm.text.contextual_vectors import ContextualFunction
+from keras_slstm.text.text_vectorizer import TextVectorizer, check_texts
+from keras_slstm.text.word_vectors import WordVectors
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

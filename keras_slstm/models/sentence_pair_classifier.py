@@ -9,15 +9,15 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.contextual import ContextualFunction
-from keras_slstm.data.pair_batches import PairBatches
-from keras_slstm.data.text import TextVectorizer
-from keras_slstm.data.vectors import WordVectors
 from keras_slstm.metrics.score_pearson import ScorePearson
 from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
 from keras_slstm.models.score_range import ScoreRange
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.ops.pair_features import PAIR_FEATURES, pair_features
+from keras_slstm.text.contextual_vectors import ContextualFunction
+from keras_slstm.text.pair_batches import PairBatches
+from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.text.word_vectors import WordVectors
 
 Pair = tuple[str, str]
 
@@ -71,7 +71,7 @@ class SentencePairClassifier(TextModel):
     Example:
 
     ```python
-    corpus = keras_slstm.data.load_pair_corpus("sick/entailment")
+    corpus = keras_slstm.datasets.load_pair_corpus("sick/entailment")
     model = keras_slstm.SentencePairClassifier(corpus.label_names, encoder="bi_caslstm", units=100)
     model.adapt(corpus.train.texts)
     model.compile("adam")

@@ -9,10 +9,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.subwords import END_ID, START_ID, SubwordVectorizer
-from keras_slstm.data.text import check_texts
-from keras_slstm.data.translation_batches import TranslationBatches
-from keras_slstm.data.vocabulary import PADDING_ID
 from keras_slstm.layers._arguments import check_integer, check_rate
 from keras_slstm.layers.attention_decoder import AttentionDecoder
 from keras_slstm.metrics.token_accuracy import TokenAccuracy
@@ -20,8 +16,11 @@ from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.recurrent_stack import RecurrentStack, recurrent_cell
 from keras_slstm.models.translation_search import Search, Searches
 from keras_slstm.ops.masks import accumulation_dtype
-
-Tensor = Any
+from keras_slstm.text.subword_vectorizer import END_ID, START_ID, SubwordVectorizer
+from keras_slstm.text.text_vectorizer import check_texts
+from keras_slstm.text.translation_batches import TranslationBatches
+from keras_slstm.text.vocabulary import PADDING_ID
+from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -10,11 +10,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.schemes import tags_to_spans
-from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID
-from keras_slstm.data.token_batches import TokenBatches
-from keras_slstm.data.tokens import TokenVectorizer, check_sentences
-from keras_slstm.data.vectors import WordVectors
 from keras_slstm.layers.crf import CRF
 from keras_slstm.losses import CRFLoss
 from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
@@ -24,6 +19,11 @@ from keras_slstm.models.label_ids import LabelIds
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.crf import crf_decode, crf_marginals
 from keras_slstm.ops.masks import accumulation_dtype
+from keras_slstm.text.tag_schemes import tags_to_spans
+from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID
+from keras_slstm.text.token_batches import TokenBatches
+from keras_slstm.text.token_vectorizer import TokenVectorizer, check_sentences
+from keras_slstm.text.word_vectors import WordVectors
 
 HEADS = ("crf", "softmax")
 
@@ -77,7 +77,7 @@ class SequenceTagger(RawDataModel):
     Example:
 
     ```python
-    corpus = keras_slstm.data.load_tagged_corpus("travel_desk", scheme="BIOES")
+    corpus = keras_slstm.datasets.load_tagged_corpus("travel_desk", scheme="BIOES")
     tagger = keras_slstm.SequenceTagger(corpus.label_names, scheme="BIOES", units=100, embedding_dim=100)
     tagger.adapt(corpus.train.tokens)
     tagger.compile("adam")

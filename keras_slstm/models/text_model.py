@@ -9,10 +9,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.batches import TextBatches
-from keras_slstm.data.contextual import ContextualFunction, ContextualVectors
-from keras_slstm.data.text import PADDING_ID, UNKNOWN_ID, TextVectorizer, check_texts
-from keras_slstm.data.vectors import WordVectors
 from keras_slstm.layers.attention_pooling import AttentionPooling
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.character_vectors import CharacterVectors
@@ -21,6 +17,10 @@ from keras_slstm.models.encoders import build_encoder, check_takes_mask
 from keras_slstm.models.mlp import MLP, Dense
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.masks import accumulation_dtype
+from keras_slstm.text.batches import TextBatches
+from keras_slstm.text.contextual_vectors import ContextualFunction, ContextualVectors
+from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID, TextVectorizer, check_texts
+from keras_slstm.text.word_vectors import WordVectors
 
 MAX_CHARACTERS = 24  # of a word, where nothing else is asked for, as in `TokenVectorizer`
 POOLINGS = {

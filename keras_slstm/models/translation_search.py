@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import keras
 from keras import ops
 
-from keras_slstm.data.subwords import END_ID, START_ID
-from keras_slstm.data.text import check_at_least
-from keras_slstm.data.vocabulary import PADDING_ID
 from keras_slstm.ops.beam_search import Ids, beam_search
+from keras_slstm.text.subword_vectorizer import END_ID, START_ID
+from keras_slstm.text.text_vectorizer import check_at_least
+from keras_slstm.text.vocabulary import PADDING_ID
+from keras_slstm.types import Tensor
 
 if TYPE_CHECKING:
     from keras_slstm.models.seq2seq import Seq2Seq
-
-Tensor = Any
 
 
 class Search(NamedTuple):

@@ -9,10 +9,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.data.text import check_at_least
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.models.encoders import PooledStates
 from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.text.text_vectorizer import check_at_least
 
 
 class ReadSentence(NamedTuple):

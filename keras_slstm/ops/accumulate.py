@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import ops
 
-Tensor = Any
-Tensors = tuple[Tensor, ...]
+from keras_slstm.types import Tensor, Tensors
 
 
 def accumulate(

@@ -23,8 +23,7 @@ from keras_slstm.ops.sentence_state import (
     transition,
     word_update,
 )
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def run_to_depths(

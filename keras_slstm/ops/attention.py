@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 from keras import ops
 
 from keras_slstm.ops.masks import accumulation_dtype, masked_softmax, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class Memory(NamedTuple):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
+
 # (last ids `(rows,)`, state) -> (log-probabilities of all ids `(rows, vocabulary)`, new state)
 Step = Callable[[Tensor, list[Tensor]], tuple[Tensor, list[Tensor]]]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def add_boundary_words(x: Tensor, mask: Tensor | None, embeddings: Tensor) -> tuple[Tensor, Tensor | None]:

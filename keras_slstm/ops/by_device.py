@@ -7,8 +7,6 @@ from typing import Any
 
 import keras
 
-Tensor = Any
-
 
 def by_device(function: Callable[..., Any], weights: Any, *rows: Any) -> Any:
     """`function(weights, *rows)`, for a function that uses the same weights several times.

@@ -6,7 +6,7 @@ Layer 1 is an LSTM; a layer above it also reads the cells of the layer below. Se
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
 
@@ -20,8 +20,7 @@ from keras_slstm.ops.cas_lstm_recurrence import (
     update,
     weighted,
 )
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class LayerWeights(NamedTuple):

@@ -14,8 +14,7 @@ from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import accumulation_dtype
 from keras_slstm.ops.sentence_state import project
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def update(a: list[Tensor], c: Tensor, left: Tensor | float | None, lower: Tensor | None) -> tuple[Tensor, Tensor]:

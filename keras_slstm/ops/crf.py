@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from keras import ops
 
@@ -12,8 +10,7 @@ from keras_slstm.ops.crf_likelihood import UNKNOWN, restricted
 from keras_slstm.ops.crf_log_space import incoming, index_before, outgoing, softmax, take_words
 from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials, made_for_addons, unpack
 from keras_slstm.ops.masks import is_first
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def crf_log_partition(potentials: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ XLA on TensorFlow finds none of a loop, and what it makes of that of a condition
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from keras import ops
 
@@ -14,8 +13,7 @@ from keras_slstm.ops import crf_log_space, crf_scaled
 from keras_slstm.ops.crf_log_space import Score, differentiable_once, index_before, rows, take_words
 from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials
 from keras_slstm.ops.masks import is_first
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 UNKNOWN = -1
 # Beside given labels no other is possible, not even by way of a forbidden one.

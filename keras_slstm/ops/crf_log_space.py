@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
 
 from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.crf_potentials import Potentials
 from keras_slstm.ops.masks import is_first, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class Score(NamedTuple):

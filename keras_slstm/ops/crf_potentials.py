@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 from keras import ops
 
 from keras_slstm.ops.masks import accumulation_dtype, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 # The score of what is forbidden: finite, but no sum of other scores comes near it. exp(FORBIDDEN - x) is exactly 0.
 FORBIDDEN = -1e30

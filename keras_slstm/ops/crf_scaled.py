@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 import numpy as np
 from keras import ops
@@ -12,8 +10,7 @@ from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.crf_log_space import Score, index_after, rows, take_words, time_first
 from keras_slstm.ops.crf_potentials import Potentials
 from keras_slstm.ops.masks import is_first, is_last
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:

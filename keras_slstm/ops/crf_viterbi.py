@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from keras import ops
 
@@ -11,8 +9,7 @@ from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.crf_log_space import time_first
 from keras_slstm.ops.crf_potentials import FORBIDDEN, Potentials
 from keras_slstm.ops.masks import is_first
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def best_labels(potentials: Potentials) -> Tensor:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 from keras import ops
 
 from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.sinusoids import sinusoidal_code
+from keras_slstm.types import Tensor
 
-Tensor = Any
 SELECTIONS = ("gumbel", "hard", "soft", "full")
 
 

@@ -5,12 +5,10 @@ Beside these, `@`, `+`, `*` and `/` do, unlike `keras.ops.matmul`, `add`, `multi
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def tanh(x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def add_all(terms: Sequence[Tensor]) -> Tensor:

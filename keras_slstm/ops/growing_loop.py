@@ -9,9 +9,7 @@ from typing import Any
 import keras
 
 from keras_slstm.ops.recurrent_cells import Recurrence, RecurrentCell
-
-Tensor = Any
-Tensors = tuple[Tensor, ...]
+from keras_slstm.types import Tensor, Tensors
 
 # What is not kept is computed again for so many words at a time.
 SEGMENT = 8

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...] = ("batch", "time")) -> Tensor | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
 
 # How many vectors of the size of a sentence vector are joined.
 PAIR_FEATURES = {"inference": 4, "paraphrase": 2}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from keras import ops
 
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def real_words_first(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

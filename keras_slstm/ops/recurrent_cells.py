@@ -6,7 +6,7 @@ With d units and G gates a word, in Keras' order: i, f, c~, o of an LSTM (G = 4)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 from keras import ops
@@ -14,9 +14,7 @@ from keras import ops
 from keras_slstm.ops.double import tanh
 from keras_slstm.ops.masks import accumulation_dtype
 from keras_slstm.ops.sentence_state import project
-
-Tensor = Any
-Tensors = tuple[Tensor, ...]
+from keras_slstm.types import Tensor, Tensors
 
 
 class RecurrentCell(NamedTuple):

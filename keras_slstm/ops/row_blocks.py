@@ -11,9 +11,7 @@ from keras import ops
 
 from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.recurrent_cells import Recurrence, RecurrentCell
-
-Tensor = Any
-Tensors = tuple[Tensor, ...]
+from keras_slstm.types import Tensor, Tensors
 
 # More blocks compute fewer rows in vain (one of `2 b` in a sentence of b blocks) but take longer to compile.
 BLOCKS = 8

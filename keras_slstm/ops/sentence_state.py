@@ -8,7 +8,7 @@ leave out products of which nothing is used.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 from keras import ops
@@ -16,8 +16,7 @@ from keras import ops
 from keras_slstm.ops.double import tanh
 from keras_slstm.ops.few_passes import add_all, part, sigmoid_gradient
 from keras_slstm.ops.masks import accumulation_dtype
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 class State(NamedTuple):

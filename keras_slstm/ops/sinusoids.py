@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 import numpy as np
 from keras import ops
 
 from keras_slstm.ops.double import cos, sin
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def sinusoidal_code(numbers: Tensor, size: int, dtype: str) -> Tensor:

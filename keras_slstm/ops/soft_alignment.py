@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 from keras import ops
 
 from keras_slstm.ops.masks import accumulation_dtype, masked_softmax, zero_padding
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def align(a: Tensor, b: Tensor, b_mask: Tensor | None) -> Tensor:

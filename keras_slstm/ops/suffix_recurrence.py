@@ -17,8 +17,7 @@ from keras import ops
 
 from keras_slstm.ops import growing_loop, row_blocks
 from keras_slstm.ops.recurrent_cells import Recurrence, RecurrentCell
-
-Tensor = Any
+from keras_slstm.types import Tensor
 
 
 def from_first_word(cell: RecurrentCell, recurrence: Recurrence, rematerialize: bool = False) -> Tensor:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keras_slstm.data import prepared
-from keras_slstm.data.corpus import Texts
-from keras_slstm.data.pair_corpus import Pairs, ScoreRange
-from keras_slstm.data.readers import PathLike
+from keras_slstm.datasets import prepared
+from keras_slstm.datasets.corpus import Texts
+from keras_slstm.datasets.pair_corpus import Pairs, ScoreRange
+from keras_slstm.datasets.readers import PathLike
 
 PARTS = ("train", "validation", "test")
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import keras
 
-from keras_slstm.data.batches import Batches
-from keras_slstm.data.corpus import Corpus
-from keras_slstm.data.pair_corpus import PairCorpus
-from keras_slstm.data.tagged_corpus import TaggedCorpus
-from keras_slstm.data.vectors import WordVectors
+from keras_slstm.datasets.corpus import Corpus
+from keras_slstm.datasets.pair_corpus import PairCorpus
+from keras_slstm.datasets.tagged_corpus import TaggedCorpus
 from keras_slstm.extras import require
 from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.sequence_tagger import SequenceTagger
-from keras_slstm.training import fingerprint
+from keras_slstm.text.batches import Batches
+from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.training.training_run import fingerprint
 from keras_slstm.tuning.narrowed import Narrowed
 from keras_slstm.tuning.spaces import classification_space, pair_space, tagging_space
 
@@ -49,7 +49,7 @@ class TaskHyperModel(HyperModel):
     Example:
 
     ```python
-    corpus = keras_slstm.data.load_corpus("travel_desk")
+    corpus = keras_slstm.datasets.load_corpus("travel_desk")
     hypermodel = ClassificationHyperModel(corpus, ["slstm", "bilstm"], values={"units": [50, 100]})
     model = hypermodel.build(keras_tuner.HyperParameters())  # with the default of everything
     ```

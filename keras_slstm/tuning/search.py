@@ -74,7 +74,7 @@ class Search(BaseTuner):
     Example:
 
     ```python
-    hypermodel = ClassificationHyperModel(keras_slstm.data.load_corpus("travel_desk"), ["slstm", "bilstm"])
+    hypermodel = ClassificationHyperModel(keras_slstm.datasets.load_corpus("travel_desk"), ["slstm", "bilstm"])
     if __name__ == "__main__":  # trials are processes, which import this file
         Search(hypermodel, "runs/search", "bayesian", max_trials=20, epochs=5).search()
         model = keras.saving.load_model("runs/search/best.keras")

@@ -17,8 +17,8 @@ import keras
 import numpy as np
 
 from keras_slstm import distribute
-from keras_slstm.data.batches import TextBatches
-from keras_slstm.training import TrainingRun
+from keras_slstm.text.batches import TextBatches
+from keras_slstm.training.training_run import TrainingRun
 from tests.distribute.programs import average, fix_weights, sentences
 
 

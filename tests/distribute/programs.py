@@ -16,8 +16,8 @@ import numpy as np
 
 import keras_slstm
 from keras_slstm import distribute
-from keras_slstm.data.batches import TextBatches
-from keras_slstm.training_state import seed_generators
+from keras_slstm.distribute.variables import seed_generators
+from keras_slstm.text.batches import TextBatches
 
 Arrays = dict[str, Any]
 ROWS, WORDS, LENGTH, LABELS = 51, 30, 7, 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keras_slstm.data.batches import TextBatches
 from keras_slstm.distribute.jax_processes import PartOfBatches
+from keras_slstm.text.batches import TextBatches
 from tests.backend import BACKEND
 from tests.distribute import two_processes
 from tests.distribute.truth import compare, truth

@@ -13,9 +13,9 @@ if BACKEND != "tensorflow":
 
 import tensorflow as tf
 
-from keras_slstm.data.batches import TextBatches
 from keras_slstm.distribute.batches import Epoch
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE, make_source, part, replicate
+from keras_slstm.text.batches import TextBatches
 
 
 class Strategy:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_slstm.distribute.launcher import Workers
-from keras_slstm.results import read_results
+from keras_slstm.training.results import read_results
 from tests.backend import BACKEND
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")

@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.results import read_results
+from keras_slstm.training.results import read_results
 from tests.processes import run_python
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
@@ -150,7 +150,7 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, script, capsys):
 
 
 def test_settings_of_each_paper(script):
-    from keras_slstm.data.corpus import Corpus, Texts
+    from keras_slstm.datasets.corpus import Corpus, Texts
 
     def preset(name, *arguments):
         args = script.module.make_parser().parse_args(arguments)

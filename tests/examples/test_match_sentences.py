@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.results import read_results
+from keras_slstm.training.results import read_results
 from tests.processes import run_python
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
@@ -215,7 +215,7 @@ def test_vectors_are_fixed_unless_said_otherwise(data, tmp_path, script, capsys)
 
 
 def test_task_and_features_follow_the_data_set(script):
-    from keras_slstm.data.pair_corpus import PairCorpus, Pairs
+    from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs
 
     def task(name, labels, *arguments):
         args = script.module.make_parser().parse_args(arguments)

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("sklearn", reason="it comes with the `examples` extra")
 pytest.importorskip("tensorflow_datasets")
 
-from keras_slstm.data.builders import CR, Mrpc, Sick
+from keras_slstm.datasets.builders import CR, Mrpc, Sick
 from keras_slstm.models import ESIM, SentenceClassifier
-from keras_slstm.results import read_results
-from tests.data.original_files import refuse_network, write
+from keras_slstm.training.results import read_results
+from tests.datasets.original_files import refuse_network, write
 
 WORDS = ["oslo", "rome", "paris", "lima"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import keras
 import pytest
 
-from keras_slstm.results import read_results
+from keras_slstm.training.results import read_results
 from tests.processes import run_python
 
 pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import keras_slstm
-from keras_slstm.data.text import TextVectorizer
 from keras_slstm.models.encoders import ENCODERS, LayerStack, build_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.text.text_vectorizer import TextVectorizer
 from tests.processes import run_python
 
 LABELS = ["cancel", "book"]

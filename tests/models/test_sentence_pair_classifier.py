@@ -8,9 +8,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.data.vectors import WordVectors
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.text.word_vectors import WordVectors
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles import pair_classifier

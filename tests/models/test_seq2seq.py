@@ -5,9 +5,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.data.subwords import END_ID, START_ID
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
+from keras_slstm.text.subword_vectorizer import END_ID, START_ID
 from tests.backend import to_numpy
 from tests.processes import run_python
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import keras_slstm
-from keras_slstm.data.schemes import check_tags, convert_tags
-from keras_slstm.data.tokens import TokenVectorizer
-from keras_slstm.data.vectors import WordVectors
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
+from keras_slstm.text.tag_schemes import check_tags, convert_tags
+from keras_slstm.text.token_vectorizer import TokenVectorizer
+from keras_slstm.text.word_vectors import WordVectors
 from tests.processes import run_python
 
 LABELS = ["O", "B-city", "I-city", "B-name", "I-name"]

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason="it comes with the `examples` extra")
 
-from keras_slstm.data import Pairs, Texts
+from keras_slstm.datasets import Pairs, Texts
 from keras_slstm.transfer import evaluation
 from keras_slstm.transfer.classifiers import CLASSIFIERS
 from keras_slstm.transfer.evaluation import evaluate

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("tensorflow_datasets")
 
-from keras_slstm.data import Pairs, Texts
-from keras_slstm.data.builders import CR, Mrpc, Sick, Sst
+from keras_slstm.datasets import Pairs, Texts
+from keras_slstm.datasets.builders import CR, Mrpc, Sick, Sst
 from keras_slstm.transfer.tasks import TASKS, Task, TaskData, load_task
-from tests.data.original_files import refuse_network, write
+from tests.datasets.original_files import refuse_network, write
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import zlib
 import keras_tuner
 import pytest
 
-from keras_slstm.data.corpus import Corpus, Texts
+from keras_slstm.datasets.corpus import Corpus, Texts
 from keras_slstm.files import write_json
 from keras_slstm.tuning import trial
 

@@ -6,9 +6,9 @@ import keras
 import keras_tuner
 import pytest
 
-from keras_slstm.data.corpus import Texts
-from keras_slstm.data.pair_corpus import PairCorpus, Pairs
-from keras_slstm.data.tagged_corpus import TaggedCorpus, TaggedSentences
+from keras_slstm.datasets.corpus import Texts
+from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs
+from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences
 from keras_slstm.tuning import (
     ClassificationHyperModel,
     PairHyperModel,

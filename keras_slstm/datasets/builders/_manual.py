@@ -1,0 +1,247 @@
+"""What the builders of data sets have in common that are read from their original files."""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.request
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow_datasets as tfds
+
+from keras_slstm.datasets.readers import PathLike, read_bytes
+from keras_slstm.errors import DataError
+
+Files = dict[str, Path]  # the file of each role
+Examples = dict[str, dict[str, Any]]  # the example of each key; TFDS shuffles a split by its keys
+
+
+@dataclass(frozen=True)
+class Originals:
+    """The original files of a data set: their names, and where they come from.
+
+    Args:
+        names: The file of each role, e.g. `{"train": "train_5500.label", "test": "TREC_10.label"}`. A name
+            may begin with a folder of the archive: `"trees/train.txt"`.
+        folders: Folders of `manual_dir` that are looked into before `manual_dir` itself.
+        source: Address of an archive that holds the files, or the address of each role's file, or of an archive that
+            holds it. None: they cannot be downloaded without more ado.
+        remark: A sentence on how to get the files, where the source alone does not say it.
+    """
+
+    names: Mapping[str, str]
+    folders: Sequence[str]
+    source: str | Mapping[str, str] | None = None
+    remark: str = ""
+
+    def find(self, folder: PathLike) -> Files:
+        """Find the files in the place that holds most of them: plain, or with `.gz` behind."""
+        places = [Path(folder).expanduser() / inside for inside in (*self.folders, "")]
+        return max((self._files_in(place) for place in places), key=len)
+
+    def missing(self, files: Files) -> list[str]:
+        """The names of the files that were not found."""
+        return [name for role, name in self.names.items() if role not in files]
+
+    def how_to_get(self) -> str:
+        """Say what to put where."""
+        folders = " or ".join(f"{folder}/" for folder in self.folders)
+        lines = [
+            f"Put {_enumerate(self.names.values())} (plain or gzip-compressed with .gz behind) into `manual_dir`, "
+            f"or into a folder {folders} in it."
+        ]
+        if isinstance(self.source, str):
+            lines.append(f"They come with the archive {self.source}")
+        elif self.source:
+            lines.append(f"They come from {_enumerate(self.source[role] for role in self.names)}")
+        return "\n".join(lines + [self.remark] * bool(self.remark))
+
+    def _files_in(self, place: Path) -> Files:
+        files = {}
+        for role, name in self.names.items():
+            plain = place / name
+            for path in (plain.with_name(plain.name + ".gz"), plain):
+                if path.is_file():
+                    files[role] = path
+        return files
+
+
+class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
+    """Base of the data sets that are read from their original files.
+
+    The files are taken from `manual_dir` if they are there, and downloaded otherwise. A subclass says which files
+    they are (`ORIGINALS`, in order of preference: the first is the one that is downloaded) and reads them
+    (`_read`). What was prepared is never mistaken for what other files would give.
+    """
+
+    VERSION = tfds.core.Version("1.0.0")
+    RELEASE_NOTES = {"1.0.0": "First release."}
+    ORIGINALS: tuple[Originals, ...] = ()
+    LABELS: Sequence[str] = ()
+    DESCRIPTION = ""
+    HOMEPAGE = ""
+    CITATION = ""
+    SUPERVISED_KEYS = ("text", "label")
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        cls.MANUAL_DOWNLOAD_INSTRUCTIONS = _how_to_get(cls.ORIGINALS)
+
+    @abstractmethod
+    def _read(self, files: Files) -> dict[str, Examples]:
+        """Read the examples of each split.
+
+        Raises:
+            DataError: If a file is malformed, or has not as many examples as the data set.
+        """
+
+    def _originals(self) -> tuple[Originals, ...]:
+        """The files that the chosen configuration can be read from."""
+        return self.ORIGINALS
+
+    def _features(self) -> dict[str, Any]:
+        return {"text": tfds.features.Text(), "label": tfds.features.ClassLabel(names=list(self.LABELS))}
+
+    def _supervised_keys(self) -> tuple[Any, Any]:
+        return self.SUPERVISED_KEYS
+
+    def _info(self) -> tfds.core.DatasetInfo:
+        return tfds.core.DatasetInfo(
+            builder=self,
+            description=self.DESCRIPTION,
+            features=tfds.features.FeaturesDict(self._features()),
+            supervised_keys=self._supervised_keys(),
+            homepage=self.HOMEPAGE,
+            citation=self.CITATION,
+            metadata=tfds.core.MetadataDict(),
+        )
+
+    def download_and_prepare(
+        self, *, download_config: tfds.download.DownloadConfig | None = None, **kwargs: Any
+    ) -> None:
+        """Prepare the data set, as every TFDS builder does.
+
+        Raises:
+            DataError: If a file is malformed.
+            FileNotFoundError: If files are missing and cannot be downloaded; the message says what to put where.
+            ValueError: If the set has been prepared before, from other files than those now in `manual_dir`.
+        """
+        config = download_config or tfds.download.DownloadConfig()
+        reuse = self.data_path.exists() and not config.download_mode.overwrite_dataset
+        files = self._find(config.manual_dir) if reuse and config.manual_dir else None
+        if files and _fingerprint(files) != self.info.metadata.get("sha256"):
+            raise ValueError(
+                f"{self.data_path} was prepared from other files than those in {config.manual_dir}. "
+                "Delete that folder, or prepare into another `data_dir`."
+            )
+        super().download_and_prepare(download_config=config, **kwargs)
+
+    def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict[str, Any]:
+        try:
+            manual_dir = dl_manager.manual_dir
+        except AssertionError:  # how TFDS says that there is no such folder, or nothing in it
+            manual_dir = None
+        files = (manual_dir and self._find(manual_dir)) or self._download(dl_manager, manual_dir)
+        splits = self._read(files)
+        self.info.metadata["sha256"] = _fingerprint(files)
+        return {split: self._generate_examples(examples) for split, examples in splits.items()}
+
+    def _generate_examples(self, examples: Examples) -> Iterator[tuple[str, dict[str, Any]]]:
+        yield from examples.items()
+
+    def _find(self, manual_dir: PathLike) -> Files | None:
+        for originals in self._originals():
+            files = originals.find(manual_dir)
+            if not originals.missing(files):
+                return files
+        return None
+
+    def _download(self, dl_manager: tfds.download.DownloadManager, manual_dir: PathLike | None) -> Files:
+        originals = self._originals()[0]
+        try:
+            files = _download(originals, dl_manager)
+        except Exception as error:  # no network, a proxy, a server that is down: the way out is the same
+            found = originals.find(manual_dir) if manual_dir else {}
+            missing = f" (missing: {_enumerate(originals.missing(found))})" if found else ""
+            raise FileNotFoundError(
+                f"The files of {self.name} are not in `manual_dir`{missing}, and could not be downloaded ({error}).\n"
+                + _how_to_get(self._originals())
+            ) from error
+        if originals.missing(files):
+            missing = _enumerate(originals.missing(files))
+            raise FileNotFoundError(f"The archive from {originals.source} does not hold {missing}.")
+        return files
+
+
+def published_lines(path: PathLike) -> list[str]:
+    r"""Read the lines of a published file, which end at `\n` (or `\r\n`) and nowhere else.
+
+    Each line may be in UTF-8 or in Windows-1252: some sets mix both in one file.
+
+    Raises:
+        DataError: If the file is empty, or a line is in neither encoding.
+    """
+    content = read_bytes(path).removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n")
+    return [
+        _decode(path, number, line.removesuffix(b"\r")) for number, line in enumerate(content.split(b"\n"), start=1)
+    ]
+
+
+def check_count(path: PathLike, line: int, found: int, expected: int, what: str) -> None:
+    """Raise a `DataError` that names the last line, unless a file holds as many examples as the data set."""
+    if found != expected:
+        raise DataError(path, line, f"{expected:,} {what} expected, found {found:,}")
+
+
+def _decode(path: PathLike, number: int, line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    try:
+        return line.decode("cp1252")
+    except UnicodeDecodeError as error:
+        raise DataError(path, number, f"neither UTF-8 nor Windows-1252: byte {line[error.start]:#04x}") from error
+
+
+def _download(originals: Originals, dl_manager: tfds.download.DownloadManager) -> Files:
+    source = originals.source
+    if source is None:
+        raise FileNotFoundError("they have no address for that")
+    if isinstance(source, str):
+        _reach(source)
+        return originals.find(dl_manager.download_and_extract(source))
+    _reach(next(iter(source.values())))  # one stands for all: they lie on one server
+    paths = dl_manager.download_and_extract({role: source[role] for role in originals.names})
+    files = {role: Path(path) for role, path in paths.items()}
+    return {  # of an archive for each file, the file inside it
+        role: path / originals.names[role] if path.is_dir() else path for role, path in files.items()
+    }
+
+
+def _reach(address: str) -> None:
+    """Raise at once on an offline machine, where TFDS would repeat a failing download for minutes."""
+    urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=30).close()
+
+
+def _how_to_get(originals: Iterable[Originals]) -> str:
+    return "\nOr: ".join(each.how_to_get() for each in originals)
+
+
+def _enumerate(names: Iterable[str]) -> str:
+    *first, last = names
+    if len(first) > 8:
+        return f"{first[0]}, {first[1]} ... {last} ({len(first) + 1} files)"
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _fingerprint(files: Files) -> str:
+    """Digest the lines of all files, whatever their encoding and compression."""
+    digest = hashlib.sha256()
+    for role, path in files.items():
+        lines = [line.strip() for line in published_lines(path)]
+        digest.update("\n".join([role, *lines, ""]).encode("utf-8"))
+    return digest.hexdigest()

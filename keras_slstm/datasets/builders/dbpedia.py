@@ -1,0 +1,100 @@
+"""The DBpedia ontology classes of Zhang, Zhao and LeCun as a TFDS data set."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import tensorflow_datasets as tfds
+
+from keras_slstm.datasets.builders._manual import (
+    Examples,
+    Files,
+    OriginalFilesBuilder,
+    Originals,
+    check_count,
+    published_lines,
+)
+from keras_slstm.errors import DataError
+
+CLASSES = (
+    "Company",
+    "EducationalInstitution",
+    "Artist",
+    "Athlete",
+    "OfficeHolder",
+    "MeanOfTransportation",
+    "Building",
+    "NaturalPlace",
+    "Village",
+    "Animal",
+    "Plant",
+    "Album",
+    "Film",
+    "WrittenWork",
+)
+NUMBERS = {str(number): name for number, name in enumerate(CLASSES, start=1)}
+
+
+class Dbpedia(OriginalFilesBuilder):
+    """Titles and abstracts of Wikipedia articles of 14 classes: 560,000 for training and 70,000 for the test.
+
+    The original files are `train.csv` and `test.csv`: the number of the class, the title and the abstract in
+    quotation marks, a line an article. The paper classifies title and abstract together; `load_corpus("dbpedia")`
+    does so too. There is no development part.
+
+    Example:
+
+    ```python
+    builder = Dbpedia(data_dir="~/tensorflow_datasets")
+    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(manual_dir="~/dbpedia_csv"))
+    abstracts = builder.as_dataset(split="train", as_supervised=True)
+    ```
+    """
+
+    ARTICLES = {"train": 560_000, "test": 70_000}
+    LABELS = CLASSES
+    ORIGINALS = (
+        Originals(
+            names={"train": "train.csv", "test": "test.csv"},
+            folders=("dbpedia", "dbpedia_csv"),
+            source="https://s3.amazonaws.com/fast-ai-nlp/dbpedia_csv.tgz",
+        ),
+    )
+    SUPERVISED_KEYS = ("content", "label")
+    DESCRIPTION = "Wikipedia articles by the class that they have in the DBpedia ontology."
+    HOMEPAGE = "https://course.fast.ai/datasets"
+    CITATION = """@inproceedings{zhang-etal-2015-character,
+  title = {Character-level Convolutional Networks for Text Classification},
+  author = {Zhang, Xiang and Zhao, Junbo and LeCun, Yann},
+  booktitle = {Advances in Neural Information Processing Systems},
+  year = {2015},
+}"""
+
+    def _features(self) -> dict[str, tfds.features.FeatureConnector]:
+        return {
+            "title": tfds.features.Text(),
+            "content": tfds.features.Text(),
+            "label": tfds.features.ClassLabel(names=list(CLASSES)),
+        }
+
+    def _read(self, files: Files) -> dict[str, Examples]:
+        splits = {}
+        for split, path in files.items():
+            lines = published_lines(path)
+            splits[split] = {str(number): self._article(path, number, line) for number, line in enumerate(lines, 1)}
+            check_count(path, len(lines), len(lines), self.ARTICLES[split], "articles")
+        return splits
+
+    def _article(self, path: Path, number: int, line: str) -> dict[str, str]:
+        try:
+            fields = next(csv.reader([line], strict=True), [])
+        except csv.Error as error:
+            raise DataError(path, number, f"malformed CSV: {error}") from error
+        if len(fields) != 3 or fields[0] not in NUMBERS:
+            raise DataError(
+                path, number, f"a class from 1 to 14, a title and an abstract expected, found {line[:60]!r}"
+            )
+        if not (fields[1] + fields[2]).strip():
+            raise DataError(path, number, "neither title nor abstract has text")
+        return {"label": NUMBERS[fields[0]], "title": fields[1].strip(), "content": fields[2].strip()}

@@ -1,0 +1,135 @@
+"""The Stanford Sentiment Treebank, sentences and phrases, as a TFDS data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import tensorflow_datasets as tfds
+
+from keras_slstm.datasets.builders._manual import (
+    Examples,
+    Files,
+    OriginalFilesBuilder,
+    Originals,
+    check_count,
+    published_lines,
+)
+from keras_slstm.datasets.builders._trees import read_tree
+from keras_slstm.errors import DataError
+
+FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
+TWO = ("negative", "negative", None, "positive", "positive")  # neutral ones are left out
+
+
+class Sst(OriginalFilesBuilder):
+    """The Stanford Sentiment Treebank (SST): the sentences or all phrases for training, with 5 or 2 labels.
+
+    | configuration | train | validation | test |
+    | --- | --- | --- | --- |
+    | `sentences_5` | 8,544 | 1,101 | 2,210 |
+    | `sentences_2` | 6,920 | 872 | 1,821 |
+    | `phrases_5` | 318,582 | 1,101 | 2,210 |
+    | `phrases_2` | 98,794 | 872 | 1,821 |
+
+    With phrases, every node of every training tree is an example (a phrase comes as often as it is a node);
+    validation and test hold sentences alone. Two labels leave the neutral ones out.
+
+    The source are the trees: they alone hold the phrases, they are what the authors publish, and all four
+    configurations agree with each other because they are read from them. The files `stsa.fine.*` of the
+    sentence sets, which hold the same sentences and labels in lower case and another order, are read for the
+    two sentence configurations where there are no trees. Tokens are as in the files: `-LRB-` for a
+    bracket, a backslash before a slash.
+
+    Example:
+
+    ```python
+    builder = Sst(config="phrases_2", data_dir="~/tensorflow_datasets")
+    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(manual_dir="~/sst"))
+    phrases = builder.as_dataset(split="train", as_supervised=True)
+    ```
+    """
+
+    BUILDER_CONFIGS = [
+        tfds.core.BuilderConfig(name="sentences_5", description="Sentences, 5 labels."),
+        tfds.core.BuilderConfig(name="sentences_2", description="Sentences, 2 labels."),
+        tfds.core.BuilderConfig(name="phrases_5", description="Phrases of the training sentences, 5 labels."),
+        tfds.core.BuilderConfig(name="phrases_2", description="Phrases of the training sentences, 2 labels."),
+    ]
+    COUNTS = {
+        "sentences_5": {"train": 8544, "validation": 1101, "test": 2210},
+        "sentences_2": {"train": 6920, "validation": 872, "test": 1821},
+        "phrases_5": {"train": 318_582, "validation": 1101, "test": 2210},
+        "phrases_2": {"train": 98_794, "validation": 872, "test": 1821},
+    }
+    ORIGINALS = (
+        Originals(
+            names={"train": "trees/train.txt", "validation": "trees/dev.txt", "test": "trees/test.txt"},
+            folders=("sst", "trainDevTestTrees_PTB"),
+            source="https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip",
+        ),
+        Originals(
+            names={"train": "stsa.fine.train", "validation": "stsa.fine.dev", "test": "stsa.fine.test"},
+            folders=("sst",),
+            remark="These files are for sentences, not for phrases.",
+        ),
+    )
+    DESCRIPTION = "Sentences of movie reviews and their phrases, by sentiment (Stanford Sentiment Treebank)."
+    HOMEPAGE = "https://nlp.stanford.edu/sentiment/"
+    CITATION = """@inproceedings{socher-etal-2013-recursive,
+  title = {Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank},
+  author = {Socher, Richard and Perelygin, Alex and Wu, Jean and Chuang, Jason and Manning, Christopher D.
+            and Ng, Andrew Y. and Potts, Christopher},
+  booktitle = {Proceedings of EMNLP},
+  year = {2013},
+}"""
+
+    @property
+    def _phrases(self) -> bool:
+        return self.builder_config.name.startswith("phrases")
+
+    @property
+    def _label_of_grade(self) -> tuple[str | None, ...]:
+        return FIVE if self.builder_config.name.endswith("5") else TWO
+
+    def _originals(self) -> tuple[Originals, ...]:
+        return self.ORIGINALS[:1] if self._phrases else self.ORIGINALS
+
+    def _features(self) -> dict[str, tfds.features.FeatureConnector]:
+        names = dict.fromkeys(label for label in self._label_of_grade if label)
+        return {"text": tfds.features.Text(), "label": tfds.features.ClassLabel(names=list(names))}
+
+    def _read(self, files: Files) -> dict[str, Examples]:
+        splits = {}
+        for split, path in files.items():
+            with_phrases = self._phrases and split == "train"
+            rows = list(_read_sentences(path) if path.name.startswith("stsa.") else _read_trees(path, with_phrases))
+            examples = {
+                key: {"text": text, "label": self._label_of_grade[grade]}
+                for key, grade, text in rows
+                if self._label_of_grade[grade]
+            }
+            line = int(rows[-1][0].partition("_")[0])
+            what = "phrases" if with_phrases else "sentences"
+            check_count(path, line, len(examples), self.COUNTS[self.builder_config.name][split], what)
+            splits[split] = examples
+        return splits
+
+
+def _read_trees(path: Path, with_phrases: bool) -> Iterator[tuple[str, int, str]]:
+    """Read (key, grade, text) of each sentence, or of each phrase of each sentence."""
+    for number, line in enumerate(published_lines(path), start=1):
+        try:
+            phrases = read_tree(line)
+        except ValueError as error:
+            raise DataError(path, number, str(error)) from error
+        for index, (grade, text) in enumerate(phrases if with_phrases else phrases[:1]):
+            yield f"{number}_{index}", grade, text
+
+
+def _read_sentences(path: Path) -> Iterator[tuple[str, int, str]]:
+    for number, line in enumerate(published_lines(path), start=1):
+        grade, _, text = line.partition(" ")
+        if grade not in ("0", "1", "2", "3", "4") or not text.strip(" "):
+            raise DataError(path, number, f'a label from 0 to 4, a space and a sentence expected, found "{line}"')
+        yield f"{number}_0", int(grade), text.strip(" ")

@@ -1,0 +1,95 @@
+"""The TREC question types of Li and Roth as a TFDS data set."""
+
+from __future__ import annotations
+
+import tensorflow_datasets as tfds
+
+from keras_slstm.datasets.builders._manual import (
+    Examples,
+    Files,
+    OriginalFilesBuilder,
+    Originals,
+    check_count,
+    published_lines,
+)
+from keras_slstm.errors import DataError
+
+SOURCE = "https://cogcomp.seas.upenn.edu/Data/QA/QC"
+FINE_TYPES = {
+    "ABBR": ("abb", "exp"),
+    "DESC": ("def", "desc", "manner", "reason"),
+    "ENTY": (
+        "animal", "body", "color", "cremat", "currency", "dismed", "event", "food", "instru", "lang", "letter",
+        "other", "plant", "product", "religion", "sport", "substance", "symbol", "techmeth", "termeq", "veh", "word",
+    ),
+    "HUM": ("desc", "gr", "ind", "title"),
+    "LOC": ("city", "country", "mount", "other", "state"),
+    "NUM": (
+        "code", "count", "date", "dist", "money", "ord", "other", "perc", "period", "speed", "temp", "volsize",
+        "weight",
+    ),
+}  # fmt: skip
+FINE = [f"{coarse}:{fine}" for coarse, fines in FINE_TYPES.items() for fine in fines]
+
+
+class Trec(OriginalFilesBuilder):
+    """5,452 training and 500 test questions, of 6 types (`coarse`) or 50 (`fine`: `"HUM:ind"`, `"NUM:date"`...).
+
+    TFDS itself has a set named `trec`. Its fine labels lack the coarse part, by which they fall together to 47.
+    This one is therefore named `trec_original` in TFDS; `load_corpus("trec/fine")` takes it. The files may
+    be in Windows-1252, as published, or in UTF-8. There is no development part.
+
+    Example:
+
+    ```python
+    builder = Trec(config="fine", data_dir="~/tensorflow_datasets")
+    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(manual_dir="~/trec"))
+    questions = builder.as_dataset(split="train", as_supervised=True)
+    ```
+    """
+
+    name = "trec_original"
+    BUILDER_CONFIGS = [
+        tfds.core.BuilderConfig(name="coarse", description="6 types of question."),
+        tfds.core.BuilderConfig(name="fine", description="50 types of question."),
+    ]
+    QUESTIONS = {"train": 5452, "test": 500}
+    ORIGINALS = (
+        Originals(
+            names={"train": "train_5500.label", "test": "TREC_10.label"},
+            folders=("trec",),
+            source={"train": f"{SOURCE}/train_5500.label", "test": f"{SOURCE}/TREC_10.label"},
+        ),
+    )
+    DESCRIPTION = "Questions by the type of their answer."
+    HOMEPAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"
+    CITATION = """@inproceedings{li-roth-2002-learning,
+  title = {Learning Question Classifiers},
+  author = {Li, Xin and Roth, Dan},
+  booktitle = {Proceedings of COLING},
+  year = {2002},
+}"""
+
+    @property
+    def _fine(self) -> bool:
+        return self.builder_config.name == "fine"
+
+    def _features(self) -> dict[str, tfds.features.FeatureConnector]:
+        names = FINE if self._fine else list(FINE_TYPES)
+        return {"text": tfds.features.Text(), "label": tfds.features.ClassLabel(names=names)}
+
+    def _read(self, files: Files) -> dict[str, Examples]:
+        splits: dict[str, Examples] = {}
+        for split, path in files.items():
+            lines = published_lines(path)
+            splits[split] = {}
+            for number, line in enumerate(lines, start=1):
+                label, _, text = line.strip().partition(" ")
+                if label not in FINE or not text:
+                    raise DataError(
+                        path, number, f'"COARSE:fine question" with a label of TREC expected, found {line!r}'
+                    )
+                label = label if self._fine else label.partition(":")[0]
+                splits[split][str(number)] = {"text": text.strip(), "label": label}
+            check_count(path, len(lines), len(lines), self.QUESTIONS[split], "questions")
+        return splits

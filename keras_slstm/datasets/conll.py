@@ -1,0 +1,230 @@
+"""Reader of column files: one word a line with its annotations, an empty line after each sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_slstm.datasets.readers import OnError, PathLike, Problems, raw_lines, undecodable
+from keras_slstm.errors import DataError
+from keras_slstm.text.tag_schemes import TagError, check_tags
+
+CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_NOT_A_WORD = re.compile(r"\d+[-.]\d+")  # id of a multiword token or an empty node (CoNLL-U)
+
+Column = int | str
+Block = list[tuple[int, bytes]]  # the lines of a sentence with their numbers
+
+
+class TaggedSentence(NamedTuple):
+    """The words of a sentence, the tag of each, and the line of the file on which each stands."""
+
+    tokens: list[str]
+    tags: list[str]
+    lines: list[int]
+
+
+def read_conll(
+    path: PathLike,
+    tag_column: Column | None = None,
+    token_column: Column | None = None,
+    scheme: str | None = None,
+    on_error: OnError = "raise",
+    conllu: bool | None = None,
+) -> list[TaggedSentence]:
+    r"""Read tagged sentences from a file of columns, also gzip-compressed with `.gz` behind its name.
+
+    A file named `.conllu` is read as CoNLL-U: ten columns separated by tabs, comments after `#`; lines of
+    multiword tokens (`3-4`) and empty nodes (`8.1`) hold no word and are passed over. Any other file is read
+    like the files of CoNLL-2003: as many columns as its first word has, separated by tabs if there is one
+    in that line and by spaces otherwise. `-DOCSTART-` lines are passed over.
+
+    Lines end at a line feed (after an optional carriage return) and nowhere else; columns at tabs or plain
+    spaces, so that unusual spaces (U+00A0, U+0085) stay part of a word.
+
+    Args:
+        path: The file, in UTF-8.
+        tag_column: Number of the column that holds the tag, counted from 0, or from the end if negative; in
+            CoNLL-U also its name (`"upos"`, `"xpos"`). Default: the last column, and `"upos"` in CoNLL-U.
+        token_column: The same for the word. Default: the first column, and `"form"` in CoNLL-U.
+        scheme: `"IOB1"`, `"BIO"` or `"BIOES"` to check that the tags are valid in it; None for tags of any
+            kind, such as parts of speech.
+        on_error: `"raise"` stops at the first malformed line; `"skip"` leaves its whole sentence out and
+            warns how many.
+        conllu: Whether the file is CoNLL-U. None: its name says so.
+
+    Returns:
+        The sentences, in the order of the file.
+
+    Raises:
+        DataError: If the file holds no sentence, or a line is malformed: a number of columns other than that
+            of the first word, no such column, an empty word or tag, a tag that the scheme does not allow
+            there, word ids that do not count 1, 2, 3 (CoNLL-U), or bytes that are not UTF-8.
+        ValueError: If a column cannot be meant.
+
+    Example:
+
+    ```python
+    from pathlib import Path
+
+    Path("names.txt").write_text("Ada B-PER\nLovelace I-PER\nwrote O\n\nParis B-LOC\n")
+    for sentence in read_conll("names.txt", scheme="BIO"):
+        print(sentence.tokens, sentence.tags)
+    ```
+    """
+    path = Path(path)
+    problems = Problems(path, on_error, unit="sentences with malformed lines")
+    if is_conllu(path) if conllu is None else conllu:
+        columns: _Columns = _ConlluColumns(path, token_column, tag_column)
+    else:
+        columns = _Columns(path, token_column, tag_column)
+    sentences = []
+    for block in _blocks(path):
+        try:
+            sentence = columns.read(block)
+            if scheme is not None:
+                _check(path, sentence, scheme)
+        except DataError as error:
+            problems.report(error.line, error.problem)
+        else:
+            if sentence.tokens:  # else a block of comments
+                sentences.append(sentence)
+    problems.warn()
+    if not sentences:
+        raise DataError(path, 1, "the file holds no sentence")
+    return sentences
+
+
+def keep_valid(
+    path: PathLike, sentences: Iterable[TaggedSentence], scheme: str, on_error: OnError = "raise"
+) -> list[TaggedSentence]:
+    """The sentences of a file whose tags are valid in a scheme.
+
+    Args:
+        path: The file, for the message.
+        sentences: What `read_conll` returned.
+        scheme: `"IOB1"`, `"BIO"` or `"BIOES"`.
+        on_error: `"raise"` stops at the first invalid tag; `"skip"` leaves its sentence out and warns how many.
+
+    Raises:
+        DataError: If a tag is not valid, or no sentence is left.
+    """
+    problems = Problems(Path(path), on_error, unit="sentences with invalid tags")
+    valid = []
+    for sentence in sentences:
+        try:
+            _check(path, sentence, scheme)
+        except DataError as error:
+            problems.report(error.line, error.problem)
+        else:
+            valid.append(sentence)
+    problems.warn()
+    if not valid:
+        raise DataError(path, 1, f"the file holds no sentence with valid tags ({scheme})")
+    return valid
+
+
+def is_conllu(path: PathLike) -> bool:
+    """Whether a file is named `.conllu`; a `.gz` behind it is looked through."""
+    return Path(path).name.lower().removesuffix(".gz").endswith(".conllu")
+
+
+def _check(path: PathLike, sentence: TaggedSentence, scheme: str) -> None:
+    try:
+        check_tags(sentence.tags, scheme)
+    except TagError as error:
+        raise DataError(path, sentence.lines[error.position], error.problem) from error
+
+
+def _blocks(path: Path) -> Iterator[Block]:
+    """The lines of each sentence."""
+    block: Block = []
+    for number, line in raw_lines(path):
+        if line.strip() and not line.startswith(b"-DOCSTART-"):
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+class _Columns:
+    """Takes words and tags out of lines; its first line says what all must look like."""
+
+    names: tuple[str, ...] = ()
+    default_token: Column = 0
+    default_tag: Column = -1
+
+    def __init__(self, path: Path, token: Column | None, tag: Column | None):
+        self.path = path
+        self.token = self._index("token_column", self.default_token if token is None else token)
+        self.tag = self._index("tag_column", self.default_tag if tag is None else tag)
+        self.width = len(self.names)
+        self.separator = "\t"
+
+    def read(self, block: Block) -> TaggedSentence:
+        sentence = TaggedSentence([], [], [])
+        for number, line in block:
+            try:
+                fields = self.fields(number, line.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                raise DataError(self.path, number, undecodable(error)) from error
+            if fields is None:
+                continue
+            for kind, column, values in (
+                ("word", self.token, sentence.tokens),
+                ("tag", self.tag, sentence.tags),
+            ):
+                if not -self.width <= column < self.width:
+                    raise DataError(
+                        self.path, number, f"no column {column} (counted from 0): the line has {self.width} columns"
+                    )
+                if not fields[column]:
+                    raise DataError(self.path, number, f"the {kind} (column {column}) is empty")
+                values.append(fields[column])
+            self.check_id(number, fields, len(sentence.tokens))
+            sentence.lines.append(number)
+        return sentence
+
+    def fields(self, number: int, text: str) -> list[str] | None:
+        """The columns of a line, or None where it holds no word."""
+        if not self.width and "\t" not in text:
+            self.separator = " "
+        fields = text.split(self.separator)
+        if self.separator == " ":
+            fields = [field for field in fields if field]
+        self.width = self.width or len(fields)
+        if len(fields) != self.width:
+            expected = "in CoNLL-U" if self.names else "as in the first line with a word"
+            raise DataError(self.path, number, f"{self.width} columns expected {expected}, found {len(fields)}")
+        return fields
+
+    def check_id(self, number: int, fields: list[str], expected: int) -> None:
+        """Check what says where in the sentence the word stands."""
+
+    def _index(self, argument: str, column: Column) -> int:
+        if isinstance(column, str) and column.lower() in self.names:
+            return self.names.index(column.lower())
+        if not isinstance(column, int) or isinstance(column, bool):
+            names = f" or one of {', '.join(self.names)}" if self.names else ""
+            raise ValueError(f"`{argument}` must be the number of a column{names}, but got {column!r}.")
+        return column
+
+
+class _ConlluColumns(_Columns):
+    names = CONLLU_COLUMNS
+    default_token = "form"
+    default_tag = "upos"
+
+    def fields(self, number: int, text: str) -> list[str] | None:
+        if text.startswith("#"):
+            return None
+        fields = super().fields(number, text)
+        return None if fields is None or _NOT_A_WORD.fullmatch(fields[0]) else fields
+
+    def check_id(self, number: int, fields: list[str], expected: int) -> None:
+        if fields[0] != str(expected):
+            raise DataError(self.path, number, f'the word id {expected} expected, found "{fields[0]}"')

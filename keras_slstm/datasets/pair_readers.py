@@ -1,0 +1,125 @@
+"""Readers of a person's own files of pairs of texts, labelled or scored, also gzip-compressed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_slstm.datasets.readers import Column, OnError, PathLike, Problems, read_columns, read_lines
+from keras_slstm.errors import DataError
+
+Pair = tuple[str, str]
+
+# Names that people and published data sets give to the two texts, the first that fits is taken.
+PAIR_COLUMNS = (
+    ("text_a", "text_b"),
+    ("premise", "hypothesis"),
+    ("sentence1", "sentence2"),
+    ("question1", "question2"),
+    ("sentence_A", "sentence_B"),
+)
+
+
+class PairExample(NamedTuple):
+    """A labelled (or scored) pair of texts, and the line of the file on which it begins."""
+
+    texts: Pair
+    label: str
+    line: int = 0
+
+
+def read_labelled_pairs(
+    path: PathLike,
+    first_column: str | None = None,
+    second_column: str | None = None,
+    label_column: str | None = None,
+    on_error: OnError = "raise",
+) -> list[PairExample]:
+    r"""Read labelled pairs of texts from a `.tsv`, `.csv` or `.jsonl` file, or one of these with `.gz` behind.
+
+    The formats are those of `read_labelled_text`, with a column for each of the two texts.
+
+    Args:
+        path: The file, in UTF-8.
+        first_column: Name of the column (JSONL: key) of the first text. By default `text_a`, `premise`, `sentence1`,
+            `question1` or `sentence_A`.
+        second_column: The same for the second: `text_b`, `hypothesis`, `sentence2`, `question2` or `sentence_B`.
+        label_column: The same for the label: `label` or `score`. JSON may hold a string or a number.
+        on_error: `"raise"` stops at the first malformed line; `"skip"` leaves such lines out and warns how many.
+
+    Returns:
+        The examples, in the order of the file.
+
+    Raises:
+        DataError: As `read_labelled_text`.
+        ValueError: If the file name has another suffix.
+
+    Example:
+
+    ```python
+    from pathlib import Path
+
+    Path("pairs.tsv").write_text("label\ttext_a\ttext_b\nyes\ta dog runs\tan animal moves\n")
+    (example,) = read_labelled_pairs("pairs.tsv")
+    print(example.texts, example.label)
+    ```
+    """
+    firsts, seconds = zip(*PAIR_COLUMNS)
+    columns = (
+        Column("first text", [first_column] if first_column else firsts),
+        Column("second text", [second_column] if second_column else seconds),
+        Column("label", [label_column] if label_column else ("label", "score"), (str, int, float)),
+    )
+    rows = read_columns(path, columns, on_error)
+    return [PairExample((first, second), label.strip(), line) for line, (first, second, label) in rows]
+
+
+def read_scored_pairs(
+    path: PathLike,
+    first_column: str | None = None,
+    second_column: str | None = None,
+    label_column: str | None = None,
+    on_error: OnError = "raise",
+) -> list[PairExample]:
+    """Read pairs of texts whose label is a number, as `read_labelled_pairs` does.
+
+    Raises:
+        DataError: If a label is not a finite number, and what `read_labelled_pairs` raises.
+    """
+    problems = Problems(Path(path), on_error)
+    examples = []
+    for example in read_labelled_pairs(path, first_column, second_column, label_column, on_error):
+        if _is_number(example.label):
+            examples.append(example)
+        else:
+            problems.report(example.line, f'the score must be a number, found "{example.label[:40]}"')
+    problems.warn()
+    if not examples:
+        raise DataError(path, 1, "the file holds no example")
+    return examples
+
+
+def read_pair_lines(path: PathLike) -> list[Pair]:
+    """Read a file with one pair a line, e.g. pairs to classify: two texts, separated by a tab.
+
+    Args:
+        path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
+
+    Raises:
+        DataError: If the file is empty, or a line does not hold two texts.
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
+        texts = line.split("\t")
+        if len(texts) != 2 or not all(text.strip() for text in texts):
+            raise DataError(path, number, f"two texts, separated by a tab, expected, found {line[:60]!r}")
+        pairs.append((texts[0], texts[1]))
+    return pairs
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -1,0 +1,49 @@
+"""The variables of a model, its loss, its metrics and its optimizer, before the first step makes them."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+import keras
+import numpy as np
+
+
+def build(model: keras.Model, batch: tuple[Any, ...], learns: bool = True) -> None:
+    """Give a model all its variables.
+
+    Args:
+        model: A model, compiled if `batch` holds labels.
+        batch: Inputs, labels and weights; or what has their shapes and dtypes. The number of rows is left open.
+        learns: Whether the optimizer is to get its variables.
+    """
+
+    def symbol(tensor: Any) -> keras.KerasTensor:
+        tensor = tensor if hasattr(tensor, "dtype") else np.asarray(tensor)
+        return keras.KerasTensor((None, *tensor.shape[1:]), keras.backend.standardize_dtype(tensor.dtype))
+
+    _Build(model)(*keras.tree.map_structure(symbol, tuple(batch)))
+    optimizer = getattr(model, "optimizer", None)
+    if learns and optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
+
+
+def seed_generators(model: keras.Model) -> list[Any]:
+    """The states of the generators that a model's layers draw from: a seed, and how often they have drawn."""
+    return [v for v in model.variables if v.name == "seed_generator_state"]
+
+
+class _Build(keras.Operation):
+    """Calls a model, its loss and its metrics on symbols; in doing so they make the variables that they lack."""
+
+    def __init__(self, model: keras.Model):
+        super().__init__()
+        self.model = model
+
+    def call(self, *batch: Any) -> Any:
+        outputs = self.model(batch[0])
+        if len(batch) > 1:
+            labels_and_weights = dict(zip_longest(("y", "sample_weight"), batch[1:]))
+            self.model.compute_loss(batch[0], y_pred=outputs, **labels_and_weights)
+            self.model.compute_metrics(batch[0], y_pred=outputs, **labels_and_weights)
+        return outputs

@@ -1,0 +1,105 @@
+"""The characters of words, as ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_slstm.text.vocabulary import PADDING_ID, Vocabulary
+
+WIDTH_MULTIPLE = 8  # of the characters a word: another data set has another width, but compiled models know few
+
+
+class Spelling:
+    """Turns tokens into ids of their characters, with a vocabulary learned from tokens.
+
+    Args:
+        max_characters: Of longer tokens the first and the last half of so many characters are kept.
+
+    Attributes:
+        vocabulary: The characters.
+    """
+
+    def __init__(self, max_characters: int):
+        self.max_characters = max_characters
+        self.vocabulary = Vocabulary()
+
+    def learn(self, counts: Mapping[str, int]) -> None:
+        """Learn the characters of tokens that occur so often: the most frequent first."""
+        characters: Counter[str] = Counter()
+        for token, count in counts.items():
+            for character in token:
+                characters[character] += count
+        del characters["\n"]  # which no line of a file can hold: an unknown character
+        self.vocabulary.learn(characters)
+
+    def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[list[int]]]:
+        """The ids of the characters of each token; equal tokens share a list, which nobody is to change."""
+        known: dict[str, list[int]] = {}
+        for tokens in (sentences := list(sentences)):
+            for token in tokens:
+                if token not in known:
+                    known[token] = self.vocabulary.ids(self._shorten(token))
+        return [[known[token] for token in tokens] for tokens in sentences]
+
+    def tensorflow_function(self) -> tuple[Callable[[Any], Any], Any]:
+        """The same mapping as a TensorFlow function, and the look-up table in it, which a SavedModel has to track.
+
+        The function takes a tensor of strings and gives `(*its shape, max_characters)` int32.
+        """
+        import tensorflow as tf
+
+        table = self.vocabulary.tensorflow_table()
+        first, last = self._kept_ends
+
+        def shorten(tokens: Any) -> Any:
+            length = tf.strings.length(tokens, unit="UTF8_CHAR")
+            start = tf.strings.substr(tokens, 0, first, unit="UTF8_CHAR")
+            end = tf.strings.substr(
+                tokens, tf.maximum(length - last, 0), tf.fill(tf.shape(length), last), unit="UTF8_CHAR"
+            )
+            return tf.where(length > self.max_characters, start + end, tokens)
+
+        def encode(tokens: Any) -> Any:
+            spelled = table.lookup(tf.strings.unicode_split(shorten(tf.reshape(tokens, [-1])), "UTF-8"))
+            spelled = spelled.to_tensor(PADDING_ID, shape=[None, self.max_characters])
+            spelled = tf.reshape(spelled, tf.concat([tf.shape(tokens), [self.max_characters]], axis=0))
+            return tf.cast(spelled, tf.int32)
+
+        return encode, table
+
+    @property
+    def _kept_ends(self) -> tuple[int, int]:
+        """How many characters of the beginning and of the end of a long token are kept."""
+        return self.max_characters - self.max_characters // 2, self.max_characters // 2
+
+    def _shorten(self, token: str) -> str:
+        if len(token) <= self.max_characters:
+            return token
+        first, last = self._kept_ends
+        return token[:first] + token[-last:]
+
+
+def pad_characters(ids: Sequence[Sequence[Sequence[int]]], time: int, width: int) -> np.ndarray:
+    """Put lists of character ids into one array, with padding on the right.
+
+    Args:
+        ids: For each sentence, a list of ids for each of its words.
+        time: Words a sentence.
+        width: Characters a word.
+
+    Returns:
+        `(len(ids), time, width)` int32.
+
+    >>> pad_characters([[[2, 3], [4]]], time=2, width=3)
+    array([[[2, 3, 0],
+            [4, 0, 0]]], dtype=int32)
+    """
+    padded = np.full((len(ids), time, width), PADDING_ID, dtype=np.int32)
+    for i, words in enumerate(ids):
+        for j, word in enumerate(words):
+            padded[i, j, : len(word)] = word
+    return padded

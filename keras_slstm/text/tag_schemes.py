@@ -1,0 +1,212 @@
+"""Tags that mark spans of words (entities, slots): the schemes IOB1, BIO and BIOES, and the way between them.
+
+A tag is `O` (in no span) or a letter, a hyphen and the type of a span, `B-PER`:
+
+- `"BIO"` (also called IOB2): `B-` on the first word of every span, `I-` on its others.
+- `"BIOES"`: `S-` on a span of one word; otherwise `B-` on the first, `E-` on the last, `I-` on words between.
+- `"IOB1"` (the original CoNLL-2003 files): `I-` on all words of a span, but `B-` on the first where the span
+  before it has the same type and ends at the word before. `B-` elsewhere, which those files have twice, begins a
+  span all the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES"}  # and the letters of their tags
+
+
+class Span(NamedTuple):
+    """Words `start` to `end - 1` of a sentence, and the type of what they name."""
+
+    type: str
+    start: int
+    end: int
+
+
+class TagError(ValueError):
+    """A tag that its scheme does not have, or does not allow where it stands.
+
+    Args:
+        position: The word at fault, counted from 0.
+        problem: What is wrong, and what was expected.
+    """
+
+    def __init__(self, position: int, problem: str):
+        super().__init__(f"word {position}: {problem}")
+        self.position = position
+        self.problem = problem
+
+    def __reduce__(self):
+        return type(self), (self.position, self.problem)
+
+
+def check_tags(tags: Sequence[str], scheme: str) -> None:
+    """Raise `TagError` at the first tag that the scheme does not allow where it stands.
+
+    >>> check_tags(["O", "I-PER"], "BIO")
+    Traceback (most recent call last):
+    keras_slstm.text.tag_schemes.TagError: word 1: "I-PER" goes on with a span, but "O" stands before it (BIO)
+    """
+    before = "O"
+    for position, tag in enumerate(tags):
+        split_tag(tag, scheme, position)
+        problem = _problem(before, tag, scheme)
+        if problem:
+            raise TagError(position, f"{problem} ({scheme})")
+        before = tag
+    if scheme == "BIOES" and before[0] in "BI":
+        raise TagError(len(tags) - 1, f'"{before}" is not the last word of its span, but the sentence ends ({scheme})')
+
+
+def tags_to_spans(tags: Sequence[str], scheme: str) -> list[Span]:
+    """The spans that the tags mark, from left to right.
+
+    Tags that a model predicts need not make sense. What is not marked as the scheme demands is no span: a
+    `I-` (BIO) that no span of its type precedes, a `B-` (BIOES) without its `E-`.
+
+    >>> tags_to_spans(["B-PER", "I-PER", "O", "B-LOC"], "BIO")
+    [Span(type='PER', start=0, end=2), Span(type='LOC', start=3, end=4)]
+    """
+    spans: list[Span] = []
+    start: int | None = None  # of the span that the word before belongs to
+    before = ("O", "")
+    for position, tag in enumerate(tags):
+        letter, kind = split_tag(tag, scheme, position)
+        goes_on = start is not None and kind == before[1] and letter in "IE"
+        if start is not None and not goes_on:
+            if scheme != "BIOES":  # there a span ends with its `E-` only
+                spans.append(Span(before[1], start, position))
+            start = None
+        if letter == "B" or (letter == "I" and scheme == "IOB1" and not goes_on):
+            start = position
+        if letter == "S":
+            spans.append(Span(kind, position, position + 1))
+        elif letter == "E" and start is not None:
+            spans.append(Span(kind, start, position + 1))
+            start = None
+        before = (letter, kind)
+    if start is not None and scheme != "BIOES":
+        spans.append(Span(before[1], start, len(tags)))
+    return spans
+
+
+def spans_to_tags(spans: Iterable[Span], length: int, scheme: str) -> list[str]:
+    """The tags of a sentence of `length` words with these spans.
+
+    Raises:
+        ValueError: If a span is empty, reaches beyond the sentence, or overlaps another.
+
+    >>> spans_to_tags([Span("PER", 0, 2), Span("PER", 2, 3)], 4, "IOB1")
+    ['I-PER', 'I-PER', 'B-PER', 'O']
+    """
+    _check_scheme(scheme)
+    tags = ["O"] * length
+    before: Span | None = None
+    for span in sorted(spans, key=lambda span: span.start):
+        kind, start, end = span
+        if not (before.end if before else 0) <= start < end <= length:
+            raise ValueError(f"{span} is empty, overlaps another span, or is not within {length} words.")
+        touches = before is not None and (before.type, before.end) == (kind, start)
+        first = "B" if scheme != "IOB1" or touches else "I"
+        letters = [first] + ["I"] * (end - start - 1)
+        if scheme == "BIOES":
+            letters[-1] = "S" if len(letters) == 1 else "E"
+        tags[start:end] = [f"{letter}-{kind}" for letter in letters]
+        before = span
+    return tags
+
+
+def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
+    """The same spans in another scheme.
+
+    Raises:
+        TagError: If the tags are not valid in the scheme `source`.
+
+    >>> convert_tags(["I-PER", "I-PER", "B-PER", "O"], "IOB1", "BIOES")
+    ['B-PER', 'E-PER', 'S-PER', 'O']
+    """
+    check_tags(tags, source)
+    return spans_to_tags(tags_to_spans(tags, source), len(tags), target)
+
+
+def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
+    """Tell the scheme of the tags of some sentences: the one that fewest words break.
+
+    Data with single faults is so told from data in another scheme. `"BIO"` where there are no spans.
+    """
+    letters: set[str] = set()
+    breaks: Counter[str] = Counter()
+    for tags in sentences:
+        before = "O"
+        for tag in tags:
+            letters.add(tag[:2])
+            inside = _is_inside(before, tag)
+            breaks["BIO"] += tag[:2] == "I-" and not inside
+            breaks["IOB1"] += tag[:2] == "B-" and not inside
+            before = tag
+    if letters & {"E-", "S-"}:
+        return "BIOES"
+    return "IOB1" if breaks["IOB1"] < breaks["BIO"] else "BIO"
+
+
+def scheme_labels(types: Iterable[str], scheme: str) -> list[str]:
+    """All tags of a scheme for these types of span: `O`, and then by type.
+
+    >>> scheme_labels(["PER", "LOC"], "BIO")
+    ['O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER']
+    """
+    _check_scheme(scheme)
+    return ["O", *(f"{letter}-{kind}" for kind in sorted(set(types)) for letter in SCHEMES[scheme])]
+
+
+def split_tag(tag: str, scheme: str, position: int = 0) -> tuple[str, str]:
+    """The letter of a tag and its type, which is empty for `O`.
+
+    Raises:
+        TagError: If the scheme has no such tag; it carries `position`.
+    """
+    _check_scheme(scheme)
+    letter, hyphen, kind = tag[:1], tag[1:2], tag[2:]
+    if tag == "O" or (letter and letter in SCHEMES[scheme] and hyphen == "-" and kind):
+        return letter, kind
+    letters = ", ".join(f"{letter}-" for letter in SCHEMES[scheme])
+    raise TagError(position, f'"{tag}" is no tag of {scheme}: O, or {letters} and a type expected')
+
+
+def span_scores(
+    true: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], scheme: str
+) -> tuple[float, float, float]:
+    """Precision, recall and F1 of the predicted spans over all sentences, by exact match of type and words.
+
+    >>> span_scores([["B-PER", "I-PER", "O"]], [["B-PER", "I-PER", "B-LOC"]], "BIO")
+    (0.5, 1.0, 0.6666666666666666)
+    """
+    right = wanted = found = 0
+    for truth, guess in zip(true, predicted, strict=True):
+        spans, guesses = set(tags_to_spans(truth, scheme)), set(tags_to_spans(guess, scheme))
+        right, wanted, found = right + len(spans & guesses), wanted + len(spans), found + len(guesses)
+    precision, recall = right / max(found, 1), right / max(wanted, 1)
+    return precision, recall, 2 * right / max(wanted + found, 1)
+
+
+def _problem(before: str, tag: str, scheme: str) -> str | None:
+    """Why `tag` may not follow `before` (`O` at the beginning of a sentence); None if it may."""
+    letter = tag[0]
+    if letter in {"IOB1": "", "BIO": "I", "BIOES": "IE"}[scheme] and not _is_inside(before, tag):
+        return f'"{tag}" goes on with a span, but "{before}" stands before it'
+    if scheme == "BIOES" and before[0] in "BI" and letter not in "IE":
+        return f'"{before}" before it is not the last word of its span, but "{tag}" does not go on with that'
+    return None
+
+
+def _is_inside(before: str, tag: str) -> bool:
+    """Whether the word of `before` has more words of the same type behind it, as far as the letters say."""
+    return before[:1] in ("B", "I") and before[2:] == tag[2:]
+
+
+def _check_scheme(scheme: str) -> None:
+    if scheme not in SCHEMES:
+        raise ValueError(f"There is no tag scheme {scheme!r}. Known schemes: {', '.join(SCHEMES)}.")

@@ -1,0 +1,79 @@
+"""Batches of pairs of sequences of similar length: source and target of a translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_slstm.text.batches import Batches, check_lengths
+from keras_slstm.text.text_vectorizer import pad, round_up
+from keras_slstm.text.token_batches import UNKNOWN_LABEL
+
+
+class TranslationBatches(Batches):
+    """Batches of source sequences, and of the target sequences that a model learns to write; see `Batches`.
+
+    A batch is a dict of `source` and, in training, `target`, which holds what the model has written before each
+    position, `(batch, time)` int32 each with 0 as padding; then the labels, `(batch, time)` int32: what it shall write
+    there, -1 at padding; then the weights.
+
+    Pairs are sorted by the length of the longer of the two, to which both are padded: a compiled model is compiled
+    once a length.
+
+    Args:
+        sources: Ids, a non-empty list for each sentence.
+        targets: Ids, for each sentence those of the start, the text and the end; or None (prediction).
+        sample_weight: A weight for each pair, or None.
+        batch_size, shuffle, seed, multiple_of: See `Batches`.
+
+    Raises:
+        ValueError: If there are not as many targets as sources, there is no pair, a source is empty, a target has
+            less than two ids, or an argument is out of range.
+
+    Example:
+
+    >>> batches = TranslationBatches([[5, 6, 2]], [[1, 8, 2]], multiple_of=1)
+    >>> inputs, labels = batches[0]
+    >>> inputs["source"].tolist(), inputs["target"].tolist(), labels.tolist()
+    ([[5, 6, 2]], [[1, 8, 0]], [[8, 2, -1]])
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]] | None = None,
+        sample_weight: Sequence[float] | np.ndarray | None = None,
+        batch_size: int = 32,
+        shuffle: bool = True,
+        seed: int = 0,
+        multiple_of: int = 8,
+        **kwargs: Any,
+    ):
+        check_lengths(len(sources), targets=targets, sample_weight=sample_weight)
+        for position, ids in enumerate(sources):
+            if not len(ids):
+                raise ValueError(f"Source {position} is empty.")
+        for position, ids in enumerate(targets or ()):
+            if len(ids) < 2:
+                raise ValueError(f"Target {position} must begin with a start and end with an end, but is {list(ids)}.")
+        lengths = [len(ids) for ids in sources]
+        if targets is not None:
+            lengths = [max(length, len(ids) - 1) for length, ids in zip(lengths, targets)]
+        super().__init__(lengths, batch_size, shuffle, seed, multiple_of, **kwargs)
+        self.sources = sources
+        self.targets = targets
+        self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
+        self.lengths = lengths
+
+    def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:
+        length = round_up(max(self.lengths[i] for i in chosen), self.multiple_of)
+        inputs = {"source": pad([self.sources[i] for i in chosen], length)}
+        if self.targets is None:
+            return (inputs,)
+        inputs["target"] = pad([self.targets[i][:-1] for i in chosen], length)
+        labels = np.full(inputs["target"].shape, UNKNOWN_LABEL, np.int32)
+        for row, i in enumerate(chosen):
+            labels[row, : len(self.targets[i]) - 1] = self.targets[i][1:]
+        return (inputs, labels) if self.sample_weight is None else (inputs, labels, self.sample_weight[chosen])

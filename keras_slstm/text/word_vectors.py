@@ -1,0 +1,191 @@
+"""Word vectors in GloVe's text format."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from keras_slstm.errors import DataError
+from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID
+
+_SPREAD_OF_UNKNOWN = 0.5  # of the words without a vector, in parts of the standard deviation of the others
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Words and their vectors.
+
+    Args:
+        words: Distinct words.
+        matrix: `(len(words), dim)` float32: a row for each word.
+
+    Raises:
+        ValueError: If the matrix does not fit the words, or a word stands twice.
+    """
+
+    words: Sequence[str]
+    matrix: np.ndarray
+    _rows: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
+            raise ValueError(f"{len(self.words)} words need a matrix of as many rows, but it has {self.matrix.shape}.")
+        object.__setattr__(self, "_rows", {word: row for row, word in enumerate(self.words)})
+        if len(self._rows) < len(self.words):
+            raise ValueError(f"The word {Counter(self.words).most_common(1)[0][0]!r} stands twice.")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def dim(self) -> int:
+        """Number of values in a vector."""
+        return self.matrix.shape[1]
+
+    def find(self, word: str) -> int | None:
+        """The row of a word: as it is, else lower-cased, else capitalised (a cased file knows no `oslo`)."""
+        return next((self._rows[form] for form in _forms(word) if form in self._rows), None)
+
+    def embedding_matrix(self, vocabulary: Sequence[str], seed: int = 0) -> np.ndarray:
+        """The initial word vectors of a model.
+
+        Args:
+            vocabulary: All words by id; ids 0 and 1 are padding and the unknown word (`TextVectorizer.vocabulary`).
+            seed: Seed of the words that have no vector: normal, half as wide as those that have one.
+
+        Returns:
+            `(len(vocabulary), dim)` float32. Padding is zero, the unknown word the mean of all vectors.
+        """
+        spread = _SPREAD_OF_UNKNOWN * self.matrix.std()
+        matrix = np.random.default_rng(seed).normal(0, spread, (len(vocabulary), self.dim)).astype(np.float32)
+        for i, word in enumerate(vocabulary):
+            row = self.find(word)
+            if row is not None:
+                matrix[i] = self.matrix[row]
+        matrix[PADDING_ID] = 0
+        matrix[UNKNOWN_ID] = self.matrix.mean(axis=0)
+        return matrix
+
+    def coverage(self, counts: Mapping[str, int]) -> Coverage:
+        """How much of a text has a vector.
+
+        Args:
+            counts: How often each word occurs.
+        """
+        missing = Counter({word: n for word, n in counts.items() if self.find(word) is None})
+        return Coverage(
+            tokens=sum(counts.values()),
+            known_tokens=sum(counts.values()) - sum(missing.values()),
+            types=len(counts),
+            known_types=len(counts) - len(missing),
+            most_frequent_missing=sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:20],
+        )
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many running words (tokens) and different words (types) have a vector."""
+
+    tokens: int
+    known_tokens: int
+    types: int
+    known_types: int
+    most_frequent_missing: list[tuple[str, int]]
+
+    def __str__(self) -> str:
+        missing = ", ".join(f"{word} ({n:,})" for word, n in self.most_frequent_missing) or "none"
+        return (
+            f"{_percent(self.known_tokens, self.tokens)} of {self.tokens:,} running words and "
+            f"{_percent(self.known_types, self.types)} of {self.types:,} different words have a vector; "
+            f"the most frequent without: {missing}"
+        )
+
+
+def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None = None) -> WordVectors:
+    """Read word vectors from a text file: `word v1 v2 ... vD` in each line, separated by single spaces.
+
+    That is GloVe's format (`glove.6B.300d.txt`, `glove.840B.300d.txt`, lower-cased or not); a first line with the
+    number of words and of values, as word2vec writes it, is skipped. Words may hold spaces, as some of 840B do. Of
+    a word that stands twice the first vector counts.
+
+    Args:
+        path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
+        words: Keep only what these words can use (see `WordVectors.find`): all of 840B takes 2.6 GB. None: all.
+
+    Returns:
+        The vectors, in the order of the file.
+
+    Raises:
+        DataError: If a line has another number of values than the first, a value is not a finite number, the
+            compression is damaged, or no line is left. Of lines that are not kept only the number of values is checked.
+        FileNotFoundError: If there is no such file.
+
+    Example:
+
+    ```python
+    vectors = load_word_vectors("glove.6B.300d.txt.gz", words=["book", "a", "flight"])
+    print(vectors.coverage({"book": 2, "flight": 1}))
+    ```
+    """
+    path = Path(path)
+    wanted = None if words is None else {form.encode() for word in words for form in _forms(word)}
+    kept: dict[str, np.ndarray] = {}
+    dim = 0
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                line = line.rstrip(b"\r\n").rstrip(b" ")
+                if number == 1:
+                    fields = line.split(b" ")
+                    if len(fields) == 2 and all(f.isdigit() for f in fields):
+                        dim = int(fields[1])
+                        continue
+                dim = dim or line.count(b" ")
+                # The beginning tells of most lines that they are not wanted, which saves taking them apart.
+                if wanted is not None and line.split(b" ", 1)[0] not in wanted and line.count(b" ") == dim:
+                    continue
+                name, *values = line.rsplit(b" ", dim)
+                if not name or len(values) != dim or dim == 0:
+                    raise DataError(path, number, f"a word and {dim or 'its'} values expected, found {line[:40]!r}")
+                if wanted is None or name in wanted:
+                    word = _decode(path, number, name)
+                    if word not in kept:
+                        kept[word] = _vector(path, number, values)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(path, number + 1, f"not a valid gzip file ({error})") from error
+    if not kept:
+        raise DataError(path, number or 1, "no word vector is left" if number else "the file is empty")
+    return WordVectors(list(kept), np.stack(list(kept.values())))
+
+
+def _vector(path: Path, number: int, values: list[bytes]) -> np.ndarray:
+    try:
+        vector = np.array(values, dtype=np.float32)
+    except ValueError as error:
+        raise DataError(path, number, f"not a number: {error}") from error
+    if not np.isfinite(vector).all():
+        raise DataError(path, number, f"not a finite number: {values[int(np.argmin(np.isfinite(vector)))]!r}")
+    return vector
+
+
+def _decode(path: Path, number: int, word: bytes) -> str:
+    try:
+        return word.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(path, number, f"the word {word[:40]!r} is not UTF-8") from error
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    return (word, word.lower(), word.capitalize())
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "none"

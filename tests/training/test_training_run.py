@@ -1,0 +1,335 @@
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.training.non_finite_loss import NonFiniteLossError
+from keras_slstm.training.training_run import TrainingRun, fingerprint
+from tests.processes import run_python
+
+TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 7)]) for i in range(60)]
+LABELS = ["odd" if i % 2 else "even" for i in range(60)]
+
+
+def new_model():
+    keras.utils.set_random_seed(0)
+    # Without an encoder proper, which would only cost time here.
+    model = SentenceClassifier(["even", "odd"], MaskedGlobalAveragePooling1D(), embedding_dim=4, dropout=0.5)
+    model.adapt(TEXTS)
+    jit = keras.backend.backend() == "jax"
+    model.compile("adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=jit)
+    return model
+
+
+def train(run, model, epochs, callbacks=(), **options):
+    batches = model.batches(TEXTS, LABELS, batch_size=10, seed=5)
+    return run.fit(model, batches, epochs=epochs, monitor="loss", mode="min", callbacks=callbacks, verbose=0, **options)
+
+
+class InterruptAfter(keras.callbacks.Callback):
+    """Stops the program in the middle of an epoch."""
+
+    def __init__(self, epoch):
+        super().__init__()
+        self.epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.current == self.epoch and batch == 2:
+            raise KeyboardInterrupt
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.current = epoch
+
+
+def test_a_resumed_training_ends_with_the_same_weights(tmp_path):
+    whole = new_model()
+    whole_history = train(TrainingRun(tmp_path / "whole"), whole, 4)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(TrainingRun(tmp_path / "cut"), new_model(), 4, [InterruptAfter(2)])
+    run = TrainingRun(tmp_path / "cut")
+    assert run.epochs_done == 2
+    resumed = new_model()
+    history = train(run, resumed, 4)
+    assert history.keys() == whole_history.keys()
+    for name in history:
+        np.testing.assert_allclose(history[name], whole_history[name], rtol=1e-5)
+    for a, b in zip(resumed.get_weights(), whole.get_weights()):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_without_the_random_state_it_would_differ(tmp_path):
+    """The test above can fail: dropout is what it is sensitive to."""
+    whole = new_model()
+    train(TrainingRun(tmp_path / "whole"), whole, 2)
+    train(TrainingRun(tmp_path / "cut"), new_model(), 1)
+    progress = json.loads((tmp_path / "cut" / "progress.json").read_text())
+    state = progress["random_state"]
+    state["seed_generators"] = [[1, 2] for _ in state["seed_generators"]]
+    state.pop("torch", None)
+    (tmp_path / "cut" / "progress.json").write_text(json.dumps(progress))
+    resumed = new_model()
+    train(TrainingRun(tmp_path / "cut"), resumed, 2)
+    assert max(np.abs(a - b).max() for a, b in zip(resumed.get_weights(), whole.get_weights())) > 1e-5
+
+
+def fake_logs(values):
+    """Replaces the monitored value, so that a test decides which epoch is best."""
+    return keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: logs.update(score=values[epoch]),
+    )
+
+
+def test_best_epoch_and_patience_survive(tmp_path):
+    scores = [0.5, 0.7, 0.6, float("nan"), 0.9]
+    weights = []
+    keep = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: weights.append(model.get_weights()))
+    options = {"monitor": "score", "mode": "max", "verbose": 0}
+    model = new_model()
+    batches = model.batches(TEXTS, LABELS)
+    run = TrainingRun(tmp_path)
+    run.fit(model, batches, epochs=3, patience=2, callbacks=[fake_logs(scores), keep], **options)
+    assert run.best_epoch == 2
+    for a, b in zip(model.get_weights(), weights[1]):
+        np.testing.assert_array_equal(a, b)
+
+    run = TrainingRun(tmp_path)
+    model = new_model()
+    history = run.fit(model, batches, epochs=9, patience=2, callbacks=[fake_logs(scores)], **options)
+    assert len(history["score"]) == 4  # the second epoch without a better one was the first after resuming
+    for a, b in zip(model.get_weights(), weights[1]):
+        np.testing.assert_array_equal(a, b)
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {"settings.json", "progress.json", "epoch-0002.weights.h5", "epoch-0004.weights.h5"}
+
+    # A training that had ended is not taken up again.
+    again = TrainingRun(tmp_path)
+    again.fit(new_model(), batches, epochs=9, patience=2, callbacks=[fake_logs(scores)], **options)
+    assert again.epochs_done == 4
+
+
+def test_finished_runs_and_other_settings_are_refused(tmp_path):
+    settings = {"units": 4, "texts": ("a", "b")}
+    run = TrainingRun(tmp_path, settings)
+    model = new_model()
+    train(run, model, 1)
+    with pytest.raises(ValueError, match="units=4, not 5"):
+        TrainingRun(tmp_path, {**settings, "units": 5})
+    assert TrainingRun(tmp_path, settings).epochs_done == 1
+    path = run.save(model)
+    assert {p.name for p in tmp_path.iterdir()} == {"model.keras", "progress.json", "settings.json"}
+    with pytest.raises(FileExistsError, match="finished run"):
+        TrainingRun(tmp_path, settings)
+    (tmp_path / "notes.txt").write_text("mine")
+    assert TrainingRun(tmp_path, settings, overwrite=True).epochs_done == 0
+    assert not path.exists()
+    assert (tmp_path / "notes.txt").exists()
+
+
+def test_a_state_half_written_does_not_count(tmp_path):
+    train(TrainingRun(tmp_path), new_model(), 1)
+    (tmp_path / "epoch-0002.weights.h5").write_bytes(b"half")
+    (tmp_path / "unfinished-1-progress.json").write_bytes(b"{")
+    run = TrainingRun(tmp_path)
+    assert run.epochs_done == 1
+    train(run, new_model(), 2)
+    assert run.epochs_done == 2
+    assert not list(tmp_path.glob("unfinished-*"))
+
+
+def test_an_unknown_monitor_names_the_known_ones(tmp_path):
+    model = new_model()
+    with pytest.raises(ValueError, match="no 'val_f1' in the logs: accuracy, loss"):
+        TrainingRun(tmp_path).fit(model, model.batches(TEXTS, LABELS), epochs=1, monitor="val_f1", verbose=0)
+
+
+def test_fingerprint():
+    assert fingerprint(["a", "b"], ["c"]) == fingerprint(["a", "b"], ["c"])
+    assert len({fingerprint(["a", "b"], ["c"]), fingerprint(["a"], ["b", "c"]), fingerprint(["ab"], ["c"])}) == 3
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough for the signal")
+def test_killed_process_resumes(tmp_path):
+    script = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+import keras
+from tests.test_training import TrainingRun, new_model, train
+class Kill(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+train(TrainingRun({str(tmp_path)!r}), new_model(), 4, [Kill()])
+"""
+    assert run_python("-c", script).returncode == -signal.SIGKILL
+    run = TrainingRun(tmp_path)
+    assert run.epochs_done == 2
+    resumed, whole = new_model(), new_model()
+    train(run, resumed, 3)
+    train(TrainingRun(tmp_path / "whole"), whole, 3)
+    for a, b in zip(resumed.get_weights(), whole.get_weights()):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["settings.json", "progress.json"])
+def test_damaged_state_is_named(tmp_path, name):
+    (tmp_path / "progress.json").write_text('{"epochs": 1, "best_epoch": 1, "history": {}, "random_state": {}}')
+    (tmp_path / "settings.json").write_text("{}")
+    TrainingRun(tmp_path)
+    (tmp_path / name).write_text('{"epochs": ')
+    with pytest.raises(ValueError, match=rf"{name} is missing or damaged.*overwrite"):
+        TrainingRun(tmp_path)
+    TrainingRun(tmp_path, overwrite=True)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_a_training_resumes_in_the_middle_of_an_epoch(tmp_path, step):
+    """`step` batches of 6 have been kept; with one left, Keras sees one batch only before the epoch."""
+    whole = new_model()
+    whole_history = train(TrainingRun(tmp_path / "whole"), whole, 3)
+
+    class Interrupt(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.epoch = epoch
+
+        def on_train_batch_begin(self, batch, logs=None):
+            if self.epoch == 1 and batch == step + 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(TrainingRun(tmp_path / "cut"), new_model(), 3, [Interrupt()], save_every=1)
+    run = TrainingRun(tmp_path / "cut")
+    assert (run.epochs_done, run.steps_done) == (1, step + 1)
+    resumed = new_model()
+    history = train(run, resumed, 3)
+    for name in whole_history:
+        np.testing.assert_allclose(history[name], whole_history[name], rtol=1e-5)
+    for a, b in zip(resumed.get_weights(), whole.get_weights()):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+    assert {p.name for p in (tmp_path / "cut").iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()}
+
+
+def test_save_every_needs_batches_in_a_known_order(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.ones((4, 1), "float32")
+
+    class Data(keras.utils.PyDataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return x, x
+
+    run = TrainingRun(tmp_path)
+    with pytest.raises(ValueError, match=r"batches whose order is known.*ndarray"):
+        run.fit(model, x, x, epochs=1, save_every=1)
+    with pytest.raises(ValueError, match=r"shuffle=False.*Data"):
+        run.fit(model, Data(), epochs=1, save_every=1)
+    with pytest.raises(ValueError, match="steps_per_epoch"):
+        run.fit(model, Data(), epochs=1, save_every=1, shuffle=False, steps_per_epoch=1)
+    with pytest.raises(ValueError, match="`save_every` must be"):
+        run.fit(model, Data(), epochs=1, save_every=0, shuffle=False)
+
+
+def test_moving_averages_replace_the_weights_once(tmp_path):
+    """A training that resumes within an epoch calls `fit` twice, but ends once."""
+
+    def averaged():
+        model = new_model()
+        optimizer = keras.optimizers.SGD(0.5, use_ema=True, ema_momentum=0.9)
+        jit = keras.backend.backend() == "jax"
+        model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=jit)
+        return model
+
+    whole = averaged()
+    train(TrainingRun(tmp_path / "whole"), whole, 3)
+    with pytest.raises(KeyboardInterrupt):
+        train(TrainingRun(tmp_path / "cut"), averaged(), 3, [InterruptAfter(1)], save_every=1)
+    resumed = averaged()
+    train(TrainingRun(tmp_path / "cut"), resumed, 3)
+    for a, b in zip(resumed.get_weights(), whole.get_weights()):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("sharp", [True, False])
+def test_a_loss_that_is_no_number(tmp_path, sharp):
+    """Stops with the step named; or the step is left out, as if its batch were not there."""
+    x = np.linspace(-1, 1, 12, dtype="float32").reshape(12, 1)
+    spoilt = x.copy()
+    spoilt[7] = np.nan
+
+    def linear():
+        model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1, "linear", True, "ones")])
+        model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse", metrics=["mae"])
+        return model
+
+    class Data(keras.utils.PyDataset):
+        def __init__(self, chosen):
+            super().__init__()
+            self.chosen = chosen
+
+        def __len__(self):
+            return len(self.chosen)
+
+        def __getitem__(self, index):
+            rows = slice(3 * self.chosen[index], 3 * self.chosen[index] + 3)
+            return spoilt[rows], 2 * x[rows]
+
+    options = {"monitor": "loss", "mode": "min", "shuffle": False, "verbose": 0}
+    if sharp:
+        with pytest.raises(NonFiniteLossError, match=r"nan after step 3 of epoch 1"):
+            TrainingRun(tmp_path).fit(linear(), Data([0, 1, 2, 3]), epochs=2, **options)
+        return
+    model, truth = linear(), linear()
+    with pytest.warns(RuntimeWarning, match="step 3 of epoch 2: the step is left out"):
+        history = TrainingRun(tmp_path / "a").fit(model, Data([0, 1, 2, 3]), epochs=2, skip_non_finite=True, **options)
+    expected = TrainingRun(tmp_path / "b").fit(truth, Data([0, 1, 3]), epochs=2, **options)
+    for name in expected:
+        np.testing.assert_allclose(history[name], expected[name], rtol=1e-6)
+    for a, b in zip(model.get_weights(), truth.get_weights()):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def train_and_die(folder, steps=None, seconds=0.0):
+    """A training of 180 steps, unless it is killed so many seconds after so many."""
+
+    class Die(keras.callbacks.Callback):
+        left = steps
+
+        def on_train_batch_end(self, batch, logs=None):
+            if self.left is None:
+                return
+            self.left -= 1
+            if self.left == 0:
+                timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
+                timer.daemon = True
+                timer.start()
+
+    model = new_model()
+    train(TrainingRun(folder), model, 30, [Die()], save_every=1)
+    np.savez(Path(folder) / "weights.npz", *model.get_weights())
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough for the signal")
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_training_killed_at_random_moments(tmp_path, kills):
+    train_and_die(str(tmp_path))
+    with np.load(tmp_path / "weights.npz") as file:
+        expected = list(file.values())
+    rng = np.random.default_rng(kills)
+    moments = [(int(rng.integers(1, 9)), rng.uniform(0.0, 0.05)) for _ in range(kills)]
+    for arguments in [*moments, ()]:
+        call = f"train_and_die{(str(tmp_path / 'run'), *arguments)!r}"
+        done = run_python("-c", f"from tests.test_training import train_and_die; {call}")
+        assert done.returncode == (-signal.SIGKILL if arguments else 0)
+    with np.load(tmp_path / "run" / "weights.npz") as file:
+        for a, b in zip(file.values(), expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
