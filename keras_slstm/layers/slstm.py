@@ -10,7 +10,6 @@ from keras import ops
 from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
 from keras_slstm.layers._transition import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
-from keras_slstm.ops.by_device import by_device
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
 from keras_slstm.ops.sentence_state import (
     State,
@@ -20,6 +19,7 @@ from keras_slstm.ops.sentence_state import (
     project,
     transition,
 )
+from keras_slstm.ops.shard_map import shard_map
 from keras_slstm.types import Tensor
 
 
@@ -213,7 +213,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
             if self.recurrent_dropout and training:
                 noise = (self._noise(state.h), None if state.g is None else self._noise(state.g))
         weights = (self.transition_weights(), self._initial_vector(x.dtype) if state is None else None)
-        return self._outputs(by_device(self._run, weights, projected, present, state, noise), mask)
+        return self._outputs(shard_map(self._run, weights, projected, present, state, noise), mask)
 
     def _run(self, weights: Any, projected: Tensor, present: Tensor | None, state: State | None, noise: Any) -> State:
         """The state after all steps; without a state to begin with, all words begin with the same vector."""

@@ -5,7 +5,7 @@ import pytest
 from tests.backend import BACKEND
 from tests.processes import run_python
 
-# What an S-LSTM computes on two devices that share out its rows, beside one; and what the two send each other.
+# Compares an S-LSTM on two devices with one device, and counts the numbers that the two send each other.
 PROGRAM = """
 import json, re, sys
 import jax, keras, numpy as np
@@ -48,7 +48,7 @@ print(json.dumps([sent_numbers(*case) for case in cases]))
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="JAX divides one program among devices")
-def test_each_device_sums_up_its_own_gradients_first():
+def test_each_device_sums_its_own_gradients_first():
     done = run_python("-c", PROGRAM, XLA_FLAGS="--xla_force_host_platform_device_count=2")
     assert done.returncode == 0, done.stderr
     even, with_dropout, odd = json.loads(done.stdout.splitlines()[-1])
