@@ -36,7 +36,8 @@ from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.layers._transition import TransitionArguments
 from keras_slstm.ops.adaptive_depth import run_to_depths
-from keras_slstm.ops.sentence_state import State, make_words, project, transition
+from keras_slstm.ops.projection import project
+from keras_slstm.ops.sentence_state import State, make_words, transition
 from keras_slstm.training.results import conditions, mean_and_spread, read_results
 
 

@@ -9,8 +9,8 @@ from keras import ops
 
 from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._weights import WeightArguments
-from keras_slstm.ops.double import tanh
-from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_softmax, zero_padding
+from keras_slstm.ops.masks import check_mask, masked_softmax, zero_padding
+from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.types import Tensor
 
 

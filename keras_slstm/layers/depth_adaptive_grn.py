@@ -20,8 +20,10 @@ from keras_slstm.ops.depths import (
     expected_depth,
     gumbel_noise,
 )
-from keras_slstm.ops.masks import accumulation_dtype, check_mask, masked_mean, zero_padding
-from keras_slstm.ops.sentence_state import State, make_words, project, transition
+from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
+from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.projection import project
+from keras_slstm.ops.sentence_state import State, make_words, transition
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.types import Tensor
 

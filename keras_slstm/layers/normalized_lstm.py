@@ -10,7 +10,7 @@ from keras import ops
 from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers._weights import WeightArguments
-from keras_slstm.ops.double import tanh
+from keras_slstm.ops.precision import tanh
 from keras_slstm.types import Tensor
 
 

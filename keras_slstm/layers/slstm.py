@@ -11,14 +11,8 @@ from keras_slstm.layers._arguments import check_bool, check_features, check_inte
 from keras_slstm.layers._transition import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
-from keras_slstm.ops.sentence_state import (
-    State,
-    first_transition,
-    last_transition,
-    make_words,
-    project,
-    transition,
-)
+from keras_slstm.ops.projection import project
+from keras_slstm.ops.sentence_state import State, first_transition, last_transition, make_words, transition
 from keras_slstm.ops.shard_map import shard_map
 from keras_slstm.types import Tensor
 

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_slstm.ops.crf import crf_log_likelihood, crf_token_log_likelihood
 from keras_slstm.ops.crf_potentials import unpack
-from keras_slstm.ops.masks import accumulation_dtype
+from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.types import Tensor
 
 _REDUCTIONS = ("sum_over_batch_size", "mean", "sum", "token_mean", "none", None)

@@ -13,14 +13,8 @@ from keras_slstm.models.encoders import build_encoder, check_takes_mask
 from keras_slstm.models.maxout import Maxout
 from keras_slstm.models.mlp import EPSILON, MOMENTUM, BatchNormalization
 from keras_slstm.models.sentence_classifier import SentenceClassifier
-from keras_slstm.ops.masks import (
-    accumulation_dtype,
-    check_mask,
-    masked_max,
-    masked_mean,
-    masked_softmax,
-    zero_padding,
-)
+from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, masked_softmax, zero_padding
+from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.soft_alignment import align
 from keras_slstm.text.contextual_vectors import ContextualFunction
 from keras_slstm.text.text_vectorizer import TextVectorizer

@@ -18,7 +18,7 @@ from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.label_ids import LabelIds
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.crf import crf_decode, crf_marginals
-from keras_slstm.ops.masks import accumulation_dtype
+from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.text.tag_schemes import tags_to_spans
 from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID
 from keras_slstm.text.token_batches import TokenBatches

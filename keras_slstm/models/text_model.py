@@ -16,7 +16,7 @@ from keras_slstm.models.contextual_encoder import check_contextual, contextual_f
 from keras_slstm.models.encoders import build_encoder, check_takes_mask
 from keras_slstm.models.mlp import MLP, Dense
 from keras_slstm.models.raw_data import RawDataModel
-from keras_slstm.ops.masks import accumulation_dtype
+from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.contextual_vectors import ContextualFunction, ContextualVectors
 from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID, TextVectorizer, check_texts

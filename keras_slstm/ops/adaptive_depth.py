@@ -13,16 +13,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.ops.few_passes import add_all, part, replace_rows, rows_of
-from keras_slstm.ops.sentence_state import (
-    State,
-    TransitionWeights,
-    Words,
-    node_update,
-    project,
-    transition,
-    word_update,
-)
+from keras_slstm.ops.kernels.tensorflow_ops import add_all, part, replace_rows, rows_of
+from keras_slstm.ops.projection import project
+from keras_slstm.ops.sentence_state import State, TransitionWeights, Words, node_update, transition, word_update
 from keras_slstm.types import Tensor
 
 

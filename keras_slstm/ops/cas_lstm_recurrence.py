@@ -11,9 +11,8 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.accumulate import accumulate
-from keras_slstm.ops.double import tanh
-from keras_slstm.ops.masks import accumulation_dtype
-from keras_slstm.ops.sentence_state import project
+from keras_slstm.ops.precision import accumulation_dtype, tanh
+from keras_slstm.ops.projection import project
 from keras_slstm.types import Tensor
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.ops.masks import accumulation_dtype, zero_padding
+from keras_slstm.ops.masks import zero_padding
+from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.types import Tensor
 
 # The score of what is forbidden: finite, but no sum of other scores comes near it. exp(FORBIDDEN - x) is exactly 0.

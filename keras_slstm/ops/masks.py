@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.types import Tensor
 
 
@@ -31,11 +32,6 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...]
             f"but got a mask of shape {tuple(mask.shape)}."
         )
     return mask
-
-
-def accumulation_dtype(dtype: str) -> str:
-    """The dtype in which sums over the words run: at least float32."""
-    return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.ops.double import tanh
-from keras_slstm.ops.few_passes import add_all, part, sigmoid_gradient
-from keras_slstm.ops.masks import accumulation_dtype
+from keras_slstm.ops.kernels.gated_mean import gated_mean
+from keras_slstm.ops.kernels.tensorflow_ops import part
+from keras_slstm.ops.precision import accumulation_dtype, tanh
+from keras_slstm.ops.projection import project
 from keras_slstm.types import Tensor
 
 
@@ -204,7 +205,7 @@ def word_update(a: Tensor, neighbour_cells: list[Tensor], cell: Tensor, node_cel
     sides, nodes = len(neighbour_cells), len(node_cells)
     i, *rest = ops.split(a, 4 + sides + nodes, axis=-1)
     lr, (f, o, u), s = rest[:sides], rest[sides : sides + 3], rest[sides + 3 :]
-    c = gated_mean(i, *lr, f, *s, tanh(u), *neighbour_cells, cell, *node_cells)
+    c = gated_mean([i, *lr, f, *s], [tanh(u), *neighbour_cells, cell, *node_cells])
     return ops.sigmoid(o) * tanh(c), c
 
 
@@ -259,51 +260,3 @@ def _sum_words(x: Tensor) -> Tensor:
     """Sum over the words, in at least float32: a long sentence has more words than bfloat16 has digits."""
     dtype = keras.backend.standardize_dtype(x.dtype)
     return ops.cast(ops.sum(ops.cast(x, accumulation_dtype(dtype)), axis=1), dtype)
-
-
-def project(x: Tensor, kernel: Tensor) -> Tensor:
-    """`x @ kernel` for `x` of shape `(batch, words, features)`, as a product of two matrices.
-
-    A product with three axes would have its gradient copy both large operands into another layout on JAX. `@`, not
-    `ops.matmul`, because on PyTorch and JAX the latter takes float64 to float32 (keras#23704).
-    """
-    n = ops.shape(x)[1]
-    product = ops.reshape(x, (-1, x.shape[-1])) @ ops.convert_to_tensor(kernel)
-    return ops.reshape(product, (-1, n, kernel.shape[-1]))
-
-
-@ops.custom_gradient
-def gated_mean(*gates_and_values: Tensor) -> Tensor:
-    """Mean of values, weighted by sigmoid gates that a softmax normalises against each other.
-
-    `sum_q softmax_q(sigmoid(a_q)) * v_q`, element-wise. The gradient is written by hand: it keeps the arguments only,
-    where differentiation keeps every gate, and compiles to fewer passes over memory.
-
-    Args:
-        *gates_and_values: The pre-activations a_1, ..., a_k, then the values v_1, ..., v_k, all of one shape.
-
-    Returns:
-        A tensor of that shape.
-    """
-    count = len(gates_and_values) // 2
-    pre_activations, values = gates_and_values[:count], gates_and_values[count:]
-
-    def weigh(gates: list[Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
-        weights = [ops.exp(gate) for gate in gates]
-        total = add_all(weights)
-        return weights, total, add_all([w * v for w, v in zip(weights, values, strict=True)]) / total
-
-    def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
-        d_mean = args[0] if upstream is None else upstream  # PyTorch names it, the others give nothing else
-        gates = [ops.sigmoid(a) for a in pre_activations]
-        # Computed again: a gradient that holds on to its function's result is never freed on PyTorch.
-        weights, total, mean = weigh(gates)
-        scaled = d_mean / total
-        d_values = [scaled * w for w in weights]
-        # d mean / d weight = (value - mean) / total, d weight / d gate = weight
-        d_pre_activations = [
-            sigmoid_gradient(gate, dv * (v - mean)) for dv, v, gate in zip(d_values, values, gates, strict=True)
-        ]
-        return (*d_pre_activations, *d_values)
-
-    return weigh([ops.sigmoid(a) for a in pre_activations])[2], gradient

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_slstm.ops.few_passes import add_all, part, replace_rows, rows_of, sigmoid_gradient
+from keras_slstm.ops.kernels.tensorflow_ops import add_all, part, replace_rows, rows_of, sigmoid_gradient
 from tests.backend import BACKEND, MODES, default_cotangent, dtype_policy, gradients, outputs
 
 X = np.random.default_rng(0).normal(size=(5, 4, 3))

@@ -1,7 +1,4 @@
-"""Operations that keep float64, where Keras' own take it to float32 on some backends (keras#23704).
-
-Beside these, `@`, `+`, `*` and `/` do, unlike `keras.ops.matmul`, `add`, `multiply` and `divide`.
-"""
+"""Functions that keep the precision of float64 and add up in at least float32."""
 
 from __future__ import annotations
 
@@ -9,6 +6,11 @@ import keras
 from keras import ops
 
 from keras_slstm.types import Tensor
+
+
+def accumulation_dtype(dtype: str) -> str:
+    """The dtype in which sums over many words run: at least float32."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def tanh(x: Tensor) -> Tensor:
@@ -27,6 +29,7 @@ def cos(x: Tensor) -> Tensor:
 
 
 def _apply(name: str, x: Tensor) -> Tensor:
+    # On JAX, these functions of `keras.ops` round float64 to float32 (keras#23704).
     if keras.backend.backend() == "jax" and keras.backend.standardize_dtype(x.dtype) == "float64":
         import jax
 

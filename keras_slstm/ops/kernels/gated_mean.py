@@ -1,0 +1,44 @@
+"""The gated mean with a gradient written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keras import ops
+
+from keras_slstm.ops import gated_mean as equation
+from keras_slstm.ops.kernels.tensorflow_ops import add_all, sigmoid_gradient
+from keras_slstm.ops.reference import kernel_of
+from keras_slstm.types import Tensor
+
+
+@kernel_of(equation.gated_mean)
+def gated_mean(pre_activations: Sequence[Tensor], values: Sequence[Tensor]) -> Tensor:
+    """Always taken: keeps the arguments only, where differentiation keeps every gate, and takes fewer passes."""
+    return _gated_mean(*pre_activations, *values)
+
+
+@ops.custom_gradient
+def _gated_mean(*pre_activations_and_values: Tensor) -> Tensor:
+    count = len(pre_activations_and_values) // 2
+    pre_activations, values = pre_activations_and_values[:count], pre_activations_and_values[count:]
+
+    def weigh(gates: list[Tensor]) -> tuple[list[Tensor], Tensor, Tensor]:
+        weights = [ops.exp(gate) for gate in gates]
+        total = add_all(weights)
+        return weights, total, add_all([w * v for w, v in zip(weights, values, strict=True)]) / total
+
+    def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
+        d_mean = args[0] if upstream is None else upstream  # PyTorch passes it by name, the others by position
+        gates = [ops.sigmoid(a) for a in pre_activations]
+        # Computed again: PyTorch never frees a gradient that refers to the result of its function.
+        weights, total, mean = weigh(gates)
+        scaled = d_mean / total
+        d_values = [scaled * w for w in weights]
+        # d mean / d weight = (value - mean) / total, d weight / d gate = weight
+        d_pre_activations = [
+            sigmoid_gradient(gate, dv * (v - mean)) for dv, v, gate in zip(d_values, values, gates, strict=True)
+        ]
+        return (*d_pre_activations, *d_values)
+
+    return weigh([ops.sigmoid(a) for a in pre_activations])[2], gradient

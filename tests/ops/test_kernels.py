@@ -1,0 +1,88 @@
+"""Every kernel gives the values and the gradients of its equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_slstm.ops.reference import PAIRS, reference_mode
+from tests.backend import dtype_policy, gradients, outputs
+from tests.ops import kernel_cases
+from tests.ops.kernel_cases import CASES, MODE, Case, drawn_cases, import_all
+
+import_all(kernel_cases)
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def _run(function: Any, case: Case, mode: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The outputs of a function on a case, and the gradients with respect to its float arguments."""
+    floats = [x for x in keras.tree.flatten(dict(case.arguments)) if _is_float(x)]
+    assert all(x.dtype == np.float64 for x in floats)
+
+    def run(*tensors: Any) -> Any:
+        remaining = iter(tensors)
+
+        def as_tensor(x: Any) -> Any:
+            if _is_float(x):
+                return next(remaining)
+            if isinstance(x, np.ndarray):
+                return ops.convert_to_tensor(x, dtype="int32" if x.dtype.kind == "i" else None)
+            return x
+
+        found = function(**keras.tree.map_structure(as_tensor, dict(case.arguments)))
+        return [y for y in keras.tree.flatten(found) if y is not None]
+
+    with dtype_policy("float64"):
+        return gradients(run, *floats, mode=mode) if case.differentiable else (outputs(run, *floats, mode=mode), [])
+
+
+def _assert_equal(case: Case, found: Any, expected: Any) -> None:
+    assert any(np.any(y) for y in expected[0]), "the case shows nothing: all outputs are 0"
+    for name, one, other in zip(("value", "gradient"), found, expected, strict=True):
+        for index, (x, y) in enumerate(zip(one, other, strict=True)):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, rtol=1e-10, atol=case.atol, err_msg=f"{name} {index}")
+
+
+@pytest.mark.parametrize(
+    ("key", "case"),
+    [pytest.param(key, case, id=f"{key.rpartition('.')[2]}-{case.name}") for key, case in drawn_cases()],
+)
+def test_kernel_is_its_equation(key, case):
+    equation, kernel = PAIRS[key]
+    with reference_mode():
+        expected = _run(equation, case, MODE)
+    with reference_mode(False):
+        for mode in case.modes:
+            _assert_equal(case, _run(kernel, case, mode), expected)
+
+
+def test_every_kernel_has_cases():
+    assert sorted(PAIRS) == sorted(CASES)
+
+
+def test_a_wrong_sign_is_found():
+    """In the values, or in the gradients alone."""
+    case = Case("case", {"x": np.array([1.0, -2.0]), "y": [np.array([0.5, 3.0])], "flag": np.array([True, False])})
+
+    def right(x, y, flag):
+        return ops.where(flag, x, y[0])
+
+    def wrong(x, y, flag):
+        return ops.where(flag, -x, y[0])
+
+    def wrong_gradient(x, y, flag):
+        return ops.where(flag, x, y[0]) + y[0] - ops.stop_gradient(y[0])
+
+    expected = _run(right, case, MODE)
+    _assert_equal(case, _run(right, case, MODE), expected)
+    for function, name in ((wrong, "value 0"), (wrong_gradient, "gradient 1")):
+        with pytest.raises(AssertionError, match=name):
+            _assert_equal(case, _run(function, case, MODE), expected)
