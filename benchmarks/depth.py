@@ -34,7 +34,7 @@ from keras import ops
 from benchmarks import timing
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
-from keras_slstm.layers._transition import TransitionArguments
+from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.adaptive_depth import run_to_depths
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sentence_state import State, make_words, transition

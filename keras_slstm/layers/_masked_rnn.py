@@ -8,9 +8,9 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_rate
 from keras_slstm.ops.masks import check_mask, zero_padding
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_rate
 
 
 class MaskedRNN(keras.layers.RNN):

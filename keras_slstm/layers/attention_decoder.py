@@ -8,12 +8,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_features, check_integer
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.attention import Memory, attend, remember
 from keras_slstm.ops.masks import check_mask, zero_padding
 from keras_slstm.ops.precision import tanh
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -7,11 +7,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_features, check_integer
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.masks import check_mask, masked_softmax, zero_padding
 from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -122,6 +122,3 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
         if return_attention_scores:
             return output, keras.KerasTensor(inputs.shape[:2], dtype=self.compute_dtype)
         return output
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "units": self.units, **self.weight_config()}

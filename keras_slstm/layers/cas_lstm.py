@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_rate
 from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
 from keras_slstm.ops import cas_lstm
 from keras_slstm.ops.masks import check_mask, zero_padding
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_rate
 
 
 class VerticalGates(NamedTuple):

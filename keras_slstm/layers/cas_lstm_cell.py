@@ -8,10 +8,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_features, check_integer
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops import cas_lstm
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool, check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -6,10 +6,10 @@ from typing import Any
 
 import keras
 
-from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._characters import CharacterLayer
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -7,11 +7,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._characters import CharacterLayer
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.masks import masked_max
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -95,6 +95,3 @@ class CharCNN(WeightArguments, CharacterLayer):
         x = ops.pad(x, ((0, 0), (before, self.width - 1 - before), (0, 0)))
         windows = ops.concatenate([x[:, i : i + count] for i in range(self.width)], axis=-1)
         return masked_max(windows @ ops.convert_to_tensor(self.kernel) + self.bias, mask)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "filters": self.filters, "width": self.width, **self.weight_config()}

@@ -8,14 +8,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_features, check_integer
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.crf_potentials import FORBIDDEN, pack
 from keras_slstm.ops.label_schemes import allowed_transitions
 from keras_slstm.ops.masks import check_mask, is_first, is_last, zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool, check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -7,11 +7,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool
 from keras_slstm.layers.crf import at_least_float32
 from keras_slstm.ops.crf import crf_decode, crf_marginals
 from keras_slstm.ops.crf_potentials import check_potentials
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -8,9 +8,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
-from keras_slstm.layers._transition import TransitionArguments
 from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.adaptive_depth import run_to_depths
 from keras_slstm.ops.depths import (
     SELECTIONS,
@@ -26,6 +25,7 @@ from keras_slstm.ops.projection import project
 from keras_slstm.ops.sentence_state import State, make_words, transition
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool, check_features, check_integer, check_rate
 
 SEQUENTIAL = ("bilstm", "sinusoidal", "learned", None)
 
@@ -377,26 +377,6 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         if self.return_depths:
             specs[-1] = keras.KerasTensor(shapes[-1], dtype="int32")
         return specs
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "max_depth": self.max_depth,
-            "selection": self.selection,
-            "sequential": self.sequential,
-            "max_length": self.max_length,
-            "depth_units": self.depth_units,
-            "depth_regularizer": self.depth_regularizer,
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-            "return_sequences": self.return_sequences,
-            "return_state": self.return_state,
-            "return_depths": self.return_depths,
-            **self.weight_config(),
-            "activity_regularizer": keras.regularizers.serialize(self.activity_regularizer),
-            "seed": self.seed,
-        }
 
 
 def _check_factor(value: Any) -> float:

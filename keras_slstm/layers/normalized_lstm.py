@@ -7,11 +7,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_features, check_integer
 from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.precision import tanh
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_features, check_integer
 
 
 def normalized_lstm_step(pre_activation: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:

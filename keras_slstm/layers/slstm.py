@@ -7,14 +7,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
-from keras_slstm.layers._transition import TransitionArguments
+from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sentence_state import State, first_transition, last_transition, make_words, transition
 from keras_slstm.ops.shard_map import shard_map
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool, check_features, check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -265,21 +265,3 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         sentence = (input_shape[0], self.units)
         output = (*input_shape[:2], self.units) if self.return_sequences else sentence
         return [output, sentence, sentence] if self.return_state else output
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "steps": self.steps,
-            "window": self.window,
-            "sentence_nodes": self.sentence_nodes,
-            "boundary_words": self.boundary_words,
-            "initial": self.initial,
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-            "return_sequences": self.return_sequences,
-            "return_state": self.return_state,
-            **self.weight_config(),
-            "activity_regularizer": keras.regularizers.serialize(self.activity_regularizer),
-            "seed": self.seed,
-        }

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_features, check_integer, check_rate
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.masks import check_mask, masked_max, zero_padding
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.real_words_first import real_words_back, real_words_first
 from keras_slstm.ops.recurrent_cells import RECURRENT_CELLS, Recurrence
 from keras_slstm.ops.suffix_recurrence import from_every_word, from_every_word_within, from_first_word
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool, check_features, check_integer, check_rate
 
 COMBINATIONS = ("max", "mean", "concat", "gate")
 DIRECTIONS = ("forward", "backward")

@@ -7,8 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_rate
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

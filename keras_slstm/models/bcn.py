@@ -8,7 +8,6 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
 from keras_slstm.models.encoders import build_encoder, check_takes_mask
 from keras_slstm.models.maxout import Maxout
 from keras_slstm.models.mlp import EPSILON, MOMENTUM, BatchNormalization
@@ -19,6 +18,7 @@ from keras_slstm.ops.soft_alignment import align
 from keras_slstm.text.contextual_vectors import ContextualFunction
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool, check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

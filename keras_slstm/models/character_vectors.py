@@ -7,10 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_integer
 from keras_slstm.layers.char_bilstm import CharBiLSTM
 from keras_slstm.layers.char_cnn import CharCNN
 from keras_slstm.text.text_vectorizer import PADDING_ID
+from keras_slstm.validation import check_integer
 
 CHARACTERS = ("cnn", "bilstm")
 

@@ -8,7 +8,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_integer, check_rate
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.mlp import Dense
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier, one_by_one
@@ -18,6 +17,7 @@ from keras_slstm.ops.soft_alignment import align
 from keras_slstm.text.contextual_vectors import ContextualFunction
 from keras_slstm.text.text_vectorizer import PADDING_ID, TextVectorizer
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

@@ -7,8 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_integer
 from keras_slstm.models.mlp import Dense
+from keras_slstm.validation import check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

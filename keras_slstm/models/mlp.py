@@ -8,8 +8,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
 from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.validation import check_bool, check_integer, check_rate
 
 # What `torch.nn.BatchNorm1d` has, and so the authors' code. Keras' momentum of 0.99 suits long epochs: with forty
 # batches in an epoch, the moving averages would be far from the truth when the development part is first read.

@@ -7,11 +7,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._arguments import check_bool, check_integer, check_rate
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
 from keras_slstm.ops.masks import check_mask
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_bool, check_integer, check_rate
 
 CELLS = ("caslstm", "lstm")
 # What is no option of a cell: it is said otherwise, or decided here. Plain LSTM layers have no gate between them.

@@ -9,10 +9,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.layers._arguments import check_integer
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.validation import check_integer
 
 
 class SentenceEncoder:

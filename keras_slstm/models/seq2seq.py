@@ -9,7 +9,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.layers._arguments import check_integer, check_rate
 from keras_slstm.layers.attention_decoder import AttentionDecoder
 from keras_slstm.metrics.token_accuracy import TokenAccuracy
 from keras_slstm.models.raw_data import RawDataModel
@@ -21,6 +20,7 @@ from keras_slstm.text.text_vectorizer import check_texts
 from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

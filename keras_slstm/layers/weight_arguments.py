@@ -1,7 +1,8 @@
-"""Keras' usual arguments of weights (`kernel_initializer`, ...), read and written in one place."""
+"""Mixin for Keras' usual arguments of weights (`kernel_initializer`, ...) and for the config of a layer."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import keras
@@ -14,10 +15,10 @@ _KINDS = {
 
 
 class WeightArguments:
-    """Mixin of a layer whose constructor takes arguments named `<weight>_<kind>`.
+    """Mixin of a layer that keeps each argument of its constructor as an attribute of the same name.
 
-    The layer hands them to `set_weight_arguments`, creates its weights with `add_weight_like`, and merges
-    `weight_config` into its `get_config`. Each argument is an attribute of the same name.
+    The layer passes the arguments named `<weight>_initializer`, `<weight>_regularizer` and `<weight>_constraint` to
+    `set_weight_arguments` and creates its weights with `add_weight_like`. `get_config` returns all arguments.
     """
 
     def set_weight_arguments(self, **arguments: Any) -> None:
@@ -34,20 +35,33 @@ class WeightArguments:
         `initializer`, where given, is taken instead of `<like>_initializer`.
         """
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
-        options["initializer"] = _own_numbers(initializer or options["initializer"])
+        options["initializer"] = _with_own_seed(initializer or options["initializer"])
         return self.add_weight(name=name, shape=shape, trainable=trainable, **options)  # type: ignore[attr-defined]
 
     def weight_config(self) -> dict[str, Any]:
         """The arguments given to `set_weight_arguments`, serialised."""
         return {name: _kind(name).serialize(getattr(self, name)) for name in self._weight_argument_names}
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments of the constructor, from the attributes of the same names."""
+        config: dict[str, Any] = super().get_config()  # type: ignore[misc]
+        for layer_class in type(self).__mro__:
+            if "__init__" not in vars(layer_class) or not issubclass(layer_class, WeightArguments):
+                continue
+            for name in list(inspect.signature(layer_class.__init__).parameters)[1:]:
+                if hasattr(self, name):
+                    kind = _kind(name)
+                    config[name] = getattr(self, name) if kind is None else kind.serialize(getattr(self, name))
+        return config
+
 
 def _kind(name: str) -> Any:
-    return _KINDS[name.rpartition("_")[2]]
+    """Keras' module for an argument of that name, or None."""
+    return _KINDS.get(name.rpartition("_")[2])
 
 
-def _own_numbers(initializer: Any) -> Any:
-    """An initialiser for one weight: Keras' own, without a seed, give all weights of a shape the same numbers."""
+def _with_own_seed(initializer: Any) -> Any:
+    """Copy an initialiser without a seed: Keras' own would give all weights of one shape the same numbers."""
     if not isinstance(initializer, keras.initializers.Initializer):
         return initializer
     config = initializer.get_config()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras import ops
 
-from keras_slstm.layers._weights import WeightArguments
+from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.sentence_state import TransitionWeights, arrange_node_weights
 
 
