@@ -1,0 +1,20 @@
+"""Facts about the graph that TensorFlow traces now."""
+
+from __future__ import annotations
+
+import keras
+
+
+def inside_xla() -> bool:
+    """Whether TensorFlow traces the present function for XLA, which needs fixed shapes."""
+    if keras.backend.backend() != "tensorflow":
+        return False
+    import tensorflow as tf
+
+    if tf.executing_eagerly():
+        return False
+    try:
+        from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
+    except ImportError:  # TensorFlow has no public way to ask; a kernel for XLA runs in every graph
+        return True
+    return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
