@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.ops.projection import project
+from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor
 
 
@@ -152,7 +152,7 @@ def _forward(r: Recurrence) -> tuple[Tensor, Tensor]:
             new = tuple(ops.where(at["real"], x, old) for x, old in zip(new, state))
         return new
 
-    hs, cs = accumulate(one_word, (r.h, r.c), tuple(inputs.values()))
+    hs, cs = scan(one_word, (r.h, r.c), tuple(inputs.values()))
     return hs, cs
 
 
@@ -213,7 +213,7 @@ def _backward(
 
     zero = ops.zeros_like(r.h)
     zeros = ops.concatenate([zero] * (4 + len(g)), axis=-1), zero, zero, zero
-    d_a, d_cs, d_h, d_c = accumulate(one_word, zeros, tuple(inputs.values()), reverse=True, kept=2)
+    d_a, d_cs, d_h, d_c = scan(one_word, zeros, tuple(inputs.values()), reverse=True, num_stacked=2)
 
     if r.mask is not None:
         d_cs = d_cs * r.mask

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.crf_potentials import Potentials
 from keras_slstm.ops.masks import is_first, zero_padding
+from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor
 
 
@@ -112,7 +112,7 @@ def _forward(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
     inputs = (unary, mask[..., None], is_first(mask)[..., None], *([transitions] if potentials.pairwise else []))
     zeros = ops.sum(ops.zeros_like(unary), axis=1)
-    came, after, shift = accumulate(step, (zeros, zeros, zeros[:, :1]), tuple(map(time_first, inputs)), kept=2)
+    came, after, shift = scan(step, (zeros, zeros, zeros[:, :1]), tuple(map(time_first, inputs)), num_stacked=2)
     states = ops.concatenate([zeros[None], after], axis=0)
     return came, states[:-1], states[-1], shift
 
@@ -144,12 +144,12 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
 
     inputs = (mask[..., None], (mask & ~is_first(mask))[..., None, None], *([transitions] if pairwise else []))
     nothing = ops.zeros_like(d_last[:, :, None] + d_last[:, None, :])
-    d_after, d_pairs = accumulate(
+    d_after, d_pairs = scan(
         step,
         (d_last, nothing),
         (before, d_came, *map(time_first, inputs)),
         reverse=True,
-        kept=2 if pairwise else 1,
+        num_stacked=2 if pairwise else 1,
     )
     d_unary = time_first(ops.concatenate([d_after, d_last[None]], axis=0)[1:])
     return d_unary, time_first(d_pairs) if pairwise else ops.sum(d_pairs, axis=0)
@@ -168,7 +168,7 @@ def index_before(mask: Tensor) -> Tensor:
             return latest, ops.where(is_real, here, latest)
 
         none = ops.cast(ops.sum(ops.zeros_like(real), axis=1), "int32")
-        before, _ = accumulate(step, (none, none), (ops.transpose(position), ops.transpose(mask)), kept=1)
+        before, _ = scan(step, (none, none), (ops.transpose(position), ops.transpose(mask)), num_stacked=1)
         return ops.transpose(before)
 
     holes = ops.any(begins & ~is_first(mask))

@@ -6,10 +6,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.crf_log_space import Score, index_after, rows, take_words, time_first
 from keras_slstm.ops.crf_potentials import Potentials
 from keras_slstm.ops.masks import is_first, is_last
+from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor
 
 
@@ -64,7 +64,7 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
         both_ways = ops.concatenate([ops.concatenate(row, axis=1) for row in ((E, none), (none, onward))], axis=0)
     nothing = ops.sum(ops.zeros_like(inputs[0]), axis=0)
     # Kept are what a step begins with, forward of the real word before, and what has come to the word of it.
-    before, came, _ = accumulate(step, (nothing, nothing, nothing), inputs, kept=2)
+    before, came, _ = scan(step, (nothing, nothing, nothing), inputs, num_stacked=2)
     before = before[:, :, 0]
     p = came[:, :, 0] * e
     q = ops.flip(came[:, :, 1], axis=0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from keras import ops
 
-from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.crf_log_space import time_first
 from keras_slstm.ops.crf_potentials import FORBIDDEN, Potentials
 from keras_slstm.ops.masks import is_first
+from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor
 
 
@@ -37,7 +37,7 @@ def best_labels(potentials: Potentials) -> Tensor:
 
     zeros = ops.sum(ops.zeros_like(unary), axis=0)
     own = [into] if pairwise else []
-    (best,) = accumulate(step, (zeros,), (unary, first, real, *own))
+    (best,) = scan(step, (zeros,), (unary, first, real, *own))
     best = ops.concatenate([zeros[None], best], axis=0)
 
     def back(state: tuple, at_time: tuple) -> tuple:
@@ -50,7 +50,7 @@ def best_labels(potentials: Potentials) -> Tensor:
         return (ops.where(is_real, _argmax(before + rows), label),)
 
     label = _argmax(best[-1])
-    (labels,) = accumulate(back, (label,), (best[:-1], real[..., 0], *own), reverse=True)
+    (labels,) = scan(back, (label,), (best[:-1], real[..., 0], *own), reverse=True)
     labels = ops.transpose(ops.concatenate([labels, label[None]], axis=0)[1:])
     return ops.where(mask, labels, ops.zeros_like(labels))
 
@@ -92,7 +92,7 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
     # A row without a word has one sequence, the empty one.
     empty = nothing + ops.convert_to_tensor(np.where(label == 0, 0, FORBIDDEN), zeros.dtype)
     initial = (stay, empty, zeros[:, :1, :1])
-    origins, scores, shift = accumulate(step, initial, tuple(map(time_first, inputs)), kept=1)
+    origins, scores, shift = scan(step, initial, tuple(map(time_first, inputs)), num_stacked=1)
     scores, end = ops.top_k(_flat(scores, 1), k)
 
     def back(state: tuple, at_time: tuple) -> tuple:
@@ -101,7 +101,7 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
         return (ops.take_along_axis(_flat(origin, 1), place, axis=1),)
 
     end = ops.cast(end, "int32")
-    (places,) = accumulate(back, (end,), (origins,), reverse=True)
+    (places,) = scan(back, (end,), (origins,), reverse=True)
     places = ops.concatenate([places, end[None]], axis=0)[1:]
     paths = ops.transpose(places // k, (1, 2, 0))
     scores = scores + shift[:, :, 0]

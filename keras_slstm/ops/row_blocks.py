@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_slstm.ops.accumulate import accumulate
 from keras_slstm.ops.recurrent_cells import Recurrence, RecurrentCell
+from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 # More blocks compute fewer rows in vain (one of `2 b` in a sentence of b blocks) but take longer to compile.
@@ -94,11 +94,11 @@ def _read(
         new, inside = recurrence.advance(cell, at[0], state, at[1] if len(at) > 1 else None)
         return (new[0][0], *((*state, *inside) if keep else ()), *new)
 
-    first, *rest = accumulate(
+    first, *rest = scan(
         one_word,
         (start[0][0], *kept, *start),
         (recurrence.projected[block.start : block.stop], *_active(recurrence, block, growing)),
-        kept=1 + len(kept),
+        num_stacked=1 + len(kept),
     )
     return tuple(rest[len(kept) :]), first, tuple(rest[: len(kept)]) if keep else None
 
@@ -144,10 +144,10 @@ def _read_back(
     at = (d_of_first, *inside, *active)
     if word_by_word:
         nothing = ops.zeros_like(recurrence.projected[0])
-        d_projected, *found = accumulate(add_up, (nothing, *sums, *d_state), at, reverse=True, kept=1)
+        d_projected, *found = scan(add_up, (nothing, *sums, *d_state), at, reverse=True, num_stacked=1)
         return d_projected, tuple(found[: len(sums)]), found[len(sums) :]
     products = [_zeros(recurrence, block.rows, recurrence.projected.shape[-1])] * cell.products
-    found = list(accumulate(keep, (*products, *d_state), at, reverse=True, kept=cell.products))
+    found = list(scan(keep, (*products, *d_state), at, reverse=True, num_stacked=cell.products))
     return *recurrence.add_gradients(sums, inside, tuple(found[: cell.products])), found[cell.products :]
 
 

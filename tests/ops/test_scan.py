@@ -2,20 +2,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from keras import ops
 
-from keras_slstm.ops.accumulate import accumulate
-from tests.backend import MODES, outputs
+from keras_slstm.ops.scan import scan
+from tests.backend import MODES, gradients, outputs
 
 
-def _step(state, at_time):
+def _step(state, now):
     total, last = state
-    x, factor = at_time
+    x, factor = now
     return total * factor + x, x + 0 * last
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("time", [0, 1, 5])
-def test_it_is_the_loop(time, reverse):
+def test_equals_a_loop(time, reverse):
     rng = np.random.default_rng(0)
     x, factor = rng.normal(size=(2, time, 3)).astype("float32")
     initial = rng.normal(size=(2, 3)).astype("float32")
@@ -25,7 +26,7 @@ def test_it_is_the_loop(time, reverse):
         expected[t] = state[0]
 
     def run(x, factor, initial):
-        return accumulate(_step, (initial[0], initial[1]), (x, factor), reverse=reverse, kept=1)
+        return scan(_step, (initial[0], initial[1]), (x, factor), reverse=reverse, num_stacked=1)
 
     for mode in MODES:
         states, last = outputs(run, x, factor, initial, mode=mode)
@@ -33,13 +34,13 @@ def test_it_is_the_loop(time, reverse):
         np.testing.assert_allclose(last, state[1], rtol=1e-6, atol=1e-6)
 
 
-def test_no_step_of_unknown_number_compiles():
+def test_an_unknown_number_of_steps_compiles_even_if_it_is_zero():
     if "graph" not in MODES:
         pytest.skip("lengths are unknown inside tf.function only")
     import tensorflow as tf
 
     def run(x):
-        return accumulate(lambda state, at_time: (state[0] + at_time[0],), (tf.zeros(2),), (x,))[0]
+        return scan(lambda state, now: (state[0] + now[0],), (tf.zeros(2),), (x,))[0]
 
     for jit_compile in (False, True):
         compiled = tf.function(run, input_signature=[tf.TensorSpec([None, 2])], jit_compile=jit_compile)
@@ -47,8 +48,27 @@ def test_no_step_of_unknown_number_compiles():
         np.testing.assert_array_equal(compiled(tf.ones([2, 2])), [[1, 1], [2, 2]])
 
 
-def test_by_default_all_is_kept():
+def test_all_tensors_of_the_state_are_stacked_by_default():
     x = np.arange(6, dtype="float32").reshape(3, 2)
-    found = outputs(lambda x: accumulate(_step, (x[0], x[1]), (x, x)), x)
+    found = outputs(lambda x: scan(_step, (x[0], x[1]), (x, x)), x)
     assert [y.shape for y in found] == [(3, 2), (3, 2)]
     np.testing.assert_array_equal(found[1], x)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradient_equals_that_of_an_unrolled_loop(mode):
+    x = np.random.default_rng(1).normal(size=(4, 1, 3)).astype("float32")
+
+    def run(x):
+        return scan(lambda state, now: (ops.tanh(state[0] + now[0]),), (ops.zeros_like(x[0]),), (x,))[0]
+
+    def unrolled(x):
+        states = [ops.zeros_like(x[0])]
+        for t in range(4):
+            states.append(ops.tanh(states[-1] + x[t]))
+        return ops.stack(states[1:])
+
+    found, (d_found,) = gradients(run, x, mode=mode)
+    expected, (d_expected,) = gradients(unrolled, x)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(d_found, d_expected, rtol=1e-5, atol=1e-6)

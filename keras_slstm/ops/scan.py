@@ -1,0 +1,93 @@
+"""A loop over time on every backend: the primitive that the equations and kernels of this package are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import keras
+from keras import ops
+
+from keras_slstm.types import Tensor, Tensors
+
+Step = Callable[[Tensors, Tensors], Tensors]
+
+
+def scan(
+    step: Step, initial: Tensors, inputs: Tensors, reverse: bool = False, num_stacked: int | None = None
+) -> Tensors:
+    """Run `state = step(state, inputs at time t)` over time and return the states.
+
+    Unlike `keras.ops.scan`, it stacks only the tensors that are asked for, and on TensorFlow it keeps the state out of
+    tensor arrays. It is differentiable on every backend, except under XLA on TensorFlow with an unknown number of
+    steps: kernels that train there bring their own gradient.
+
+    Args:
+        step: Maps a state and the inputs of one time to the next state, of the same shapes and dtypes.
+        initial: The state before the first step.
+        inputs: Tensors `(time, ...)`.
+        reverse: Whether to run from the last time to the first. The result is in the order of time either way.
+        num_stacked: How many tensors of the state, counted from the first, are returned for every time. The others
+            are returned as they are after the last step. Default: all are returned for every time.
+
+    Returns:
+        For each stacked tensor of the state, `(time, *its shape)`; for each of the others, its last value.
+    """
+    run = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[keras.backend.backend()]
+    return run(step, tuple(initial), tuple(inputs), reverse, len(initial) if num_stacked is None else num_stacked)
+
+
+def _tensorflow(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
+    import tensorflow as tf
+
+    time = inputs[0].shape[0]
+    if time == 0:
+        return _no_step(initial, num_stacked)
+    steps = time  # a static bound lets XLA differentiate the loop
+    if time is None:
+        time = tf.shape(inputs[0])[0]
+        # XLA evaluates the body's reads even if the loop makes no step: give them one row to read.
+        spare = tf.cast(time == 0, tf.int32)
+        inputs = tuple(tf.pad(x, [[0, spare]] + [[0, 0]] * (len(x.shape) - 1)) for x in inputs)
+    # An empty array has no element shape to stack: keep at least one place, which an empty loop leaves as it is.
+    stacks = tuple(tf.TensorArray(x.dtype, tf.maximum(time, 1)).write(0, x) for x in initial[:num_stacked])
+
+    def body(count: Tensor, state: Tensors, stacks: Tensors) -> tuple:
+        t = time - 1 - count if reverse else count
+        state = step(state, tuple(x[t] for x in inputs))  # slices, as unstacking into an array would copy
+        for x, first in zip(state, initial):
+            x.set_shape(first.shape)  # a reshape of unknown length loses it
+        return count + 1, state, tuple(stack.write(t, x) for stack, x in zip(stacks, state))
+
+    _, state, stacks = tf.while_loop(
+        lambda count, *_: count < time, body, (0, initial, stacks), maximum_iterations=steps
+    )
+    return (*(stack.stack()[:time] for stack in stacks), *state[num_stacked:])
+
+
+def _jax(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
+    import jax
+
+    def body(state: Tensors, inputs_now: Tensors) -> tuple[Tensors, Tensors]:
+        state = step(state, inputs_now)
+        return state, state[:num_stacked]
+
+    state, stacked = jax.lax.scan(body, initial, inputs, reverse=reverse)
+    return (*stacked, *state[num_stacked:])
+
+
+def _torch(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
+    state, history = initial, []
+    time = inputs[0].shape[0]
+    if time == 0:
+        return _no_step(initial, num_stacked)
+    for t in reversed(range(time)) if reverse else range(time):
+        state = step(state, tuple(x[t] for x in inputs))
+        history.append(state[:num_stacked])
+    if reverse:
+        history.reverse()
+    return (*(ops.stack(list(column)) for column in zip(*history)), *state[num_stacked:])
+
+
+def _no_step(initial: Tensors, num_stacked: int) -> Tensors:
+    """Return the result of a loop over no time."""
+    return (*(initial[i][None][:0] for i in range(num_stacked)), *initial[num_stacked:])
