@@ -80,8 +80,9 @@ from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.results import right_by_length, texts_a_second
-from keras_slstm.training.training_run import TrainingRun, fingerprint
+from keras_slstm.training.training_run import TrainingRun
 
 # What can be trained beside an encoder with a softmax.
 MODELS = ("bcn",)

@@ -79,8 +79,9 @@ from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.text.pair_batches import PairBatches
 from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.results import right_by_length
-from keras_slstm.training.training_run import TrainingRun, fingerprint
+from keras_slstm.training.training_run import TrainingRun
 
 # What the classifier sees of the two vectors: for relatedness that of paraphrases, as the order does not matter.
 FEATURES = {"inference": "inference", "paraphrase": "paraphrase", "relatedness": "paraphrase"}

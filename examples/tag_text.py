@@ -47,8 +47,9 @@ from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.token_batches import TokenBatches
 from keras_slstm.text.token_vectorizer import TokenVectorizer
 from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
+from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread, right_by_length
-from keras_slstm.training.training_run import TrainingRun, fingerprint
+from keras_slstm.training.training_run import TrainingRun
 
 # For each task: the data set, and the scheme of its tags.
 TASKS: dict[str, tuple[str, str | None]] = {

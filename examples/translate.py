@@ -44,8 +44,9 @@ from keras_slstm.models.recurrent_stack import CELLS
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.text.translation_batches import TranslationBatches
+from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread
-from keras_slstm.training.training_run import TrainingRun, fingerprint
+from keras_slstm.training.training_run import TrainingRun
 
 PRESETS: dict[str, dict[str, Any]] = {
     # Minutes on two cores. A CAS-LSTM begins to read times and amounts, rather than to guess them, after ten epochs.

@@ -1,38 +1,90 @@
-"""Files that are replaced as a whole or not at all."""
+"""Files that are written as a whole or not at all, and JSON files."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_slstm.errors import DataError
+
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file under another name first: a crash leaves the old one, or none, but never half a one.
+    """Write a file under another name first: a crash leaves the old file or none, but never half a file.
 
     Args:
         path: The file to write. Its folder is created.
 
     Yields:
         The path to write to: in the same folder, with the same ending.
+
+    Raises:
+        OSError: If the file cannot be written. On a full disk, the message names the file and the space left.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"unfinished-{os.getpid()}-{path.name}")
     try:
-        yield unfinished
-        with open(unfinished, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
+        with full_disk_named(path):
+            yield unfinished
+            with open(unfinished, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def full_disk_named(path: Path) -> Iterator[None]:
+    """Say which file could not be written to a full disk, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK_IS_FULL:
+            raise
+        free = shutil.disk_usage(path.parent).free / 1e6
+        raise OSError(
+            error.errno,
+            f"{os.strerror(error.errno or 0)}: {path} could not be written, with {free:,.1f} MB free in its folder. "
+            "Free some space (or raise the limit of this account) and start again",
+        ) from None
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
     """Write a JSON file as a whole or not at all."""
     with complete_file(path) as unfinished:
         unfinished.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a JSON file that holds an object.
+
+    Raises:
+        DataError: If it holds anything else. The message begins with file and line.
+        OSError: If it cannot be read.
+    """
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise DataError(path, error.lineno, f"invalid JSON at column {error.colno}: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(path, 1, f"invalid UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise DataError(path, 1, "invalid JSON: nested too deeply") from None
+    if not isinstance(value, dict):
+        raise DataError(path, 1, f"a JSON object was expected, but this is {json_type(value)}")
+    return value
+
+
+def json_type(value: Any) -> str:
+    """The name that JSON has for the type of a value: `null`, `a list` ..."""
+    names = {type(None): "null", bool: "true or false", str: "a string", list: "a list", dict: "an object"}
+    return names.get(type(value), "a number")

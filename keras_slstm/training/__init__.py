@@ -1,6 +1,6 @@
 """Trainings that resume, learning-rate schedules, checks of the loss, and result files."""
 
-from keras_slstm.training.non_finite_loss import CheckLoss, NonFiniteLossError
+from keras_slstm.training.check_loss import CheckLoss, NonFiniteLossError
 from keras_slstm.training.schedules import decay_on_plateau, rate_on_plateau
 from keras_slstm.training.training_run import TrainingRun
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,6 +49,23 @@ def set_metric_values(model: keras.Model, values: list[Any]) -> None:
     """Go back to what the metrics had seen."""
     for variable, value in zip(model.metrics_variables, values, strict=True):
         variable.assign(np.array(value, dtype=variable.dtype))
+
+
+class _WeightsInMemory(io.BytesIO):
+    """A file in memory, with the ending that `save_weights` asks for."""
+
+    def __str__(self) -> str:
+        return "state.weights.h5"
+
+
+def weights_in_memory(model: keras.Model) -> memoryview:
+    """What `model.save_weights` writes.
+
+    HDF5 must not write to a full disk: it fails again, with a segmentation fault, when Python exits.
+    """
+    file = _WeightsInMemory()
+    model.save_weights(file)
+    return file.getbuffer()
 
 
 class RestOfEpoch(keras.utils.PyDataset):

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
-from keras_slstm.training.training_run import fingerprint
+from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.tuning.records import CONFIRMATION, best_trial, drop_models, read_record
 from keras_slstm.tuning.search import Search
 from keras_slstm.tuning.trial import TrialFailure, train_apart

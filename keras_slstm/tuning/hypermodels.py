@@ -18,7 +18,7 @@ from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.text.batches import Batches
 from keras_slstm.text.word_vectors import WordVectors
-from keras_slstm.training.training_run import fingerprint
+from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.tuning.narrowed import Narrowed
 from keras_slstm.tuning.spaces import classification_space, pair_space, tagging_space
 

@@ -59,7 +59,7 @@ def train(folder: str | os.PathLike[str], callbacks: tuple[keras.callbacks.Callb
 def main(folder: str, who: str = "", steps: str = "", seconds: str = "") -> None:
     cluster = distribute.find_cluster()
     index = 0 if cluster is None else cluster.index
-    model = train(folder, (Die(int(steps), seconds),) if who == str(index) else ())
+    model = train(Path(folder) / "cut", (Die(int(steps), seconds),) if who == str(index) else ())
     if not who:
         whole = train(Path(folder) / "whole")
         for name, trained in (("cut", model), ("whole", whole)):

@@ -47,7 +47,7 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, script, capsys):
     assert "precision" in done.stdout
     assert "\b" not in done.stdout  # no moving cursor outside a terminal
     assert {path.name for path in folder.iterdir()} == {
-        "model.keras", "confusion.png", "results.json", "settings.json", "progress.json",
+        "model.keras", "confusion.png", "results.json", "settings.json", "progress.json", "run.json",
     }  # fmt: skip
     assert json.loads((folder / "results.json").read_text())["test_accuracy"] == 1.0
 

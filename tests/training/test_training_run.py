@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D
 from keras_slstm.models.sentence_classifier import SentenceClassifier
-from keras_slstm.training.non_finite_loss import NonFiniteLossError
-from keras_slstm.training.training_run import TrainingRun, fingerprint
+from keras_slstm.training.check_loss import NonFiniteLossError
+from keras_slstm.training.fingerprint import fingerprint
+from keras_slstm.training.training_run import TrainingRun
 from tests.processes import run_python
 
 TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 7)]) for i in range(60)]
@@ -107,7 +109,7 @@ def test_best_epoch_and_patience_survive(tmp_path):
     for a, b in zip(model.get_weights(), weights[1]):
         np.testing.assert_array_equal(a, b)
     files = {path.name for path in tmp_path.iterdir()}
-    assert files == {"settings.json", "progress.json", "epoch-0002.weights.h5", "epoch-0004.weights.h5"}
+    assert files == {"run.json", "settings.json", "progress.json", "epoch-0002.weights.h5", "epoch-0004.weights.h5"}
 
     # A training that had ended is not taken up again.
     again = TrainingRun(tmp_path)
@@ -124,7 +126,7 @@ def test_finished_runs_and_other_settings_are_refused(tmp_path):
         TrainingRun(tmp_path, {**settings, "units": 5})
     assert TrainingRun(tmp_path, settings).epochs_done == 1
     path = run.save(model)
-    assert {p.name for p in tmp_path.iterdir()} == {"model.keras", "progress.json", "settings.json"}
+    assert {p.name for p in tmp_path.iterdir()} == {"model.keras", "progress.json", "run.json", "settings.json"}
     with pytest.raises(FileExistsError, match="finished run"):
         TrainingRun(tmp_path, settings)
     (tmp_path / "notes.txt").write_text("mine")
@@ -178,15 +180,109 @@ train(TrainingRun({str(tmp_path)!r}), new_model(), 4, [Kill()])
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["settings.json", "progress.json"])
+@pytest.mark.parametrize("name", ["settings.json", "progress.json", "epoch-0001.weights.h5"])
 def test_damaged_state_is_named(tmp_path, name):
-    (tmp_path / "progress.json").write_text('{"epochs": 1, "best_epoch": 1, "history": {}, "random_state": {}}')
-    (tmp_path / "settings.json").write_text("{}")
-    TrainingRun(tmp_path)
+    train(TrainingRun(tmp_path), new_model(), 1)
     (tmp_path / name).write_text('{"epochs": ')
-    with pytest.raises(ValueError, match=rf"{name} is missing or damaged.*overwrite"):
+    with pytest.raises(ValueError, match=rf"{name}.* damaged.*overwrite"):
+        train(TrainingRun(tmp_path), new_model(), 2)
+    assert TrainingRun(tmp_path, overwrite=True).epochs_done == 0
+
+
+@pytest.mark.parametrize("state", [{"seed_generators": [None]}, {"seed_generators": [[1, "a"]]}, {}])
+def test_a_damaged_random_state_is_named(tmp_path, state):
+    train(TrainingRun(tmp_path), new_model(), 1)
+    progress = json.loads((tmp_path / "progress.json").read_text())
+    (tmp_path / "progress.json").write_text(json.dumps({**progress, "random_state": state}))
+    with pytest.raises(ValueError, match=r"progress.json does not fit this model.*overwrite"):
+        train(TrainingRun(tmp_path), new_model(), 2)
+
+
+def test_without_any_score_there_is_no_best_epoch(tmp_path):
+    run, model = TrainingRun(tmp_path), new_model()
+    with pytest.warns(RuntimeWarning, match=r"There is no best epoch.*'score' is no number"):
+        run.fit(
+            model,
+            model.batches(TEXTS, LABELS),
+            epochs=2,
+            monitor="score",
+            callbacks=[fake_logs([float("nan")] * 2)],
+            verbose=0,
+        )
+    assert run.best_epoch == 0
+
+
+def test_a_run_can_be_resumed_until_it_is_finished(tmp_path):
+    """Between the model and the end of the run, a script writes its results, and may be killed."""
+    run, model = TrainingRun(tmp_path), new_model()
+    train(run, model, 2)
+    run.save(model, finish=False)
+    again, resumed = TrainingRun(tmp_path), new_model()
+    assert again.id == run.id
+    assert (again.epochs_done, again.history) == (2, run.history)
+    train(again, resumed, 2)
+    for a, b in zip(resumed.get_weights(), model.get_weights()):
+        np.testing.assert_array_equal(a, b)
+    again.save(resumed, finish=False)
+    again.finish()
+    with pytest.raises(FileExistsError, match="finished run"):
         TrainingRun(tmp_path)
-    TrainingRun(tmp_path, overwrite=True)
+    assert TrainingRun(tmp_path, overwrite=True).id != run.id
+
+
+@pytest.mark.parametrize("layout", ["present", "before run.json"])
+def test_weights_left_by_a_process_killed_after_the_end_are_deleted(tmp_path, layout):
+    run, model = TrainingRun(tmp_path), new_model()
+    train(run, model, 1)
+    kept = (tmp_path / "epoch-0001.weights.h5").read_bytes()
+    run.save(model)
+    (tmp_path / "epoch-0001.weights.h5").write_bytes(kept)
+    if layout != "present":
+        write_former_layout(tmp_path)
+    with pytest.raises(FileExistsError, match="finished run"):
+        TrainingRun(tmp_path)
+    assert not list(tmp_path.glob("*.weights.h5"))
+    assert (tmp_path / "model.keras").exists()
+
+
+def write_former_layout(folder):
+    """Versions before `run.json` wrote no marker, and no `finished` into `progress.json`."""
+    (folder / "run.json").unlink()
+    progress = json.loads((folder / "progress.json").read_text())
+    progress.pop("finished")
+    (folder / "progress.json").write_text(json.dumps(progress))
+
+
+def test_a_run_of_the_former_layout_resumes(tmp_path):
+    train(TrainingRun(tmp_path), new_model(), 1)
+    write_former_layout(tmp_path)
+    run = TrainingRun(tmp_path)
+    assert run.epochs_done == 1
+    assert len(train(run, new_model(), 2)["loss"]) == 2
+    assert (tmp_path / "run.json").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+@pytest.mark.parametrize("stage", ["state", "model"])
+def test_a_full_disk_is_named_and_leaves_the_state_before(tmp_path, stage):
+    """A limit on the size of files stands for the full disk."""
+    import resource
+
+    run, model = TrainingRun(tmp_path), new_model()
+    train(run, model, 1)
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, hard))
+    try:
+        name = "epoch-0002.weights.h5" if stage == "state" else "model.keras"
+        with pytest.raises(OSError, match=rf"{name} could not be written.*MB free.*start again"):
+            train(run, model, 2) if stage == "state" else run.save(model)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+    run, model = TrainingRun(tmp_path), new_model()
+    train(run, model, 2)
+    assert run.save(model).exists()
 
 
 @pytest.mark.parametrize("step", [1, 4])
@@ -328,7 +424,7 @@ def test_a_training_killed_at_random_moments(tmp_path, kills):
     moments = [(int(rng.integers(1, 9)), rng.uniform(0.0, 0.05)) for _ in range(kills)]
     for arguments in [*moments, ()]:
         call = f"train_and_die{(str(tmp_path / 'run'), *arguments)!r}"
-        done = run_python("-c", f"from tests.test_training import train_and_die; {call}")
+        done = run_python("-c", f"from tests.training.test_training_run import train_and_die; {call}")
         assert done.returncode == (-signal.SIGKILL if arguments else 0)
     with np.load(tmp_path / "run" / "weights.npz") as file:
         for a, b in zip(file.values(), expected, strict=True):

@@ -1,0 +1,79 @@
+"""How far a training has come: the contents of `progress.json`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from keras_slstm.files import json_type
+
+
+@dataclass
+class Progress:
+    """How far a training has come.
+
+    Attributes:
+        epochs: Number of finished epochs.
+        best_epoch: The best of them, counted from 1; 0 for none.
+        history: A list with one value per finished epoch, for each entry of Keras' logs.
+        random_state: The state of the random generators; see `state.random_state`.
+        step: Number of finished steps of the epoch after these.
+        metrics: What the metrics had seen before that step; see `state.metric_values`.
+        finished: Whether the training has ended and its results are kept: then it cannot go on.
+    """
+
+    epochs: int = 0
+    best_epoch: int = 0
+    history: dict[str, list[float]] = field(default_factory=dict)
+    random_state: dict[str, Any] = field(default_factory=dict)
+    step: int = 0
+    metrics: list[Any] = field(default_factory=list)
+    finished: bool = False
+
+
+def read_progress(values: dict[str, Any]) -> Progress:
+    """Check what `progress.json` holds.
+
+    Args:
+        values: The JSON object.
+
+    Raises:
+        ValueError: If a value is missing or of another type than it was written with.
+    """
+    for entry in fields(Progress):
+        if entry.name not in values:
+            raise ValueError(f'"{entry.name}" is missing')
+        value, model = values[entry.name], getattr(Progress(), entry.name)
+        if type(value) is not type(model):
+            raise ValueError(f'"{entry.name}" must be {json_type(model)}, but is {json.dumps(value)[:40]}')
+    unknown = sorted(set(values) - {entry.name for entry in fields(Progress)})
+    if unknown:
+        raise ValueError(f'"{unknown[0]}" is unknown to this version')
+    progress = Progress(**values)
+    if not 0 <= progress.best_epoch <= progress.epochs or progress.step < 0:
+        raise ValueError(
+            f"epochs={progress.epochs}, best_epoch={progress.best_epoch} and step={progress.step} do not fit together"
+        )
+    for name, column in progress.history.items():
+        numbers = isinstance(column, list) and all(type(value) in (int, float) for value in column)
+        if not numbers or len(column) > progress.epochs:
+            raise ValueError(f'"history" must have a list of at most {progress.epochs} numbers for "{name}"')
+    return progress
+
+
+def best_epoch(scores: Iterable[float], mode: str) -> int:
+    """The epoch with the best score, counted from 1: the first of equal ones, and 0 if no score is a finite number.
+
+    Args:
+        scores: The score of each epoch.
+        mode: `"max"` if more is better, else `"min"`.
+
+    >>> best_epoch([0.5, float("nan"), 0.7, 0.7], "max")
+    3
+    """
+    sign = 1 if mode == "max" else -1
+    finite = [(sign * score, -epoch) for epoch, score in enumerate(scores, start=1) if math.isfinite(score)]
+    return -max(finite)[1] if finite else 0

@@ -1,0 +1,245 @@
+"""The folder of a training run: which files are the run's own, and which process may write them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import socket
+import sys
+import uuid
+import warnings
+import weakref
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from keras_slstm.files import full_disk_named, read_json
+from keras_slstm.training.progress import Progress, read_progress
+
+if sys.platform != "win32":
+    import fcntl
+
+FORMAT = 1
+_WRITTEN_BY = "keras_slstm.training.TrainingRun"
+_WEIGHTS = re.compile(r"epoch-\d{4,}(-step-\d{6,})?\.weights\.h5|unfinished-\d+-.+")
+_OWN_NAMES = re.compile(rf"settings\.json|progress\.json|model\.keras|{_WEIGHTS.pattern}")
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+class RunFolder:
+    """The files of one training run.
+
+    The file `run.json` says that the folder is a run's, in which format, and which process writes there. A folder
+    without it is taken only if it is empty, or holds the complete `progress.json` of a version that wrote no
+    `run.json`.
+
+    Args:
+        path: The folder. `claim` creates it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = Path(path)
+        self.settings = self.path / "settings.json"
+        self.progress = self.path / "progress.json"
+        self.model = self.path / "model.keras"
+        self.marker = self.path / "run.json"
+        self._lock: _Lock | None = None
+
+    def claim(self) -> None:
+        """Lock the folder for this process, until `release` or the end of the process, however it ends.
+
+        Raises:
+            FileExistsError: If the folder holds files that are not a run's.
+            BlockingIOError: If another process has locked it.
+            ValueError: If a newer version wrote it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._check_owner()
+        try:
+            self._lock = _Lock.on(self.marker)
+        except BlockingIOError:
+            raise self._in_use() from None
+        self._write_marker(self.run_id or uuid.uuid4().hex)
+
+    def release(self) -> None:
+        """Let other processes write here."""
+        self._lock = None
+
+    def clear(self) -> None:
+        """Delete the files of the run, and give the folder to a new one. Other files stay."""
+        self._delete(_OWN_NAMES)
+        self._write_marker(uuid.uuid4().hex)
+
+    @property
+    def run_id(self) -> str | None:
+        """Identifies this run among all others; None where the folder has none."""
+        marker = self._read_marker()
+        return None if marker is None else str(marker["run"])
+
+    def is_finished(self) -> bool:
+        """Whether the folder holds a finished run.
+
+        Raises:
+            ValueError: If its `progress.json` is damaged.
+        """
+        if not self.model.exists():
+            return False
+        return self.read_progress().finished if self.progress.exists() else self.run_id is not None
+
+    def read_progress(self) -> Progress:
+        """How far the run has come.
+
+        Raises:
+            ValueError: If the file is missing or damaged.
+        """
+        values = self._read(self.progress)
+        # Versions that wrote no `run.json` finished a run by writing its model.
+        values.setdefault("finished", self.model.exists())
+        try:
+            return read_progress(values)
+        except ValueError as error:
+            raise _damaged(f"{self.progress}: {error}") from None
+
+    def check_settings(self, settings: dict[str, Any]) -> None:
+        """Raise ValueError if the run in this folder has other settings, or they are missing or damaged."""
+        before = self._read(self.settings)
+        for name in sorted({*before, *settings}):
+            old, new = before.get(name), settings.get(name)
+            if json.dumps(old, sort_keys=True) != json.dumps(new, sort_keys=True):  # NaN does not equal itself
+                raise ValueError(
+                    f"{self.path} holds an interrupted run with {name}={old!r}, not {new!r}: go on with its settings, "
+                    "choose another folder, or overwrite it (overwrite=True)."
+                )
+
+    def weights(self, epoch: int, step: int = 0) -> Path:
+        """The file with the state after so many epochs, and steps of the next one."""
+        return self.path / (f"epoch-{epoch:04d}" + (f"-step-{step:06d}" if step else "") + ".weights.h5")
+
+    def drop_weights(self, needed: Iterable[Path] = ()) -> None:
+        """Delete the weights of all other epochs, and what a crash has left half written."""
+        self._delete(_WEIGHTS, set(needed))
+
+    def _delete(self, names: re.Pattern[str], needed: Collection[Path] = ()) -> None:
+        for path in list(self.path.iterdir()):
+            if names.fullmatch(path.name) and path not in needed:
+                path.unlink()
+
+    def _check_owner(self) -> None:
+        if self.run_id is not None:
+            return
+        # A process that is killed while it makes a marker leaves an empty one.
+        names = sorted(p.name for p in self.path.iterdir() if p != self.marker or p.stat().st_size)
+        if not names:
+            return
+        try:
+            if self.marker.name in names:
+                raise ValueError("somebody else's")
+            self.read_progress()
+        except ValueError:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise FileExistsError(
+                f"{self.path} is not empty, and not the folder of a training run: {', '.join(names[:5])}{more} would "
+                "be in the way. Choose another folder."
+            ) from None
+
+    def _read_marker(self) -> dict[str, Any] | None:
+        """What `run.json` says; None if there is none, or it is not a run's."""
+        try:
+            with open(self.marker, encoding="utf-8") as file:
+                marker = json.loads(file.readline())  # its first line counts
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+        if not isinstance(marker, dict) or marker.get("written_by") != _WRITTEN_BY or "run" not in marker:
+            return None
+        if marker.get("format") != FORMAT:
+            raise ValueError(
+                f"{self.marker}: format {marker.get('format')} was written by another version of keras_slstm, which "
+                f"knows more than format {FORMAT}: update keras_slstm, or choose another folder."
+            )
+        return marker
+
+    def _write_marker(self, run_id: str) -> None:
+        assert self._lock is not None
+        owner = {"host": socket.gethostname(), "pid": os.getpid()}
+        marker = {"written_by": _WRITTEN_BY, "format": FORMAT, "run": run_id, **owner}
+        with full_disk_named(self.marker):
+            self._lock.write(json.dumps(marker) + "\n")
+
+    def _in_use(self) -> BlockingIOError:
+        marker = self._read_marker() or {}
+        owner = f"process {marker['pid']} on {marker['host']}" if {"pid", "host"} <= set(marker) else "another process"
+        return BlockingIOError(
+            f"{self.path} is in use by {owner}: wait until it has ended, end it, or choose another folder."
+        )
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            return read_json(path)
+        except (OSError, ValueError) as error:
+            raise _damaged(str(error)) from None
+
+
+def _damaged(problem: str) -> ValueError:
+    return ValueError(
+        f"{problem}. The interrupted run cannot go on with a missing or damaged file: choose another folder, or "
+        "overwrite it (overwrite=True)."
+    )
+
+
+class _Lock:
+    """An exclusive lock on a file, which the operating system takes from a process that ends.
+
+    All users in one process share it, and it ends with the last of them.
+    """
+
+    _held: ClassVar[weakref.WeakValueDictionary[str, _Lock]] = weakref.WeakValueDictionary()
+
+    def __init__(self, path: Path):
+        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                self._close()
+                raise
+            warnings.warn(f"{path}: this file system has no locks, so train in one process at a time.", stacklevel=2)
+
+    @classmethod
+    def on(cls, path: Path) -> _Lock:
+        """The lock on a file, which is made if need be; BlockingIOError if another process has it."""
+        name = os.path.realpath(path)
+        lock = cls._held.get(name)
+        if lock is None or not lock._is_on(path):
+            lock = cls._held[name] = cls(path)
+        return lock
+
+    def write(self, text: str) -> None:
+        """Replace the contents of the file. Whenever the process is killed, the first line is whole."""
+        assert self._file is not None
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.ftruncate(self._file, os.write(self._file, text.encode()))
+
+    def _is_on(self, path: Path) -> bool:
+        """Whether the path still names the file that is locked."""
+        return self._file is not None and path.exists() and os.path.samestat(os.fstat(self._file), path.stat())
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    __del__ = _close
+
+    @classmethod
+    def _forget(cls) -> None:
+        """A child process that is forked off would keep the locks of its parent for as long as it lives."""
+        for lock in list(cls._held.values()):
+            lock._close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Lock._forget)
