@@ -49,7 +49,7 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, script, capsys):
     assert "320 / 40 / 40 pairs (paraphrase) to train / develop / test, 2 labels" in done.stdout
     assert "precision" in done.stdout
     assert {path.name for path in folder.iterdir()} == {
-        "model.keras", "confusion.png", "results.json", "settings.json", "progress.json",
+        "model.keras", "confusion.png", "results.json", "settings.json", "progress.json", "run.json",
     }  # fmt: skip
     result = json.loads((folder / "results.json").read_text())
     assert result["test_accuracy"] > 0.9

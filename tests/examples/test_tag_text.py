@@ -50,7 +50,7 @@ def test_trains_reports_saves_and_predicts(files, tmp_path, script, capsys):
     assert "\033" not in done.stdout  # no colours outside a terminal
     assert "\b" not in done.stdout
     assert {path.name for path in folder.iterdir()} == {
-        "model.keras", "transitions.png", "results.json", "settings.json", "progress.json",
+        "model.keras", "transitions.png", "results.json", "settings.json", "progress.json", "run.json",
     }  # fmt: skip
     result = json.loads((folder / "results.json").read_text())
     assert (result["test"]["f1"], result["development"]["f1"]) == (1.0, 1.0)

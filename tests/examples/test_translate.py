@@ -33,7 +33,7 @@ def test_trains_reports_saves_and_translates(data, tmp_path, script, capsys):
     assert "Test BLEU" in done.stdout
     assert "\b" not in done.stdout  # no moving cursor outside a terminal
     assert {path.name for path in folder.iterdir()} == {
-        "model.keras", "translations.txt", "results.json", "settings.json", "progress.json",
+        "model.keras", "translations.txt", "results.json", "settings.json", "progress.json", "run.json",
     }  # fmt: skip
     assert len((folder / "translations.txt").read_text(encoding="utf-8").split("\n")) == 3 + 1
     (line,) = read_results(tmp_path / "results.jsonl")
