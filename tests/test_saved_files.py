@@ -1,0 +1,29 @@
+"""Files that an earlier version saved load, and predict what they predicted (see `tests/saved/make.py`)."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+import keras_slstm  # noqa: F401 (registers the classes)
+from tests.saved.make import FOLDER, PREDICTIONS, all_models, predictions
+
+NAMES = sorted(path.stem for path in FOLDER.glob("*.keras"))
+
+
+def test_every_model_has_a_file():
+    assert sorted(all_models()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saved_file(name):
+    saved = np.load(PREDICTIONS)
+    expected = [
+        saved[key] for key in sorted(saved, key=lambda key: int(key.split("/")[1])) if key.split("/")[0] == name
+    ]
+    found = predictions(keras.saving.load_model(FOLDER / f"{name}.keras"))
+    assert len(found) == len(expected) > 0
+    for one, other in zip(found, expected):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, atol=1e-5)
