@@ -24,7 +24,7 @@ EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in E
 EXTRAS["test"] = sorted(
     {r for name in ("examples", "jax", "addons", "tuner") for r in EXTRAS[name]}
     # With pytest 9.2, xdist 3.8 no longer sees its groups (pytest-xdist#1386).
-    | {"pytest>=8,<9.2", "pytest-xdist", "pytest-timeout", "ruff==0.17.5", "mypy==2.4.1", "dill"}
+    | {"pytest>=8,<9.2", "pytest-xdist", "pytest-timeout", "ruff==0.17.5", "mypy==2.4.1", "dill", "hypothesis"}
     # Pinned, so that an index with CPU builds decides which one is installed: the newest brings CUDA on Linux.
     | {"torch==2.13.0"}
 )

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import os
 
+LONGEST = 500  # characters of a message: a faulty line may have millions
+
 
 class DataError(ValueError):
-    """A file of data is malformed. The message begins `path:line: `, as editors and compilers write it.
+    """A file of data is malformed. The message is one line that begins `path:line: `, as compilers write it.
 
     Args:
         path: The file.
         line: The line at fault, counted from 1.
-        problem: What is wrong with it, and what was expected.
+        problem: The fault, and what was expected instead.
     """
 
     def __init__(self, path: str | os.PathLike[str], line: int, problem: str):
-        super().__init__(f"{os.fspath(path)}:{line}: {problem}")
+        shown = problem if len(problem) <= LONGEST else f"{problem[: LONGEST - 100]} ... {problem[-95:]}"
+        super().__init__(one_line(f"{os.fspath(path)}:{line}: {shown}"))
         self.path = os.fspath(path)
         self.line = line
         self.problem = problem
 
     def __reduce__(self):
         return type(self), (self.path, self.line, self.problem)  # the message alone could not rebuild it
+
+
+def one_line(text: str) -> str:
+    r"""Escape all characters that a terminal does not show as they are, such as line breaks.
+
+    >>> print(one_line("two\nlines"))
+    two\nlines
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_slstm.datasets.readers import OnError, PathLike, Problems, raw_lines, undecodable
+from keras_slstm.datasets.records import OnError, PathLike, Problems
 from keras_slstm.errors import DataError
+from keras_slstm.suggestions import did_you_mean
+from keras_slstm.text.lines import decode, raw_lines
 from keras_slstm.text.tag_schemes import TagError, check_tags
 
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -41,8 +43,8 @@ def read_conll(
     like the files of CoNLL-2003: as many columns as its first word has, separated by tabs if there is one
     in that line and by spaces otherwise. `-DOCSTART-` lines are passed over.
 
-    Lines end at a line feed (after an optional carriage return) and nowhere else; columns at tabs or plain
-    spaces, so that unusual spaces (U+00A0, U+0085) stay part of a word.
+    Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
+    feed; columns end at tabs or plain spaces, so that unusual spaces (U+00A0, U+0085) stay part of a word.
 
     Args:
         path: The file, in UTF-8.
@@ -87,7 +89,7 @@ def read_conll(
             if scheme is not None:
                 _check(path, sentence, scheme)
         except DataError as error:
-            problems.report(error.line, error.problem)
+            problems.add(error)
         else:
             if sentence.tokens:  # else a block of comments
                 sentences.append(sentence)
@@ -111,13 +113,13 @@ def keep_valid(
     Raises:
         DataError: If a tag is not valid, or no sentence is left.
     """
-    problems = Problems(Path(path), on_error, unit="sentences with invalid tags")
+    problems = Problems(path, on_error, unit="sentences with invalid tags")
     valid = []
     for sentence in sentences:
         try:
             _check(path, sentence, scheme)
         except DataError as error:
-            problems.report(error.line, error.problem)
+            problems.add(error)
         else:
             valid.append(sentence)
     problems.warn()
@@ -168,10 +170,7 @@ class _Columns:
     def read(self, block: Block) -> TaggedSentence:
         sentence = TaggedSentence([], [], [])
         for number, line in block:
-            try:
-                fields = self.fields(number, line.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                raise DataError(self.path, number, undecodable(error)) from error
+            fields = self.fields(number, decode(self.path, number, line))
             if fields is None:
                 continue
             for kind, column, values in (
@@ -210,7 +209,8 @@ class _Columns:
             return self.names.index(column.lower())
         if not isinstance(column, int) or isinstance(column, bool):
             names = f" or one of {', '.join(self.names)}" if self.names else ""
-            raise ValueError(f"`{argument}` must be the number of a column{names}, but got {column!r}.")
+            hint = did_you_mean(column, self.names)
+            raise ValueError(f"`{argument}` must be the number of a column{names}, but got {column!r}.{hint}")
         return column
 
 

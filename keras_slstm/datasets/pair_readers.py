@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import NamedTuple
 
-from keras_slstm.datasets.readers import Column, OnError, PathLike, Problems, read_columns, read_lines
+from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, decoded_lines, read_columns
 from keras_slstm.errors import DataError
 
 Pair = tuple[str, str]
@@ -36,7 +35,7 @@ def read_labelled_pairs(
     label_column: str | None = None,
     on_error: OnError = "raise",
 ) -> list[PairExample]:
-    r"""Read labelled pairs of texts from a `.tsv`, `.csv` or `.jsonl` file, or one of these with `.gz` behind.
+    r"""Read labelled pairs of texts from a table (`.tsv`, `.csv`, `.txt`) or JSON (`.jsonl`, `.ndjson`, `.json`).
 
     The formats are those of `read_labelled_text`, with a column for each of the two texts.
 
@@ -87,7 +86,7 @@ def read_scored_pairs(
     Raises:
         DataError: If a label is not a finite number, and what `read_labelled_pairs` raises.
     """
-    problems = Problems(Path(path), on_error)
+    problems = Problems(path, on_error)
     examples = []
     for example in read_labelled_pairs(path, first_column, second_column, label_column, on_error):
         if _is_number(example.label):
@@ -103,18 +102,22 @@ def read_scored_pairs(
 def read_pair_lines(path: PathLike) -> list[Pair]:
     """Read a file with one pair a line, e.g. pairs to classify: two texts, separated by a tab.
 
+    Empty lines are passed over.
+
     Args:
         path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
 
     Raises:
-        DataError: If the file is empty, or a line does not hold two texts.
+        DataError: If a line is not UTF-8 or does not hold two texts, or the file holds no pair.
     """
     pairs = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in decoded_lines(path, Problems(path, "raise")):
         texts = line.split("\t")
         if len(texts) != 2 or not all(text.strip() for text in texts):
             raise DataError(path, number, f"two texts, separated by a tab, expected, found {line[:60]!r}")
         pairs.append((texts[0], texts[1]))
+    if not pairs:
+        raise DataError(path, 1, "the file holds no pair")
     return pairs
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from keras_slstm.datasets import office_notes, prepared
 from keras_slstm.datasets.corpus import check_shares, complete_parts
-from keras_slstm.datasets.readers import OnError, PathLike, Problems, raw_lines, undecodable
+from keras_slstm.datasets.records import OnError, PathLike, Problems
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
+from keras_slstm.suggestions import did_you_mean
+from keras_slstm.text.lines import decode, raw_lines
 
 
 @dataclass(frozen=True)
@@ -110,19 +112,22 @@ def load_parallel_corpus(
 def read_aligned_lines(source_path: PathLike, target_path: PathLike, on_error: OnError = "raise") -> TextPairs:
     r"""Read two text files in UTF-8 whose lines translate each other, plain or with `.gz` behind.
 
-    Lines end at a line feed (after an optional carriage return) and nowhere else.
+    Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
+    feed. Lines that are empty in both files are passed over.
 
     Args:
         source_path: The file of the texts.
         target_path: The file of their translations.
-        on_error: What an empty or undecodable line does: `"raise"`, or `"skip"`, with its translation, and a warning
-            how many. Files of different lengths are always an error.
+        on_error: `"raise"` stops at the first line that is empty in one of the files or not UTF-8; `"skip"` leaves such
+            lines out, together with their translations, and warns how many. Files of different lengths are always an
+            error.
 
     Returns:
         The pairs, in the order of the files.
 
     Raises:
-        DataError: If a line is empty or not UTF-8, a file is empty, or one has more lines than the other.
+        DataError: If a line is empty in one of the files, or not UTF-8, a file is empty, or one has more lines than the
+            other.
 
     Example:
 
@@ -137,35 +142,33 @@ def read_aligned_lines(source_path: PathLike, target_path: PathLike, on_error: O
     """
     paths = [Path(source_path), Path(target_path)]
     columns = [[line for _, line in raw_lines(path)] for path in paths]
-    shorter, longer = sorted((len(column), index) for index, column in enumerate(columns))
-    if shorter[0] != longer[0]:
-        raise DataError(
-            paths[longer[1]],
-            shorter[0] + 1,
-            f"no translation in {paths[shorter[1]]}, which has {shorter[0]:,} lines; this file has {longer[0]:,}",
-        )
+    filled = [max((number for number, line in enumerate(c, start=1) if line.strip()), default=0) for c in columns]
+    longer, shorter = (0, 1) if filled[0] >= filled[1] else (1, 0)
+    if len(columns[shorter]) < filled[longer]:
+        found = f"which has {len(columns[shorter]):,} lines; this file has {filled[longer]:,}"
+        raise DataError(paths[longer], len(columns[shorter]) + 1, f"no translation in {paths[shorter]}, {found}")
     problems = [Problems(path, on_error) for path in paths]
-    sources, targets = [], []
+    pairs = []
     for number, lines in enumerate(zip(*columns), start=1):
-        texts = [_text(line, number, found) for line, found in zip(lines, problems)]
-        if texts[0] is not None and texts[1] is not None:
-            sources.append(texts[0])
-            targets.append(texts[1])
-    for found in problems:
-        found.warn()
-    if not sources:
+        if any(line.strip() for line in lines):
+            source, target = (_text(path, number, line, p) for path, line, p in zip(paths, lines, problems))
+            if source is not None and target is not None:
+                pairs.append((source, target))
+    for each in problems:
+        each.warn()
+    if not pairs:
         raise DataError(source_path, 1, "the file holds no text")
-    return TextPairs(sources, targets)
+    return TextPairs([source for source, _ in pairs], [target for _, target in pairs])
 
 
-def _text(line: bytes, number: int, problems: Problems) -> str | None:
+def _text(path: Path, number: int, line: bytes, problems: Problems) -> str | None:
     try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problems.report(number, undecodable(error))
+        text = decode(path, number, line)
+    except DataError as error:
+        problems.add(error)
         return None
     if not text.strip():
-        problems.report(number, "the line is empty")
+        problems.report(number, "the line is empty, but its translation is not")
         return None
     return text
 
@@ -208,7 +211,10 @@ def _languages(
     """The two languages: those asked for; where one is, the other of two; else those of the set."""
     for language in (source, target):
         if language is not None and language not in known:
-            raise ValueError(f'"{name}" has no texts in "{language}". Its languages: {", ".join(known)}')
+            raise ValueError(
+                f'"{name}" has no texts in "{language}". Its languages: {", ".join(known)}.'
+                + did_you_mean(language, known)
+            )
     first, second = default or tuple(known)[:2]
     if source is None:
         source = first if target != first else second

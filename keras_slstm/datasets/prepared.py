@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_slstm.datasets.pair_readers import PAIR_COLUMNS, Pair
-from keras_slstm.datasets.readers import PathLike
+from keras_slstm.datasets.records import KINDS, PathLike
 from keras_slstm.extras import require
+from keras_slstm.suggestions import did_you_mean
 
 # Names that published data sets give to their text, the first that fits is taken.
 TEXT_FEATURES = ("text", "sentence", "description", "content", "review", "review_body")
 # Sets whose papers classify more than one feature, joined by a space.
 JOINED_FEATURES = {"ag_news_subset": "title+description", "dbpedia": "title+content"}
+GENERATED = ("travel_desk", "office_notes")
 BLOCK = 1000
 
 
@@ -32,9 +36,12 @@ def prepare(name: str, data_dir: PathLike | None = None, manual_dir: PathLike | 
         The `tfds.core.DatasetBuilder`.
 
     Raises:
+        FileNotFoundError: If there is no folder `manual_dir`.
         ImportError: If TFDS is not installed.
         ValueError: If TFDS has no set of that name, or the set no such configuration.
     """
+    if manual_dir is not None and not Path(manual_dir).expanduser().is_dir():
+        raise FileNotFoundError(f"There is no folder {os.fspath(manual_dir)} (`manual_dir`).")
     tfds = require("tensorflow_datasets", "datasets")
     builder = _builder(tfds, name, data_dir)
     builder.download_and_prepare(
@@ -152,14 +159,16 @@ def _builder(tfds: Any, name: str, data_dir: PathLike | None) -> Any:
         known = list(BUILDERS[base].builder_configs)
         if config and config not in known:
             configs = f"one of {', '.join(known)}" if known else "nothing behind its name"
-            raise ValueError(f'"{base}" has no configuration "{config}". Expected {configs}.')
+            hint = did_you_mean(config, known)
+            raise ValueError(f'"{base}" has no configuration "{config}". Expected {configs}.{hint}')
         return BUILDERS[base](config=config or None, data_dir=data_dir)
     try:
         return tfds.builder(name, data_dir=data_dir)
     except tfds.core.DatasetNotFoundError as error:
         raise ValueError(
-            f'No corpus is named {name!r}. Expected "travel_desk", {", ".join(BUILDERS)}, the name of a TFDS data '
-            "set, or a .tsv, .csv or .jsonl file."
+            f"No corpus is named {name!r}. Expected {', '.join(GENERATED)}, {', '.join(BUILDERS)}, the name of a TFDS "
+            f"data set, or a file named {', '.join(KINDS[:-1])} or {KINDS[-1]}."
+            + did_you_mean(base, [*GENERATED, *BUILDERS, *tfds.list_builders(with_community_datasets=False)])
         ) from error
 
 
@@ -175,6 +184,6 @@ def _feature(name: str, features: Any, role: str, kind: type, wanted: str, usual
         asked = f'"{wanted}"' if wanted else f"the one that holds the {role}"
         raise ValueError(
             f'Among the features of "{name}" ({found}) {asked} is not a {kind.__name__} or cannot be told: '
-            f"name it as `{role}_column`"
+            f"name it as `{role}_column`.{did_you_mean(wanted, features) if wanted else ''}"
         )
     return fitting[0]

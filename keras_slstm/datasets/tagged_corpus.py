@@ -14,6 +14,7 @@ from keras_slstm.datasets.corpus import check_shares, complete_parts
 from keras_slstm.datasets.readers import OnError, PathLike
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
+from keras_slstm.suggestions import did_you_mean
 from keras_slstm.text.tag_schemes import SCHEMES, convert_tags, detect_scheme, scheme_labels
 
 # Names that published data sets give to their tags, the first that fits is taken.
@@ -240,7 +241,7 @@ def _check_features(name: str, features: Any, tokens: str, tags: str) -> list[st
             found = ", ".join(f"{key} ({type(features[key]).__name__})" for key in features)
             raise ValueError(
                 f'"{name}" has no feature "{column}" that is a sequence of {kind.__name__}; its features: {found}. '
-                f"Name another one as `{argument}`."
+                f"Name another one as `{argument}`.{did_you_mean(column, features)}"
             )
     return features[tags].feature.names
 

@@ -18,6 +18,7 @@ from keras_slstm.layers.subilstm import SuBiLSTM
 from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, zero_padding
+from keras_slstm.suggestions import did_you_mean
 
 
 def build_encoder(name: str, units: int, return_sequences: bool = False, **options: Any) -> keras.layers.Layer:
@@ -67,7 +68,8 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
     ```
     """
     if name not in ENCODERS:
-        raise ValueError(f"There is no encoder {name!r}. Known encoders: {', '.join(ENCODERS)}.")
+        known = f"Known encoders: {', '.join(ENCODERS)}.{did_you_mean(name, ENCODERS)}"
+        raise ValueError(f"There is no encoder {name!r}. {known}")
     try:
         return ENCODERS[name](units, return_sequences=return_sequences, **options)
     except TypeError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_slstm.text.vocabulary import PADDING_ID, Vocabulary
+from keras_slstm.text.vocabulary import PADDING_ID, Vocabulary, is_encodable
 
 WIDTH_MULTIPLE = 8  # of the characters a word: another data set has another width, but compiled models know few
 
@@ -32,8 +32,8 @@ class Spelling:
         characters: Counter[str] = Counter()
         for token, count in counts.items():
             for character in token:
-                characters[character] += count
-        del characters["\n"]  # which no line of a file can hold: an unknown character
+                if character != "\n" and is_encodable(character):  # no line of a file can hold the others
+                    characters[character] += count
         self.vocabulary.learn(characters)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[list[int]]]:

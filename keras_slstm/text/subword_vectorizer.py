@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_slstm.errors import DataError
 from keras_slstm.extras import require
 from keras_slstm.text.text_vectorizer import check_at_least, check_texts
 
@@ -118,7 +120,13 @@ class SubwordVectorizer(keras.layers.Layer):
         Path(dir_path, "subwords.json").write_text(self._subwords.json, encoding="utf-8")
 
     def load_assets(self, dir_path: str) -> None:
-        self._subwords.load(Path(dir_path, "subwords.json").read_text(encoding="utf-8"))
+        path = Path(dir_path, "subwords.json")
+        content = path.read_bytes()
+        try:
+            json.loads(content)
+        except (ValueError, RecursionError) as error:  # not UTF-8, too
+            raise DataError(path, getattr(error, "lineno", 1), f"the subwords are not valid JSON: {error}") from error
+        self._subwords.load(content.decode("utf-8"))
 
     def get_config(self) -> dict[str, Any]:
         config = {"size": self.size, "min_count": self.min_count, "max_length": self.max_length}
@@ -140,7 +148,10 @@ class _Subwords:
     def tokenizer(self) -> Any:
         if self._tokenizer is None:
             tokenizers = require("tokenizers", "translation")
-            self._tokenizer = tokenizers.Tokenizer.from_str(self.json) if self.json else _new(tokenizers)
+            try:
+                self._tokenizer = tokenizers.Tokenizer.from_str(self.json) if self.json else _new(tokenizers)
+            except Exception as error:  # the library raises nothing more specific
+                raise ValueError(f"`tokenizers` cannot read the saved subwords: {error}") from error
         return self._tokenizer
 
     def learn(self, texts: list[str], size: int, min_count: int) -> None:
@@ -155,8 +166,8 @@ class _Subwords:
         tokenizer.train_from_iterator(map(_with_space, texts), trainer)
         self._tokenizer, self.json = tokenizer, tokenizer.to_str()
 
-    def load(self, json: str) -> None:
-        self._tokenizer, self.json = None, json
+    def load(self, content: str) -> None:
+        self._tokenizer, self.json = None, content
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         encoded = self.tokenizer.encode_batch(list(map(_with_space, texts)))

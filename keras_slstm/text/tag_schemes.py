@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from keras_slstm.suggestions import did_you_mean
+
 SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES"}  # and the letters of their tags
 
 
@@ -209,4 +211,5 @@ def _is_inside(before: str, tag: str) -> bool:
 
 def _check_scheme(scheme: str) -> None:
     if scheme not in SCHEMES:
-        raise ValueError(f"There is no tag scheme {scheme!r}. Known schemes: {', '.join(SCHEMES)}.")
+        known = f"Known schemes: {', '.join(SCHEMES)}.{did_you_mean(scheme, SCHEMES)}"
+        raise ValueError(f"There is no tag scheme {scheme!r}. {known}")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from keras_slstm.errors import DataError
+from keras_slstm.text.lines import decode
 
 PADDING_ID = 0
 UNKNOWN_ID = 1
@@ -68,6 +73,12 @@ class Vocabulary:
                 f"No word given to `adapt` occurs at least {min_count} times (`min_count`): "
                 "the vocabulary would be empty."
             )
+        known = list(known)
+        if known and not any(word in counts for word in known):
+            warnings.warn(
+                "None of the words that have a vector occurs in the texts: are the vectors of another language?",
+                stacklevel=4,
+            )
         limit = None if max_size is None else max_size - len(SPECIAL_TOKENS)
         self.set(list(dict.fromkeys([*kept, *known]))[:limit])
 
@@ -75,15 +86,17 @@ class Vocabulary:
         """Use these words, in this order, from id 2 on.
 
         Raises:
-            ValueError: If a word is empty, holds a line break, or stands twice.
+            ValueError: If a word is empty, holds a line break or half of a surrogate pair, or occurs twice.
         """
         for word in words:
             if not isinstance(word, str) or not word or "\n" in word:
                 raise ValueError(f"A word must be a non-empty string without line breaks, but got {word!r}.")
+            if not is_encodable(word):
+                raise ValueError(f"No file can hold the word {word!r}: it has half of a surrogate pair.")
         ids = {word: i for i, word in enumerate(words, start=len(SPECIAL_TOKENS))}
         if len(ids) < len(words):
             twice = Counter(words).most_common(1)[0][0]
-            raise ValueError(f"The word {twice!r} stands twice in the vocabulary.")
+            raise ValueError(f"The word {twice!r} occurs twice in the vocabulary.")
         self.words = list(words)
         self._ids = ids
 
@@ -93,9 +106,23 @@ class Vocabulary:
             file.writelines(f"{word}\n" for word in self.words)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Read what `save` has written."""
-        with open(path, encoding="utf-8", newline="\n") as file:
-            self.set(file.read().split("\n")[:-1])
+        """Read a file written by `save`.
+
+        Raises:
+            DataError: If a line is empty or not UTF-8, a word occurs twice, or the last line is cut off.
+        """
+        lines: dict[str, int] = {}
+        content = Path(path).read_bytes()
+        if content and not content.endswith(b"\n"):
+            raise DataError(path, content.count(b"\n") + 1, "the last line has no end: the file is not complete")
+        for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+            word = decode(path, number, line)
+            if not word:
+                raise DataError(path, number, "the line is empty; a word was expected")
+            if word in lines:
+                raise DataError(path, number, f"the word {word[:40]!r} is already in line {lines[word]}")
+            lines[word] = number
+        self.set(list(lines))
 
     def tensorflow_table(self) -> Any:
         """The same mapping as a TensorFlow look-up table, from strings to int64."""
@@ -104,3 +131,12 @@ class Vocabulary:
         ids = tf.range(len(SPECIAL_TOKENS), self.size, dtype=tf.int64)
         words = tf.lookup.KeyValueTensorInitializer(tf.constant(self.words, tf.string), ids)
         return tf.lookup.StaticHashTable(words, default_value=UNKNOWN_ID)
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text can be written to a file: half of a surrogate pair, as broken JSON may hold it, cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

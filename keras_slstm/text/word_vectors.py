@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from keras_slstm.errors import DataError
-from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID
+from keras_slstm.text.lines import decode, raw_lines
+from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
+_HEADER = re.compile(rb"\d+ (\d{1,6})")  # of word2vec: the numbers of words and of values
 _SPREAD_OF_UNKNOWN = 0.5  # of the words without a vector, in parts of the standard deviation of the others
 
 
@@ -112,8 +113,8 @@ def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None 
     """Read word vectors from a text file: `word v1 v2 ... vD` in each line, separated by single spaces.
 
     That is GloVe's format (`glove.6B.300d.txt`, `glove.840B.300d.txt`, lower-cased or not); a first line with the
-    number of words and of values, as word2vec writes it, is skipped. Words may hold spaces, as some of 840B do. Of
-    a word that stands twice the first vector counts.
+    number of words and of values, as word2vec writes it, is skipped, and so are empty lines. Words may hold spaces, as
+    some of 840B do. If a word occurs twice, its first vector counts.
 
     Args:
         path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
@@ -124,7 +125,8 @@ def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None 
 
     Raises:
         DataError: If a line has another number of values than the first, a value is not a finite number, the
-            compression is damaged, or no line is left. Of lines that are not kept only the number of values is checked.
+            compression is damaged, or none of `words` has a vector. Of lines that are not kept, only the number of
+            values is checked.
         FileNotFoundError: If there is no such file.
 
     Example:
@@ -135,34 +137,32 @@ def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None 
     ```
     """
     path = Path(path)
-    wanted = None if words is None else {form.encode() for word in words for form in _forms(word)}
+    wanted = None if words is None else {form.encode("utf-8", "replace") for word in words for form in _forms(word)}
     kept: dict[str, np.ndarray] = {}
     dim = 0
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                line = line.rstrip(b"\r\n").rstrip(b" ")
-                if number == 1:
-                    fields = line.split(b" ")
-                    if len(fields) == 2 and all(f.isdigit() for f in fields):
-                        dim = int(fields[1])
-                        continue
-                dim = dim or line.count(b" ")
-                # The beginning tells of most lines that they are not wanted, which saves taking them apart.
-                if wanted is not None and line.split(b" ", 1)[0] not in wanted and line.count(b" ") == dim:
-                    continue
-                name, *values = line.rsplit(b" ", dim)
-                if not name or len(values) != dim or dim == 0:
-                    raise DataError(path, number, f"a word and {dim or 'its'} values expected, found {line[:40]!r}")
-                if wanted is None or name in wanted:
-                    word = _decode(path, number, name)
-                    if word not in kept:
-                        kept[word] = _vector(path, number, values)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(path, number + 1, f"not a valid gzip file ({error})") from error
+    for number, line in raw_lines(path):
+        line = line.rstrip(b"\r ")
+        if not line:
+            continue
+        if number == 1 and (header := _HEADER.fullmatch(line)):
+            dim = int(header[1])
+            continue
+        dim = dim or line.count(b" ")
+        # The first field excludes most unwanted lines without splitting all of them.
+        if wanted is not None and line.split(b" ", 1)[0] not in wanted and line.count(b" ") == dim:
+            continue
+        name, *values = line.rsplit(b" ", dim)
+        if not name or len(values) != dim or dim == 0:
+            raise DataError(path, number, f"a word and {dim or 'its'} values expected, found {line[:40]!r}")
+        if wanted is None or name in wanted:
+            word = decode(path, number, name)
+            if word not in kept:
+                kept[word] = _vector(path, number, values)
+    if not kept and wanted:
+        problem = f"none of the {dim}-dimensional vectors is of a word of the texts: is the file of another language?"
+        raise DataError(path, 1, problem)
     if not kept:
-        raise DataError(path, number or 1, "no word vector is left" if number else "the file is empty")
+        raise DataError(path, 1, "the file holds no word vector")
     return WordVectors(list(kept), np.stack(list(kept.values())))
 
 
@@ -174,13 +174,6 @@ def _vector(path: Path, number: int, values: list[bytes]) -> np.ndarray:
     if not np.isfinite(vector).all():
         raise DataError(path, number, f"not a finite number: {values[int(np.argmin(np.isfinite(vector)))]!r}")
     return vector
-
-
-def _decode(path: Path, number: int, word: bytes) -> str:
-    try:
-        return word.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(path, number, f"the word {word[:40]!r} is not UTF-8") from error
 
 
 def _forms(word: str) -> tuple[str, ...]:

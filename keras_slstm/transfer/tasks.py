@@ -11,6 +11,7 @@ from keras_slstm.datasets import prepared
 from keras_slstm.datasets.corpus import Texts
 from keras_slstm.datasets.pair_corpus import Pairs, ScoreRange
 from keras_slstm.datasets.readers import PathLike
+from keras_slstm.suggestions import did_you_mean
 
 PARTS = ("train", "validation", "test")
 
@@ -118,7 +119,7 @@ def load_task(task: str | Task, data_dir: PathLike | None = None, manual_dir: Pa
     """
     if isinstance(task, str):
         if task not in TASKS:
-            raise ValueError(f"There is no task {task!r}. The tasks: {', '.join(TASKS)}.")
+            raise ValueError(f"There is no task {task!r}. The tasks: {', '.join(TASKS)}.{did_you_mean(task, TASKS)}")
         task = TASKS[task]
     kind: Any = Pairs if task.pairs else Texts
     read: Any = prepared.read_pairs if task.pairs else prepared.read_texts

@@ -113,6 +113,12 @@ def test_malformed_files_are_named_with_their_line(english, german, message, tmp
         read_aligned_lines(*paths)
 
 
+def test_lines_that_are_empty_in_both_files_are_passed_over(tmp_path):
+    paths = write(tmp_path / "a.en", "a", "", "b", "", ""), write(tmp_path / "a.de", "x", " ", "y")
+    pairs = read_aligned_lines(*paths)
+    assert (pairs.sources, pairs.targets) == (["a", "b"], ["x", "y"])
+
+
 def test_malformed_lines_are_left_out_with_their_translation_where_asked_for(tmp_path):
     paths = write(tmp_path / "a.en", "a", "", "c", "d"), write(tmp_path / "a.de", "x", "y", b"\xff", "z")
     with pytest.warns(UserWarning, match="left out: 1") as warnings:
@@ -120,7 +126,7 @@ def test_malformed_lines_are_left_out_with_their_translation_where_asked_for(tmp
     assert (pairs.sources, pairs.targets) == (["a", "d"], ["x", "z"])
     assert len(warnings) == 2  # one a file
     with pytest.raises(DataError, match="no text"), pytest.warns(UserWarning, match="left out"):
-        read_aligned_lines(write(tmp_path / "b.en", ""), write(tmp_path / "b.de", "x"), on_error="skip")
+        read_aligned_lines(write(tmp_path / "b.en", " "), write(tmp_path / "b.de", "x"), on_error="skip")
     with pytest.raises(DataError, match="no translation"):
         read_aligned_lines(paths[0], write(tmp_path / "b.de", "x"), on_error="skip")
     with pytest.raises(FileNotFoundError):

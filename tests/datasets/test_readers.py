@@ -3,6 +3,7 @@ import pickle
 
 import pytest
 
+from keras_slstm.datasets.pair_readers import read_labelled_pairs
 from keras_slstm.datasets.readers import read_labelled_text, read_lines
 from keras_slstm.errors import DataError
 
@@ -55,9 +56,51 @@ def test_integer_labels_of_jsonl_become_names(write):
     assert read_labelled_text(write("a.jsonl", '{"text": "t", "label": 0}\n'))[0].label == "0"
 
 
+SEVERAL_FORMS = {
+    "empty lines.tsv": b"\nlabel\ttext\n\nx\tone\n \n\t\ny\ttwo\n\n",
+    "empty lines.csv": b"label,text\n\nx,one\n,\ny,two\n\n",
+    "empty lines.jsonl": b'\n{"label": "x", "text": "one"}\n\n{"label": "y", "text": "two"}\n \n',
+    "array.json": b'[{"label": "x",\n"text": "one"}\n,\n{"label": "y", "text": "two"}]\n',
+    "lines.json": b'{"label": "x", "text": "one"}\n{"label": "y", "text": "two"}\n',
+    "lines.ndjson": b'{"label": "x", "text": "one"}\n{"label": "y", "text": "two"}\n',
+    "mac.tsv": b"label\ttext\rx\tone\ry\ttwo\r",
+    "mac.csv": b'text,label\rone,"x"\rtwo,y',
+    "spaces.tsv": b" label \ttext\n x \tone\ny  \ttwo\n",
+    "spaces.jsonl": b'{"label": " x", "text": "one"}\n{"label": "y ", "text": "two"}\n',
+}
+OTHER_SEPARATORS = {
+    "semicolons.csv": (b'text;label\n"one";x\ntwo;y\n', "semicolons"),
+    "tabs.csv": (b"label\ttext\nx\tone\ny\ttwo\n", "tabs"),
+    "commas.tsv": (b"label,text\nx,one\ny,two\n", "commas"),
+    "tabs.txt": (b"label\ttext\nx\tone\ny\ttwo\n", "tabs"),
+    "bars.txt": (b"label|text\nx|one\ny|two\n", "vertical bars"),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL_FORMS)
+def test_files_as_people_have_them(write, name):
+    examples = read_labelled_text(write(name, SEVERAL_FORMS[name]))
+    assert [(text, label) for text, label, _ in examples] == [("one", "x"), ("two", "y")]
+
+
+@pytest.mark.parametrize("name", OTHER_SEPARATORS)
+def test_a_guessed_separator_is_said(write, name):
+    content, separator = OTHER_SEPARATORS[name]
+    path = write(name, content)
+    with pytest.warns(UserWarning, match=f"^{path}: columns are separated by {separator}$") as warned:
+        examples = read_labelled_text(path)
+    assert [(text, label) for text, label, _ in examples] == [("one", "x"), ("two", "y")]
+    assert warned[0].filename == __file__
+
+
+def test_labels_are_stripped(write):
+    """A label with a space behind it would be another label."""
+    pairs = read_labelled_pairs(write("pairs.csv", "text_a,text_b,label\na,b, x\na,c,x \n"))
+    assert [pair.label for pair in pairs] == ["x", "x"]
+
+
 BAD = [  # file name, content, line at fault, words of the message
     ("a.tsv", "label\ttext\nx\tgood\nx\tone\ttwo\n", 3, "2 columns expected as in the header, found 3"),
-    ("a.tsv", "label\ttext\nx\tgood\n\nx\tgood\n", 3, "2 columns expected as in the header, found 1"),
     ("a.tsv", "label\ttext\nx\t \n", 2, 'the text \\(column "text"\\) is empty'),
     ("a.tsv", "label\ttext\n \tgood\n", 2, 'the label \\(column "label"\\) is empty'),
     ("a.tsv", "label\tsentence\nx\tgood\n", 1, 'no column "text"; its columns: "label", "sentence"'),
@@ -73,7 +116,15 @@ BAD = [  # file name, content, line at fault, words of the message
     ("a.jsonl", '{"text": "t", "label": "x"}\n' + "[" * 100_000 + "\n", 2, "JSON that Python cannot read"),
     ("a.jsonl", '{"text": "t", "label": ' + "1" * 5000 + "}\n", 1, "JSON that Python cannot read"),
     ("a.jsonl", '{"text": "t", "label": "x"}\n{"text": \n', 2, "invalid JSON at column"),
-    ("a.jsonl", '{"text": "t", "label": "x"}\n\n', 2, "invalid JSON"),
+    ("a.jsonl", '{"text": "t\\ud83d", "label": "x"}\n', 1, "half of a surrogate pair"),
+    ("a.json", '[{"text": "t", "label": "x"},\n {"text": "t"}]', 2, 'no key "label"; its keys: "text"'),
+    ("a.json", '[{"text": "t", "label": "x"},\n\n{"text": }]', 3, "invalid JSON at column"),
+    ("a.json", '[{"text": "t", "label": "x"}\n\n{"text": "t", "label": "x"}]', 3, "a comma or ] expected"),
+    ("a.json", '[{"text": "t", "label": "x"},\n', 1, "the JSON array is not closed"),
+    ("a.json", '{\n "texts": []}\n', 1, "invalid JSON"),
+    ("a.txt", "label text\nx good\n", 1, 'no column "text"; .* The first line must name the columns'),
+    ("a.csv", "Text,label\ngood,x\n", 1, 'no column "text"; its columns: "Text", "label". Did you mean "Text"?'),
+    ("a.tsv", b"\xff\xfel\x00", 1, "the file is UTF-16: save it as UTF-8"),
     ("a.jsonl", '["t", "x"]\n', 1, "a JSON object expected, found list"),
     ("a.jsonl", '{"text": "t", "class": "x"}\n', 1, 'no key "label"; its keys: "text", "class"'),
     ("a.jsonl", '{"text": 5, "label": "x"}\n', 1, "must be a string, found 5"),
@@ -127,7 +178,7 @@ def test_damaged_gzip_is_named(tmp_path):
 
 
 def test_wrong_arguments(write, tmp_path):
-    with pytest.raises(ValueError, match=r"\.tsv, \.csv or \.jsonl.*a\.xlsx"):
+    with pytest.raises(ValueError, match=r"\.tsv, \.csv, \.txt, \.json, \.jsonl or \.ndjson .*a\.xlsx"):
         read_labelled_text(write("a.xlsx", "x"))
     with pytest.raises(ValueError, match="on_error='ignore'"):
         read_labelled_text(write("a.tsv", GOOD["a.tsv"]), on_error="ignore")
@@ -138,12 +189,20 @@ def test_wrong_arguments(write, tmp_path):
 def test_read_lines(write):
     assert read_lines(write("a.txt", "one\r\ntwo words\n")) == ["one", "two words"]
     assert read_lines(write("a.txt.gz", "one\ntwo")) == ["one", "two"]
-    for content, line in (("one\n\ntwo\n", 2), (b"one\n\xff\n", 2), ("", 1)):
+    assert read_lines(write("c.txt", "\none\n \ntwo\n\n")) == ["one", "two"]
+    assert read_lines(write("d.txt", "one\rtwo\r")) == ["one", "two"]
+    for content, line in (("\n\n", 1), (b"one\n\n\xff\n", 3), ("", 1)):
         path = write("b.txt", content)
         with pytest.raises(DataError, match=rf"^{path}:{line}: "):
             read_lines(path)
     with pytest.warns(UserWarning, match="left out: 1"):
-        assert read_lines(write("c.txt", "one\n\ntwo\n"), on_error="skip") == ["one", "two"]
+        assert read_lines(write("c.txt", b"one\n\xff\ntwo\n"), on_error="skip") == ["one", "two"]
+
+
+def test_an_error_is_one_line(write):
+    with pytest.raises(DataError) as raised:
+        read_labelled_text(write("a.csv", '"la\nbel",te\u2028xt\nx,good\n'))
+    assert str(raised.value).isprintable()
 
 
 def test_error_survives_pickling():

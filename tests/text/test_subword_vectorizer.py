@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from keras_slstm.errors import DataError
 from keras_slstm.text.subword_vectorizer import BYTES, SPECIAL_IDS, SubwordVectorizer
 
 pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
@@ -89,3 +90,18 @@ def test_errors(vectorizer, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(ImportError, match=r"keras-slstm\[translation\]"):
         fresh.adapt(["a"])
+
+
+@pytest.mark.parametrize("content", [b"", b"{\n\xff", b"[" * 100_000])
+def test_damaged_subwords_are_named(tmp_path, content):
+    (tmp_path / "subwords.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"subwords\.json:1: the subwords are not valid JSON"):
+        SubwordVectorizer().load_assets(tmp_path)
+
+
+def test_json_that_holds_no_subwords(tmp_path):
+    (tmp_path / "subwords.json").write_text("[]")
+    vectorizer = SubwordVectorizer()
+    vectorizer.load_assets(tmp_path)
+    with pytest.raises(ValueError, match="`tokenizers` cannot read the saved subwords"):
+        vectorizer.encode(["a"])

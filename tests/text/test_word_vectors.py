@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_slstm.errors import DataError
+from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
 
 LINES = ["the 1 2 -3e-1", ". . . 4 5 6", "Oslo 7 8 9", "\u0085 0 0 1", "the 9 9 9", "paris 1 1 1"]
@@ -46,13 +47,13 @@ def test_a_word_as_it_is_comes_first():
 BAD = [
     (["a 1 2", "b 1"], 2, "a word and 2 values expected"),
     (["a 1 2", "b 1 2 3 4 x 5"], 2, "not a number"),
-    (["a 1 2", "", "b 1 2"], 2, "a word and 2 values expected"),
     (["a 1 2", "b 1 nan"], 2, "not a finite number: b'nan'"),
     (["a 1 2", "b 1 inf"], 2, "not a finite number: b'inf'"),
     (["a"], 1, "a word and its values expected"),
     (b"a 1 2\n\xff 1 2\n", 2, "not UTF-8"),
     (b"", 1, "empty"),
-    (["5 2"], 1, "no word vector is left"),
+    (["5 2"], 1, "the file holds no word vector"),
+    (b"\xff\xfea\x00 \x001\x00\n\x00", 1, "the file is UTF-16: save it as UTF-8"),
 ]
 
 
@@ -84,8 +85,17 @@ def test_missing_file(tmp_path):
 
 
 def test_nothing_in_common(write):
-    with pytest.raises(DataError, match="no word vector is left"):
+    with pytest.raises(DataError, match="none of the 3-dimensional vectors is of a word of the texts"):
         load_word_vectors(write(LINES), words=["unseen"])
+    with pytest.warns(UserWarning, match="None of the words that have a vector occurs in the texts"):
+        TextVectorizer().adapt(["good day"], known=["добрый", "день"])
+
+
+@pytest.mark.parametrize("content", [b"a 1 2\n\nb 3 4\n\n", b"a 1 2\rb 3 4\r", b"\r\na 1 2\r\nb 3 4\r\n"])
+def test_empty_lines_and_other_line_ends(write, content):
+    vectors = load_word_vectors(write(content))
+    assert list(vectors.words) == ["a", "b"]
+    np.testing.assert_array_equal(vectors.matrix, [[1, 2], [3, 4]])
 
 
 def test_initial_vectors_of_a_model():

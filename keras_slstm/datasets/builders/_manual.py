@@ -12,8 +12,9 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from keras_slstm.datasets.readers import PathLike, read_bytes
+from keras_slstm.datasets.readers import PathLike
 from keras_slstm.errors import DataError
+from keras_slstm.text.lines import raw_lines
 
 Files = dict[str, Path]  # the file of each role
 Examples = dict[str, dict[str, Any]]  # the example of each key; TFDS shuffles a split by its keys
@@ -184,10 +185,7 @@ def published_lines(path: PathLike) -> list[str]:
     Raises:
         DataError: If the file is empty, or a line is in neither encoding.
     """
-    content = read_bytes(path).removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n")
-    return [
-        _decode(path, number, line.removesuffix(b"\r")) for number, line in enumerate(content.split(b"\n"), start=1)
-    ]
+    return [_decode(path, number, line) for number, line in raw_lines(path)]
 
 
 def check_count(path: PathLike, line: int, found: int, expected: int, what: str) -> None:

@@ -1,0 +1,289 @@
+"""Records of a person's own files: tables (TSV, CSV, TXT) and JSON (lines or an array)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from keras_slstm.errors import DataError
+from keras_slstm.suggestions import did_you_mean, list_names
+from keras_slstm.text.lines import decode, raw_lines
+from keras_slstm.text.vocabulary import is_encodable
+
+PathLike = str | os.PathLike[str]
+OnError = Literal["raise", "skip"]
+Row = tuple[int, list[str]]  # (line number, fields)
+Record = tuple[int, list[str], list[str]]  # (line number, names of the columns, their values)
+
+SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "vertical bars"}
+USUAL_SEPARATORS = {".tsv": "\t", ".csv": ",", ".txt": None}
+KINDS = (*USUAL_SEPARATORS, ".json", ".jsonl", ".ndjson")
+
+_TYPE_NAMES: dict[type, str] = {str: "a string", int: "an integer", float: "a number"}
+
+
+class Column(NamedTuple):
+    """A column to read from a file of examples.
+
+    Args:
+        role: What it holds, for messages.
+        names: The names that the column (in JSON: the key) may have; the first that is there is read.
+        types: The types that JSON may hold there.
+    """
+
+    role: str
+    names: Sequence[str]
+    types: tuple[type, ...] = (str,)
+
+    def among(self, names: Collection[str]) -> str | None:
+        """The first of its names that is there."""
+        return next((name for name in self.names if name in names), None)
+
+    def suggestion(self, names: Collection[str]) -> str:
+        """A sentence that suggests the name that may be meant, or `""`."""
+        return next(filter(None, (did_you_mean(name, names) for name in self.names)), "")
+
+    def __str__(self) -> str:
+        return " or ".join(f'"{name}"' for name in self.names)
+
+
+class Problems:
+    """Raises at the first malformed line, or counts them. `unit` names in the warning what is left out then."""
+
+    def __init__(self, path: PathLike, on_error: str, unit: str = "malformed lines"):
+        if on_error not in ("raise", "skip"):
+            raise ValueError(f'`on_error` must be "raise" or "skip". Received: on_error={on_error!r}')
+        self._path = path
+        self._unit = unit
+        self._skip = on_error == "skip"
+        self._errors: list[DataError] = []
+
+    def report(self, line: int, problem: str) -> None:
+        self.add(DataError(self._path, line, problem))
+
+    def add(self, error: DataError) -> None:
+        if not self._skip:
+            raise error
+        self._errors.append(error)
+
+    def warn(self, stacklevel: int = 3) -> None:
+        if self._errors:
+            warnings.warn(
+                f"{self._path}: {self._unit} left out: {len(self._errors)}. The first: {self._errors[0]}",
+                stacklevel=stacklevel,
+            )
+
+
+def file_kind(path: PathLike) -> str:
+    """Return the suffix of a file of examples, one of `KINDS`; a `.gz` behind it is looked through.
+
+    Raises:
+        ValueError: If the file has another suffix.
+    """
+    kind = Path(Path(path).name.lower().removesuffix(".gz")).suffix
+    if kind not in KINDS:
+        raise ValueError(
+            f"Labelled text is read from files named {', '.join(KINDS[:-1])} or {KINDS[-1]} (also with .gz behind). "
+            f"Received: {path}"
+        )
+    return kind
+
+
+def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -> list[tuple[int, list[str]]]:
+    """Read some columns of a file of examples, all of which must have text; see `read_labelled_text`.
+
+    Returns:
+        For each example the line on which it begins, and a string for each of the columns.
+    """
+    path = Path(path)
+    problems = Problems(path, on_error)
+    kind = file_kind(path)
+    read = _table_records if kind in USUAL_SEPARATORS else _json_records
+    examples = []
+    for line, names, values in read(path, columns, problems):
+        for column, name, value in zip(columns, names, values):
+            if not value.strip():
+                problems.report(line, f'the {column.role} (column "{name}") is empty')
+                break
+        else:
+            examples.append((line, values))
+    problems.warn(stacklevel=4)  # at the call of the function that calls this one
+    if not examples:
+        raise DataError(path, 1, "the file holds no example")
+    return examples
+
+
+def decoded_lines(path: PathLike, problems: Problems) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that are UTF-8 and not empty, with their numbers."""
+    for number, line in raw_lines(path):
+        try:
+            text = decode(path, number, line)
+        except DataError as error:
+            problems.add(error)
+            continue
+        if text.strip():
+            yield number, text
+
+
+# --- tables --------------------
+
+
+def _table_records(path: Path, columns: Sequence[Column], problems: Problems) -> Iterator[Record]:
+    separator = _separator(path, columns)
+    rows = _tsv_rows(path, problems) if separator == "\t" else _csv_rows(path, separator, problems)
+    filled = (row for row in rows if any(field.strip() for field in row[1]))
+    line, fields = next(filled, (1, [""]))
+    header = [field.strip() for field in fields]
+    names = []
+    for column in columns:
+        name = column.among(header)
+        if name is None:
+            hint = column.suggestion(header) or " The first line must name the columns."
+            raise DataError(path, line, f"the header has no column {column}; its columns: {list_names(header)}.{hint}")
+        if header.count(name) > 1:
+            raise DataError(path, line, f'the header has the column "{name}" more than once: {list_names(header)}')
+        names.append(name)
+    indices = [header.index(name) for name in names]
+    for line, fields in filled:
+        if len(fields) == len(header):
+            yield line, names, [fields[index] for index in indices]
+        else:
+            problems.report(line, f"{len(header)} columns expected as in the header, found {len(fields)}")
+
+
+def _separator(path: Path, columns: Sequence[Column]) -> str:
+    """Return the usual separator of such a file, unless the header has the columns only with another one."""
+    header = next((line for _, line in raw_lines(path) if line.strip()), b"").decode("utf-8", errors="replace")
+    usual = USUAL_SEPARATORS[file_kind(path)]
+    for separator in sorted(SEPARATORS, key=lambda one: one != usual):  # the usual one first
+        names = [name.strip().strip('"') for name in header.split(separator)]
+        if all(column.among(names) for column in columns):
+            if separator != usual:
+                warnings.warn(f"{path}: columns are separated by {SEPARATORS[separator]}", stacklevel=5)
+            return separator
+    return usual or max(SEPARATORS, key=header.count)
+
+
+def _tsv_rows(path: Path, problems: Problems) -> Iterator[Row]:
+    for number, line in decoded_lines(path, problems):
+        yield number, line.split("\t")
+
+
+def _csv_rows(path: Path, separator: str, problems: Problems) -> Iterator[Row]:
+    """Parse CSV, in which a quoted field may span lines: a row has the number of its first line.
+
+    A line that is not UTF-8 is parsed nevertheless, to see where its row ends; the whole row is then left out.
+    """
+    last = 0
+    bad: list[DataError] = []  # of the current row
+
+    def feed() -> Iterator[str]:
+        nonlocal last
+        for number, line in raw_lines(path):
+            last = number
+            try:
+                text = decode(path, number, line)
+            except DataError as error:
+                bad.append(error)
+                text = line.decode("utf-8", errors="replace")
+            yield text + "\n"
+
+    reader = csv.reader(feed(), delimiter=separator, strict=True)
+    while True:
+        first = last + 1
+        bad.clear()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            unclosed = " (a quotation mark is not closed)" if "unexpected end" in str(error) else ""
+            problems.report(first, f"malformed CSV: {error}{unclosed}")
+            continue
+        if bad:
+            problems.add(bad[0])
+        else:
+            yield first, fields
+
+
+# --- JSON --------------------
+
+
+def _json_records(path: Path, columns: Sequence[Column], problems: Problems) -> Iterator[Record]:
+    first = next((line.lstrip() for _, line in raw_lines(path) if line.strip()), b"")
+    is_array = file_kind(path) == ".json" and first.startswith(b"[")
+    for number, record in _array(path) if is_array else _json_lines(path, problems):
+        if not isinstance(record, dict):
+            problems.report(number, f"a JSON object expected, found {type(record).__name__}")
+            continue
+        names = [column.among(record) for column in columns]
+        problem = next(filter(None, (_json_problem(record, *each) for each in zip(columns, names))), None)
+        if problem:
+            problems.report(number, problem)
+        else:
+            yield number, [str(name) for name in names], [str(record[name]) for name in names]
+
+
+def _json_lines(path: Path, problems: Problems) -> Iterator[tuple[int, Any]]:
+    for number, line in decoded_lines(path, problems):
+        try:
+            yield number, _parse(path, number, json.loads, line)
+        except DataError as error:
+            problems.add(error)
+
+
+def _array(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the elements of an array with the lines on which they begin. A fault in its syntax is always an error."""
+    text = "\n".join(decode(path, number, line) for number, line in raw_lines(path))
+    raw_decode = json.JSONDecoder().raw_decode
+    end = _skip_space(text, 0) + 1  # behind the bracket
+    line, counted = 1, 0
+    while True:
+        start = _skip_space(text, end)
+        line, counted = line + text.count("\n", counted, start), start
+        if text[start : start + 1] == "]":
+            return
+        if start == len(text):
+            raise DataError(path, line, "the JSON array is not closed: the file is not complete")
+        value, end = _parse(path, line, raw_decode, text, start)
+        yield line, value
+        end = _skip_space(text, end)
+        if text[end : end + 1] == ",":
+            end += 1
+        elif text[end : end + 1] not in ("]", ""):
+            line += text.count("\n", counted, end)
+            raise DataError(path, line, f"a comma or ] expected in the JSON array, found {text[end : end + 20]!r}")
+
+
+def _skip_space(text: str, start: int) -> int:
+    while start < len(text) and text[start] in " \t\r\n":
+        start += 1
+    return start
+
+
+def _parse(path: Path, number: int, parse: Callable[..., Any], text: str, *start: int) -> Any:
+    try:
+        return parse(text, *start)
+    except json.JSONDecodeError as error:
+        line = error.lineno if start else number
+        raise DataError(path, line, f"invalid JSON at column {error.colno}: {error.msg}") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number of too many digits
+        raise DataError(path, number, f"JSON that Python cannot read: {error}") from error
+
+
+def _json_problem(record: dict[str, Any], column: Column, name: str | None) -> str | None:
+    if name is None:
+        return f"the object has no key {column}; its keys: {list_names(record)}.{column.suggestion(record)}"
+    value = record[name]
+    if isinstance(value, bool) or not isinstance(value, column.types):
+        kinds = " or ".join(_TYPE_NAMES[kind] for kind in column.types)
+        found = f"a {type(value).__name__}" if isinstance(value, (dict, list)) else f"{value!r:.60}"
+        return f'the {column.role} (key "{name}") must be {kinds}, found {found}'
+    if not is_encodable(str(value)):
+        return f'the {column.role} (key "{name}") has half of a surrogate pair: {value!r:.60}'
+    return None
