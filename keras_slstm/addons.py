@@ -95,8 +95,6 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
 
     found = tf.cond(tf.reduce_any(real & ~existing), of_known_labels, of_labels)
     found = tf.where(found < FORBIDDEN / 2, PENALTY * tf.round(found / FORBIDDEN), found)
-    wrong = real & ~existing & (labels != -1)
-    found += PENALTY * tf.reduce_sum(tf.cast(wrong, found.dtype), axis=1)
     return tf.where(lengths > 0, found, tf.zeros_like(found))
 
 

@@ -8,8 +8,10 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.crf import crf_log_likelihood, crf_token_log_likelihood
+from keras_slstm.ops.crf_checks import check_ignore_class, check_weights, replace_class
 from keras_slstm.ops.crf_potentials import unpack
 from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 
 _REDUCTIONS = ("sum_over_batch_size", "mean", "sum", "token_mean", "none", None)
@@ -19,9 +21,12 @@ _REDUCTIONS = ("sum_over_batch_size", "mean", "sum", "token_mean", "none", None)
 class CRFLoss(keras.losses.Loss):
     """The negative log-likelihood of the labels of each sentence, from the output of a `CRF` layer.
 
-    A label of -1 is unknown: all labels that it can be are summed over. Labels at masked positions do not count. A
-    label that the layer's scheme makes impossible adds about 10,000, and so does one that does not exist where its
-    value cannot be seen before the computation (inside compiled functions).
+    A label of -1 is unknown: the likelihood sums over all labels that it can be. Labels at masked positions do not
+    count. A label that the layer's scheme makes impossible adds about 10,000.
+
+    A label that does not exist, or a weight that is negative or not finite, raises ValueError in eager code and
+    `tf.errors.InvalidArgumentError` in a `tf.function`. Code that XLA compiles (`jit_compile=True`, and all compiled
+    code on JAX) cannot raise: there, the loss of the sentence is NaN.
 
     Args:
         reduction: `"sum_over_batch_size"` (also `"mean"`): the mean over the sentences. `"sum"`. `"token_mean"`: the
@@ -30,9 +35,10 @@ class CRFLoss(keras.losses.Loss):
             mean is the mean of each replica's own.
         name: Name of the loss.
         dtype: Of the losses. Default: that of the potentials, which are at least float32.
+        ignore_class: A label, often -100 or 255, that is treated as unknown, like -1. None for no other one.
 
     Call arguments:
-        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, or -1.
+        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.
         y_pred: The output of a `CRF` layer.
         sample_weight: `(batch,)` or `(batch, 1)`: a factor for each sentence's loss. `(batch, time)`: one for each
             word's part of it, -log p(its label | the labels before it, the sentence); they sum up to the sentence's.
@@ -41,7 +47,7 @@ class CRFLoss(keras.losses.Loss):
         A number, or without a reduction `(batch,)`.
 
     Raises:
-        ValueError: If `reduction` is another, or labels or weights do not fit the potentials.
+        ValueError: If `reduction` or `ignore_class` is invalid, or labels or weights do not fit the potentials.
 
     Example:
 
@@ -52,12 +58,17 @@ class CRFLoss(keras.losses.Loss):
     """
 
     def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str = "crf_loss", dtype: Any = None
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "crf_loss",
+        dtype: Any = None,
+        ignore_class: int | None = None,
     ) -> None:
         if reduction not in _REDUCTIONS:
             raise ValueError(f"`reduction` must be one of {_REDUCTIONS}, but got {reduction!r}.")
         super().__init__(name=name, dtype=dtype)
         self.reduction = reduction
+        self.ignore_class = check_ignore_class(ignore_class)
         self._given_dtype = None if dtype is None else accumulation_dtype(self.dtype)
 
     def __call__(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> Tensor:
@@ -68,49 +79,40 @@ class CRFLoss(keras.losses.Loss):
         if sample_weight is None:
             losses = self.call(y_true, y_pred)
         else:
-            losses = self._weighted(y_true, y_pred, _check_weights(sample_weight, mask))
+            losses = self._weighted(y_true, y_pred, sample_weight, mask)
         reduction = self.reduction
         if reduction == "token_mean":
             sentences, words = ops.shape(mask)[0], ops.sum(ops.cast(mask, losses.dtype))
             losses = losses * (ops.cast(sentences, losses.dtype) / ops.where(words > 0, words, ops.ones_like(words)))
             reduction = "mean"
-        return _Reduction(reduction, dtype=losses.dtype)(losses, losses)
+        if losses.shape[0] == 0 and reduction not in ("none", None):
+            return ops.sum(losses)  # Keras does not reduce an empty batch
+        return _Reduction(reduction, self.name, losses.dtype)(losses, losses)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """The loss of each sentence, `(batch,)`."""
-        return -crf_log_likelihood(y_pred, y_true)
+        return -crf_log_likelihood(y_pred, replace_class(y_true, self.ignore_class))
 
-    def _weighted(self, y_true: Tensor, y_pred: Tensor, weights: Tensor) -> Tensor:
+    def _weighted(self, y_true: Tensor, y_pred: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
+        weights, valid = check_weights(weights, mask)
         if len(weights.shape) == 1:
             losses = self.call(y_true, y_pred)
-            return losses * ops.cast(weights, losses.dtype)
-        words = crf_token_log_likelihood(y_pred, y_true)
-        return -ops.sum(words * ops.cast(weights, words.dtype), axis=1)
+            losses = losses * ops.cast(weights, losses.dtype)
+        else:
+            words = crf_token_log_likelihood(y_pred, replace_class(y_true, self.ignore_class))
+            losses = -ops.sum(words * ops.cast(weights, words.dtype), axis=1)
+        return nan_unless(valid, losses)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "dtype": self._given_dtype}
+        return {**super().get_config(), "dtype": self._given_dtype, "ignore_class": self.ignore_class}
 
 
 class _Reduction(keras.losses.Loss):
-    """Keras' own reduction of given losses, which knows of replicas."""
+    """Keras' own reduction of given losses, which knows the number of replicas."""
 
-    def __init__(self, reduction: str | None, dtype: Any) -> None:
-        super().__init__(reduction=reduction, dtype=keras.backend.standardize_dtype(dtype))
+    def __init__(self, reduction: str | None, name: str, dtype: Any) -> None:
+        # Keras would derive a name from that of the class, and TensorFlow takes no scope that begins with "_".
+        super().__init__(name=name, reduction=reduction, dtype=keras.backend.standardize_dtype(dtype))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return y_pred
-
-
-def _check_weights(weights: Tensor, mask: Tensor) -> Tensor:
-    """Weights `(batch,)` or `(batch, time)`; raise ValueError for others."""
-    weights = ops.convert_to_tensor(weights)
-    shape, expected = tuple(weights.shape), tuple(mask.shape)
-    if len(shape) == 2 and shape[1] == 1:
-        weights, shape = weights[:, 0], shape[:1]
-    known = [pair for pair in zip(shape, expected) if all(isinstance(size, int) for size in pair)]
-    if len(shape) not in (1, 2) or any(size != wanted for size, wanted in known):
-        raise ValueError(
-            f"Expected sample weights of shape (batch,) = {expected[:1]} or (batch, time) = {expected}, "
-            f"but got weights of shape {shape}."
-        )
-    return weights

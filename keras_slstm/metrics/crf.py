@@ -7,8 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.crf import UNKNOWN, check_labels, crf_decode
+from keras_slstm.ops.crf import crf_decode
+from keras_slstm.ops.crf_checks import UNKNOWN, check_ignore_class, check_labels, check_weights, replace_class
 from keras_slstm.ops.crf_potentials import unpack
+from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 
 
@@ -22,14 +24,16 @@ class CRFAccuracy(keras.metrics.Mean):
     Args:
         name: Name of the metric.
         dtype: Of the result.
+        ignore_class: A label that is treated as unknown, like -1; None for no other one. See `CRFLoss`.
 
     Call arguments:
-        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, or -1.
+        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.
         y_pred: The output of a `CRF` layer.
         sample_weight: `(batch,)`, `(batch, 1)` or `(batch, time)`: how much each sentence's words, or each word, count.
 
     Raises:
-        ValueError: If the labels do not fit the potentials.
+        ValueError: If labels or weights do not fit the potentials, or have values that `CRFLoss` refuses, too. Inside
+            functions compiled by XLA such values make the result NaN.
 
     Example:
 
@@ -38,16 +42,21 @@ class CRFAccuracy(keras.metrics.Mean):
     ```
     """
 
-    def __init__(self, name: str = "crf_accuracy", dtype: Any = None) -> None:
+    def __init__(self, name: str = "crf_accuracy", dtype: Any = None, ignore_class: int | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
+        self.ignore_class = check_ignore_class(ignore_class)
 
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> None:
         parts = unpack(y_pred)
-        labels = check_labels(parts, y_true)
+        labels, valid = check_labels(parts, replace_class(y_true, self.ignore_class))
         right = ops.cast(crf_decode(y_pred) == labels, self.dtype)
-        weights = ops.cast(parts.mask & (labels != UNKNOWN), self.dtype)
+        weights = nan_unless(valid, ops.cast(parts.mask & (labels != UNKNOWN), self.dtype))
         if sample_weight is not None:
-            given = ops.cast(ops.convert_to_tensor(sample_weight), self.dtype)
+            given, finite = check_weights(sample_weight, parts.mask)
+            given = ops.cast(nan_unless(finite, given), self.dtype)
             weights = weights * (given[:, None] if len(given.shape) == 1 else given)
         # As one row: Keras averages within rows first, so that words of short sentences would count more.
         super().update_state(ops.reshape(right, (-1,)), ops.reshape(weights, (-1,)))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "ignore_class": self.ignore_class}

@@ -15,7 +15,6 @@ from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials
 from keras_slstm.ops.masks import is_first
 from keras_slstm.types import Tensor
 
-UNKNOWN = -1
 # Beside given labels no other is possible, not even by way of a forbidden one.
 _EXCLUDED = 1e3 * FORBIDDEN
 
@@ -99,8 +98,6 @@ def _expected_of_known(potentials: Potentials, labels: Tensor) -> Score:
     found = _expected(restricted(potentials, labels))
     impossible = _forbidden(found.value)
     value = ops.where(impossible, PENALTY * ops.round(found.value / FORBIDDEN), found.value)
-    wrong = potentials.mask & ~_existing(potentials, labels) & (labels != UNKNOWN)
-    value += PENALTY * ops.sum(ops.cast(wrong, value.dtype), axis=1)
     # A penalty has no gradient.
     return Score(value, lambda upstream: found.gradient(_unless(impossible, upstream)))
 

@@ -71,9 +71,23 @@ def test_a_batch_without_a_word_loses_nothing():
 
 
 def test_config():
-    loss = CRFLoss("token_mean", name="nll", dtype="float64")
+    loss = CRFLoss("token_mean", name="nll", dtype="float64", ignore_class=-100)
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
-    assert (again.reduction, again.name, again.get_config()) == ("token_mean", "nll", loss.get_config())
+    assert (again.reduction, again.name, again.ignore_class) == ("token_mean", "nll", -100)
+    assert again.get_config() == loss.get_config()
+
+
+def test_an_empty_batch_loses_nothing():
+    for reduction in ("mean", "sum", "token_mean"):
+        assert ops.convert_to_numpy(CRFLoss(reduction=reduction)(LABELS[:0], _potentials()[:0])) == 0
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="tf.function is TensorFlow's")
+def test_a_custom_training_loop_in_a_tf_function():
+    import tensorflow as tf
+
+    loss, potentials = CRFLoss(), tf.cast(_potentials(), "float32")
+    np.testing.assert_allclose(tf.function(loss)(LABELS, potentials), _by_sentence(LABELS).mean(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])

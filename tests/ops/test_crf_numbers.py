@@ -127,14 +127,3 @@ def test_a_forbidden_sequence_has_a_large_finite_loss():
         assert np.all(np.isfinite(found))
         assert np.all(np.isfinite(gradient))
         np.testing.assert_array_equal(found < -1e3, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [0, 0, 1]])
-
-
-def test_labels_that_do_not_exist_have_a_large_finite_loss_where_they_cannot_be_seen():
-    """Inside compiled functions; outside, they are errors."""
-    if MODES == ("eager",):
-        pytest.skip("nothing is compiled")
-    packed = _pack(*_sentence(3, 1.0, constrained=False), rows=3)
-    labels = np.array([[0, 1, 2], [0, 5, 2], [-7, 1, 99]], "int32")
-    (found,) = outputs(crf.crf_log_likelihood, packed, labels, mode=MODES[-1])
-    assert -100 < found[0] < 0
-    np.testing.assert_allclose(found[1:], [-1e4, -2e4], atol=100)

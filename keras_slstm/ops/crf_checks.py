@@ -1,0 +1,108 @@
+"""Checks of labels and sample weights that go with the output of a CRF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from numbers import Integral
+
+import keras
+from keras import ops
+
+from keras_slstm.ops.crf_potentials import Potentials
+from keras_slstm.ops.value_checks import check_values
+from keras_slstm.types import Tensor
+
+# A label that is not known: the likelihood sums over all labels that it can be.
+UNKNOWN = -1
+
+
+def check_ignore_class(value: int | None) -> int | None:
+    """Return `value`, or raise ValueError if it is neither an integer nor None."""
+    if value is not None and (not isinstance(value, Integral) or isinstance(value, bool)):
+        raise ValueError(f"`ignore_class` must be an integer or None, but got {value!r}.")
+    return None if value is None else int(value)
+
+
+def replace_class(labels: Tensor, ignore_class: int | None) -> Tensor:
+    """The labels with `UNKNOWN` in place of `ignore_class`."""
+    labels = _as_signed(labels)
+    if ignore_class is None:
+        return labels
+    return ops.where(labels == ignore_class, ops.full_like(labels, UNKNOWN), labels)
+
+
+def check_labels(potentials: Potentials, labels: Tensor, unknown: bool = True) -> tuple[Tensor, Tensor | None]:
+    """Labels as int32, and whether they are valid.
+
+    Args:
+        potentials: The potentials that the labels go with.
+        labels: `(batch, time)`, numbers.
+        unknown: Whether -1, an unknown label, is valid.
+
+    Returns:
+        The labels, and `(batch,)` bool, whether all of a sentence are valid; None if all are found to be.
+
+    Raises:
+        ValueError: If the labels are not one for each word, or one is visible that does not exist.
+    """
+    labels = _as_signed(labels)
+    _check_shape("labels", labels, potentials.mask, ranks=(2,))
+    number = potentials.unary.shape[2]
+    valid = (labels >= (UNKNOWN if unknown else 0)) & (labels < number)
+    if keras.backend.is_float_dtype(labels.dtype):
+        valid = valid & (labels == ops.floor(labels))
+    expected = f"labels from 0 to {number - 1}"
+    if unknown:
+        expected += f", or {UNKNOWN} for an unknown one"
+    found = check_values(labels, valid | ~potentials.mask, expected)
+    return ops.cast(labels, "int32"), None if found is None else ops.all(found, axis=1)
+
+
+def check_weights(weights: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Sample weights, and whether they are valid.
+
+    Args:
+        weights: `(batch,)`, `(batch, 1)` or `(batch, time)`.
+        mask: `(batch, time)`.
+
+    Returns:
+        The weights, `(batch,)` or `(batch, time)`, and `(batch,)` bool, whether those of a sentence are finite and not
+        negative; None if all are found to be.
+
+    Raises:
+        ValueError: If the shape is another, or a weight is visible that is negative or not finite.
+    """
+    weights = _as_tensor("sample weights", weights)
+    if len(weights.shape) == 2 and weights.shape[1] == 1:
+        weights = weights[:, 0]
+    _check_shape("sample weights", weights, mask, ranks=(1, 2))
+    if not keras.backend.is_float_dtype(weights.dtype):
+        weights = ops.cast(weights, "float32")
+    if len(weights.shape) == 2:  # weights of masked positions do not count
+        weights = ops.where(mask, weights, ops.zeros_like(weights))
+    found = check_values(weights, (weights >= 0) & ops.isfinite(weights), "sample weights that are finite and >= 0")
+    return weights, ops.all(found, axis=1) if found is not None and len(weights.shape) == 2 else found
+
+
+def _as_signed(labels: Tensor) -> Tensor:
+    """Labels as a tensor of a dtype that can hold -1."""
+    labels = _as_tensor("labels", labels)
+    dtype = keras.backend.standardize_dtype(labels.dtype)
+    return ops.cast(labels, "int32") if dtype == "bool" or dtype.startswith("uint") else labels
+
+
+def _as_tensor(name: str, x: Tensor) -> Tensor:
+    """One tensor from an array; raise ValueError for what is none, such as a dict."""
+    if isinstance(x, (Mapping, Set, str)):
+        raise ValueError(f"Expected {name} as one array, but got a {type(x).__name__}: {x!r}.")
+    return ops.convert_to_tensor(x)
+
+
+def _check_shape(name: str, x: Tensor, mask: Tensor, ranks: tuple[int, ...]) -> None:
+    """Raise ValueError unless the shape of `x` is that of the mask, or the beginning of it."""
+    shape, expected = tuple(x.shape), tuple(mask.shape)
+    known = [pair for pair in zip(shape, expected) if all(isinstance(size, int) for size in pair)]
+    if len(shape) not in ranks or any(size != wanted for size, wanted in known):
+        shapes = {1: f"(batch,) = {expected[:1]}", 2: f"(batch, time) = {expected}"}
+        allowed = " or ".join(shapes[rank] for rank in ranks)
+        raise ValueError(f"Expected {name} of shape {allowed}, but got {name} of shape {shape}.")

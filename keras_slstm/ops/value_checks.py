@@ -1,0 +1,65 @@
+"""Checks of the values of tensors: an error where values are visible or can be asserted, NaN where they cannot."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_slstm.types import Tensor
+
+
+def check_values(values: Tensor, valid: Tensor, expected: str) -> Tensor | None:
+    """Refuse a tensor that holds an invalid value.
+
+    Eager code raises at once. A TensorFlow graph asserts while it runs. XLA drops assertions and JAX has none:
+    there, the caller makes its result NaN where `valid` is False, which stops a training run.
+
+    Args:
+        values: The tensor.
+        valid: Bool, of the same shape, whether each value is valid.
+        expected: The expected values, for the message: "labels from 0 to 8".
+
+    Returns:
+        None if all values were found to be valid; `valid` if they are only known when the compiled function runs.
+
+    Raises:
+        ValueError: If a value is visible and invalid; the message holds the value and its position.
+    """
+    seen = value_of(valid)
+    if seen is None:
+        _assert_in_graph(values, valid, expected)
+        return valid
+    if not np.all(seen):
+        position = tuple(int(i) for i in np.argwhere(~seen)[0])
+        wrong = np.asarray(ops.convert_to_numpy(values))[position]
+        raise ValueError(f"Expected {expected}, but got {wrong} at position {position}.")
+    return None
+
+
+def nan_unless(valid: Tensor | None, x: Tensor) -> Tensor:
+    """`x`, `(batch, ...)`, but NaN in the rows where `valid`, `(batch,)` or None for all, is False."""
+    if valid is None:
+        return x
+    rows = ops.reshape(valid, (-1, *(1 for _ in x.shape[1:])))
+    return ops.where(rows, x, ops.full_like(x, float("nan")))
+
+
+def value_of(x: Tensor) -> np.ndarray | None:
+    """The value of a tensor, or None while a compiled function is traced."""
+    try:
+        return np.asarray(ops.convert_to_numpy(x))
+    except Exception:  # each backend has its own
+        return None
+
+
+def _assert_in_graph(values: Tensor, valid: Tensor, expected: str) -> None:
+    if keras.backend.backend() != "tensorflow":
+        return
+    import tensorflow as tf
+
+    # An empty tensor has no first element: append one that is valid.
+    flat = tf.concat([tf.reshape(values, (-1,)), tf.zeros((1,), values.dtype)], axis=0)
+    is_valid = tf.concat([tf.reshape(valid, (-1,)), [True]], axis=0)
+    wrong = flat[tf.argmin(tf.cast(is_valid, "int32"))]
+    tf.debugging.Assert(tf.reduce_all(is_valid), [f"Expected {expected}, but got", wrong])
