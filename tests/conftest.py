@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +19,49 @@ os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
 import keras
 import pytest
 
+if keras.backend.backend() == "jax":
+    from tests import numpy_initializers
+
+    numpy_initializers.use()
+
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
     # Two replicas for MirroredStrategy; must be said before TensorFlow touches the device.
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--suite",
+        choices=("short", "full"),
+        help="deselect the tests whose markers `backends` (and for `short`, `short_run`) leave this backend out; "
+        "without this option, pytest runs every test it is given",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Divide the tests among the backends, as `python -m tests` asks for it."""
+    suite = config.getoption("--suite")
+    if suite is None:
+        return
+    markers = ("backends", "short_run") if suite == "short" else ("backends",)
+    kept, left_out = [], []
+    for item in items:
+        chosen = all(keras.backend.backend() in marker.args for name in markers for marker in _markers(item, name))
+        (kept if chosen else left_out).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _markers(item: pytest.Item, name: str) -> Iterator[pytest.Mark]:
+    """The item's own markers, and those that `pytestmark` in its package's `__init__.py` gives to a whole folder."""
+    yield from item.iter_markers(name)
+    package = item.module.__package__
+    for marker in getattr(sys.modules.get(package), "pytestmark", ()):
+        if marker.name == name:
+            yield marker.mark
 
 
 @pytest.fixture

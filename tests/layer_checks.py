@@ -21,6 +21,7 @@ import pytest
 from keras import ops
 
 from tests.backend import BACKEND, MODES, Evaluation, default_cotangent, dtype_policy, evaluate, to_numpy
+from tests.backend import outputs as outputs_of
 
 # Few shapes: JAX compiles every operation of an eager run once a shape, and keeps it for the next check.
 BATCH, TIME, FEATURES = 3, 6, 4
@@ -176,7 +177,7 @@ def check_shapes(case: LayerCase) -> None:
             assert tuple(spec.shape) == expected
             assert keras.backend.standardize_dtype(spec.dtype) == y.dtype
         model = keras.Model(symbolic, outputs)
-        assert_close([to_numpy(y) for y in keras.tree.flatten(model(x))], case.run(layer, x).outputs)
+        assert_close(outputs_of(model, x), case.run(layer, x).outputs)
     if not case.call_kwargs:
         shapes = layer.compute_output_shape(x.shape)
         shapes = [shapes] if len(case.outputs) == 1 else list(shapes)
@@ -301,7 +302,7 @@ def check_precision(case: LayerCase) -> None:
     for policy, tolerance in (("float64", 1e-5), ("mixed_float16", 0.02), ("mixed_bfloat16", 0.1)):
         layer = case.built(policy)
         with dtype_policy(policy):
-            found = case.run(layer, x, mask, mode=MODES[-1] if BACKEND == "jax" else "eager")
+            found = case.run(layer, x, mask)
         assert {v.dtype for v in layer.trainable_variables} <= {layer.variable_dtype}
         for dtype, wanted in zip(found.dtypes, expected.dtypes, strict=True):
             assert dtype == (layer.compute_dtype if "float" in wanted else wanted), f"{policy}: {dtype}"
@@ -317,7 +318,7 @@ def check_double(case: LayerCase) -> None:
     layer = case.built("float64")
     with dtype_policy("float64"):
         inputs = [x.astype("float64") * (1 + change) for change in (0.0, 1e-10)]
-        before, after = (case.run(layer, x, mask, mode=MODES[-1] if BACKEND == "jax" else "eager") for x in inputs)
+        before, after = (case.run(layer, x, mask) for x in inputs)
     for y, z in zip(before.outputs, after.outputs, strict=True):
         some = (z != 0) & (y != 0)
         change = np.abs(z - y)[some]
@@ -468,7 +469,7 @@ def check_export(case: LayerCase) -> None:
 
 def predict(model: keras.Model, ids: np.ndarray) -> list[np.ndarray]:
     """All outputs of a `text_model`."""
-    return [to_numpy(y) for y in keras.tree.flatten(model(ops.convert_to_tensor(ids, dtype="int32")))]
+    return outputs_of(model, ids.astype("int32"))
 
 
 CHECKS: dict[str, Callable[[LayerCase], None]] = {

@@ -3,6 +3,8 @@ import pytest
 
 from keras_slstm import plots
 
+pytestmark = pytest.mark.backends("tensorflow")  # no tensors: once is enough
+
 pytest.importorskip("matplotlib", reason="pictures need the `plots` extra")
 
 

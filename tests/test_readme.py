@@ -9,6 +9,8 @@ import pytest
 
 from keras_slstm import layers
 
+pytestmark = pytest.mark.backends("tensorflow")  # no tensors: once is enough
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)

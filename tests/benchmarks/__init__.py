@@ -1,0 +1,5 @@
+"""Tables and figures are no tensors: one backend shows it all."""
+
+import pytest
+
+pytestmark = [pytest.mark.backends("tensorflow")]

@@ -12,8 +12,10 @@ from tests import cross_backend, layer_checks
 from tests.backend import other_backends
 from tests.layers.cases import CASES
 
+# Eager PyTorch runs the checks of all variants within a minute; the other backends compile each of them.
+_VARIANT = [pytest.mark.short_run("torch")]
 _PAIRS = [
-    pytest.param(name, case, id=f"{case.name}-{name}")
+    pytest.param(name, case, id=f"{case.name}-{name}", marks=_VARIANT if case.variant else [])
     for case in CASES
     for name in layer_checks.CHECKS
     if not (case.variant and name in layer_checks.SLOW_CHECKS)
@@ -53,6 +55,7 @@ def problems_elsewhere(tmp_path_factory):
     return {backend: cross_backend.problems(folder, backend) for backend in other_backends()}
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.xdist_group("exchange")  # the other backends start once
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_weights_load_on_other_backends(case, problems_elsewhere):

@@ -13,6 +13,9 @@ from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles.attentive_models import biattentive
 
+# Made of parts that are tested on all backends.
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+
 E, D = 3, 2
 X = np.random.default_rng(0).normal(size=(4, 4, E))
 MASK = np.array([[1, 1, 1, 1], [0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 0, 0]], bool)

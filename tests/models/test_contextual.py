@@ -13,6 +13,9 @@ from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 
+# Made of parts that are tested on all backends.
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+
 TEXTS = ["a flight to rome", "my flight", "rome"]
 PAIRS = [("a flight to rome", "my flight"), ("rome", "a flight"), ("", "rome my")]
 TINY = {"units": 4, "embedding_dim": 3, "dropout": 0.0}

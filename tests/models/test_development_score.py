@@ -5,6 +5,8 @@ from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from tests.backend import BACKEND
 
+pytestmark = pytest.mark.short_run("torch")
+
 SENTENCES = [["go", "to", "New", "York"], ["Rome"]]
 TAGS = [["O", "O", "B-city", "I-city"], ["B-city"]]
 

@@ -10,6 +10,9 @@ from keras_slstm.ops.boundary_words import add_boundary_words
 from tests.backend import to_numpy
 from tests.layer_checks import randomize
 
+# Made of parts that are tested on all backends.
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+
 X = np.random.default_rng(0).normal(size=(3, 4, 2)).astype("float32")
 MASK = np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0]], bool)
 

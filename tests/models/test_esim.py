@@ -11,6 +11,9 @@ from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles.attentive_models import local_inference
 
+# Made of parts that are tested on all backends.
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+
 F, D = 3, 2
 X = np.random.default_rng(0).normal(size=(4, 2, 4, F))
 MASK = np.array(

@@ -13,6 +13,9 @@ from tests.layer_checks import randomize
 from tests.oracles import pair_classifier
 from tests.oracles.differences import central_differences
 
+# Made of parts that are tested on all backends.
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+
 X = np.random.default_rng(0).normal(size=(5, 3))
 Y = np.random.default_rng(1).normal(size=(5, 3))
 

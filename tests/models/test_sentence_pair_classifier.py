@@ -17,6 +17,8 @@ from tests.oracles import pair_classifier
 from tests.oracles.cas_lstm import cas_lstm
 from tests.processes import run_python
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # shares its text model with the classifier of sentences
+
 LABELS = ["same", "other"]
 CITIES = ["Oslo", "Rome", "Paris", "Lima"]
 
@@ -78,6 +80,7 @@ def trained_on_scores():
 # --- the equations --------------------
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.parametrize("features", ["inference", "paraphrase"])
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_probabilities_are_those_of_the_paper(features, batch_norm):
@@ -113,6 +116,7 @@ def test_probabilities_are_those_of_the_paper(features, batch_norm):
         np.testing.assert_allclose(row, pair_classifier.softmax(scores), **EXACT)
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.parametrize("encoder", list(ENCODERS))
 @pytest.mark.parametrize("pooling", [None, "attention"])
 def test_every_encoder_by_name_and_padding_changes_nothing(encoder, pooling):
@@ -191,6 +195,7 @@ def test_ready_batches_and_weights():
     assert one == pytest.approx(model.evaluate(pairs[:1], labels[:1], verbose=0)[0], rel=1e-4)
 
 
+@pytest.mark.short_run("torch")
 def test_class_weight_by_name_is_class_weight_by_id():
     losses = []
     for weight in ({"same": 3.0, "other": 1.0}, {0: 3.0, 1: 1.0}, None):
@@ -206,6 +211,7 @@ def test_word_dropout_acts_in_training_only():
     assert len(np.unique(to_numpy(model(ids, training=True))[:, 0].round(6))) > 8
 
 
+@pytest.mark.short_run("torch")
 def test_word_vectors_and_fixed_ones():
     keras.utils.set_random_seed(0)
     vectors = WordVectors(["rome", "oslo", "never"], np.arange(12, dtype="float32").reshape(3, 4))
@@ -220,6 +226,7 @@ def test_word_vectors_and_fixed_ones():
         SentencePairClassifier(LABELS, "bilstm", units=4, embedding_dim=3).adapt([("a", "b")], vectors)
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16", "float64"])
 def test_dtypes_reach_every_part_and_train(dtype, tmp_path):
     if dtype == "float64" and BACKEND == "jax":
@@ -289,6 +296,7 @@ def test_saved_file_holds_vocabulary_and_labels(name, request, tmp_path):
     assert iterations == int(model.optimizer.iterations) + 1
 
 
+@pytest.mark.short_run
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
 @pytest.mark.parametrize("other", ["jax", "torch"])
 def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, other):
@@ -398,6 +406,7 @@ def test_bad_data_says_what_is_wrong(trained, trained_on_scores):
         SentencePairClassifier(LABELS, "bilstm", units=4).classify(good)
 
 
+@pytest.mark.short_run("torch")
 def test_failed_adapt_can_be_repeated():
     model = SentencePairClassifier(LABELS, keras.layers.LSTM(3, return_sequences=True), embedding_dim=4)
     with pytest.raises(ValueError, match="return sentence vectors"):

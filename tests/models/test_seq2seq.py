@@ -77,6 +77,7 @@ def log_softmax(x):
     return x - np.log(np.sum(np.exp(x), axis=-1, keepdims=True))
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("cell", ["caslstm", "lstm"])
 def test_a_beam_of_one_is_the_most_probable_subword_in_every_step(cell, bidirectional):
@@ -151,6 +152,7 @@ def test_saved_file_holds_the_subwords_and_translates_the_same(trained, tmp_path
     loaded.fit(*corpus(), epochs=1, verbose=0)  # the optimizer came with it
 
 
+@pytest.mark.short_run
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts another backend itself")
 def test_saved_file_translates_the_same_on_another_backend(trained, tmp_path):
     pytest.importorskip("torch")
@@ -178,6 +180,7 @@ def test_xla_trains_and_searches_as_graphs_do():
     assert translations[0] == translations[1]
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
 def test_dtypes(policy):
     if policy == "float64" and BACKEND == "jax":

@@ -162,7 +162,11 @@ def test_saved_file_holds_all(trained, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
-@pytest.mark.parametrize(("trained", "other"), [("crf", "jax"), ("softmax", "torch")], indirect=["trained"])
+@pytest.mark.parametrize(
+    ("trained", "other"),
+    [("crf", "jax"), pytest.param("softmax", "torch", marks=pytest.mark.short_run())],
+    indirect=["trained"],
+)
 def test_saved_file_tags_the_same_on_another_backend(trained, tmp_path, other):
     pytest.importorskip(other)
     model, _ = trained
@@ -257,6 +261,7 @@ def test_weights_of_sentences():
     assert weighted == pytest.approx(model.evaluate(sentences[:1], labels[:1], verbose=0)[0], rel=1e-4)
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.parametrize("encoder", list(ENCODERS))
 @pytest.mark.parametrize("characters", ["cnn", "bilstm", None])
 def test_every_encoder_and_kind_of_characters(encoder, characters):
@@ -274,6 +279,7 @@ def test_every_encoder_and_kind_of_characters(encoder, characters):
     assert copy.tag(sentences) == model.tag(sentences)
 
 
+@pytest.mark.short_run("torch")
 def test_characters_count():
     """Two words that are unknown both, but written otherwise."""
     model = small(compiled=False)
@@ -284,6 +290,7 @@ def test_characters_count():
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.short_run("torch")
 def test_encoder_by_instance():
     model = small(keras.layers.GRU(6, return_sequences=True), compiled=False)
     assert model.predict([["Ada"]])[0].shape == (1, 5)
@@ -313,6 +320,7 @@ def test_the_head_knows_the_mask_whatever_the_encoder_does_with_it():
     np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.short_run("torch")
 def test_pairwise_features_learn_and_are_saved(tmp_path):
     model = small(head_options={"pairwise": True})
     sentences, labels = corpus(60)
@@ -322,6 +330,7 @@ def test_pairwise_features_learn_and_are_saved(tmp_path):
     assert keras.saving.load_model(tmp_path / "model.keras").tag(sentences) == model.tag(sentences)
 
 
+@pytest.mark.short_run("torch")
 def test_options_of_the_head():
     model = small(head_options={"use_boundary": False}, compiled=False)
     assert not hasattr(model.head, "left_boundary")
@@ -340,6 +349,7 @@ def test_word_dropout_acts_in_training_only():
     assert len(np.unique(noisy[:, 0, 0].round(6))) > 8  # of the 32 ways to lose some of five words
 
 
+@pytest.mark.short_run("torch")
 def test_word_vectors_from_elsewhere():
     vectors = WordVectors(["Oslo", "bergen"], np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "float32"))
     model = SequenceTagger(LABELS, "BIO", "bilstm", units=4, embedding_dim=3)
@@ -354,6 +364,7 @@ def test_word_vectors_from_elsewhere():
         )
 
 
+@pytest.mark.short_run("torch")
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
 def test_dtype_reaches_every_part_and_is_saved(policy, tmp_path):
     model = small(dtype=policy, compiled=False)
@@ -455,6 +466,7 @@ def test_bad_data_says_what_is_wrong(trained):
         model.adapt([["a"]])
 
 
+@pytest.mark.short_run("torch")
 def test_unknown_labels_must_leave_the_scheme_a_way():
     model = SequenceTagger(["O", "B-x", "I-x", "E-x", "S-x", "B-y", "I-y", "E-y", "S-y"], "BIOES", "bilstm", units=2)
     model.adapt([["a"]])
@@ -470,6 +482,7 @@ def test_unknown_labels_must_leave_the_scheme_a_way():
             batches(tags)
 
 
+@pytest.mark.short_run("torch")
 def test_labels_without_scheme():
     model = SequenceTagger(["DET", "NOUN"], None, "bilstm", units=4, embedding_dim=4)
     model.adapt([["a", "dog"]])
@@ -493,6 +506,7 @@ def test_encoder_output_has_to_be_word_vectors():
             model.adapt([["a"]])
 
 
+@pytest.mark.short_run("torch")
 def test_a_ready_vectorizer():
     vectorizer = TokenVectorizer(lowercase=False)
     vectorizer.adapt([["Ada"]])

@@ -8,6 +8,8 @@ from tests.backend import to_numpy
 from tests.layer_checks import randomize
 from tests.oracles.depth_adaptive_grn import depth_adaptive_grn
 
+pytestmark = pytest.mark.short_run("torch")
+
 TEXTS = ["a b c d e", "b", "", "c d A"]
 
 

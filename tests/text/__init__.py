@@ -1,0 +1,5 @@
+"""Texts and batches are no tensors: one backend shows it all."""
+
+import pytest
+
+pytestmark = [pytest.mark.backends("tensorflow")]

@@ -21,6 +21,8 @@ from keras_slstm.tuning import (
 from keras_slstm.tuning.trial import Training, train
 from tests.tuning.conftest import TINY
 
+pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+
 # The default learns nothing; the other one, to tell the labels apart.
 VALUES = {**TINY, "units": [8], "batch_size": [8], "learning_rate": [1e-9, 0.05]}
 

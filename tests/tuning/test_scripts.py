@@ -19,6 +19,8 @@ from keras_slstm.tuning import read_confirmation, read_search, read_trials
 from tests.backend import BACKEND
 from tests.processes import run_python
 
+pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+
 pytest.importorskip("matplotlib", reason="the pictures need the `plots` extra")
 
 FOLDER = Path(__file__).parents[2] / "tuning"

@@ -16,6 +16,8 @@ from keras_slstm.tuning.records import best_trial, keep_best
 from tests.backend import BACKEND
 from tests.tuning.conftest import TINY, tiny_corpus
 
+pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+
 
 def make_hypermodel(corpus, cls=ClassificationHyperModel, **values):
     return cls(corpus, ["cnn"], values={**TINY, **values}, only=True)

@@ -7,6 +7,8 @@ from keras_slstm.tuning import SPACES, STUDIES, Narrowed, classification_space, 
 from keras_slstm.tuning.oracles import combinations, defaults
 from keras_slstm.tuning.spaces import UNITS, caslstm_space
 
+pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+
 TASKS = [classification_space, pair_space, tagging_space]
 
 
