@@ -35,10 +35,11 @@ from benchmarks import timing
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.layers.transition_weights import TransitionArguments
+from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.ops.adaptive_depth import run_to_depths
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sentence_state import State, make_words, transition
-from keras_slstm.training.results import conditions, mean_and_spread, read_results
+from keras_slstm.training.results import conditions, read_results
 
 
 class Transition(TransitionArguments, keras.layers.Layer):

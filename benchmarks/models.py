@@ -24,7 +24,8 @@ import keras
 
 from keras_slstm.datasets.corpus import load_corpus
 from keras_slstm.files import complete_file
-from keras_slstm.training.results import conditions, read_results, texts_a_second
+from keras_slstm.training.results import conditions, read_results
+from keras_slstm.training.stopwatch import texts_a_second
 
 # What tells the run of a line.
 OF_RUN = ("data", "encoder", "seed", "fold", "command")

@@ -17,7 +17,8 @@ from typing import Any
 
 from benchmarks import crf, depth, subilstm
 from keras_slstm.files import complete_file
-from keras_slstm.training.results import mean_and_spread, read_results
+from keras_slstm.metrics.summaries import mean_and_spread
+from keras_slstm.training.results import read_results
 from keras_slstm.transfer import TASKS
 
 ROOT = Path(__file__).parents[1]

@@ -1,10 +1,10 @@
-"""What the scripts have in common that train classifiers: their options, their trainings, and what they report."""
+"""Shared code of the classification scripts: options, trainings and reports."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
-import json
 import re
 import sys
 import time
@@ -15,21 +15,37 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-from _common import add_preset_options, check_prediction_options, command, fail, option, saved_model, short_name
+from _common import (
+    FAILURES,
+    add_preset_options,
+    check_prediction_options,
+    command,
+    draw,
+    fail,
+    option,
+    report_best,
+    saved_model,
+    short_name,
+    write_result,
+)
 
 from keras_slstm.datasets.tokenised import tokenizer_of
 from keras_slstm.distribute import is_chief
 from keras_slstm.extras import require
-from keras_slstm.files import write_json
+from keras_slstm.files import read_json
+from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.ensemble import Ensemble
 from keras_slstm.models.text_model import POOLINGS, TextModel
 from keras_slstm.plots import confusion_matrix
+from keras_slstm.printable import printable
 from keras_slstm.text.batches import Batches
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.word_vectors import Coverage, WordVectors, load_word_vectors
-from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread
+from keras_slstm.training.results import append_result
+from keras_slstm.training.run_folder import RunFolder
 from keras_slstm.training.schedules import decay_on_plateau
+from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
 
 Results = dict[str, Any]
@@ -107,33 +123,35 @@ def train_jobs(
         vectors = load_vectors(args, jobs, texts_of, further_texts)
     except (ValueError, OSError, ImportError) as error:
         return fail(error)
-    results, trained = [], False
+    results = []
     for job in jobs:
         try:
             if len(jobs) > 1:
                 print(f"\n--- {job.folder.name}")
-                if (job.folder / "model.keras").exists() and not args.overwrite:
+                if not args.overwrite and RunFolder(job.folder).is_finished():
                     results.append(finished_before(args, job.folder, given))
                     print("finished before")
                     continue
             results.append(train(args, job, vectors))
-            trained = True
-        except (ValueError, OSError) as error:
+        except FAILURES as error:
             return fail(error)
     if args.ensemble:
-        results += average_models(args, jobs, results, keep=trained)
+        results += average_models(args, jobs, results)
     if len(jobs) > 1:
         print_summary(results)
     return 0
 
 
 def finished_before(args: argparse.Namespace, folder: Path, given: str) -> Results:
-    """What a finished training has found.
+    """The results of a finished training.
 
     Raises:
-        ValueError: If it was another one than is asked for.
+        ValueError: If they are damaged, or those of another command.
     """
-    before = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    path = folder / "results.json"
+    before = read_json(path)
+    if not {"command", "vectors"} <= set(before):
+        raise ValueError(f"{path} does not hold the results of a training: choose another --output, or say --overwrite")
     # A table may get further variants, or an ensemble; what files there were, the command does not say.
     comparable = (re.sub(r" --(variants|ensemble)( (?!--)\S+)*", "", one) for one in (before["command"], given))
     vectors = Path(args.vectors).name.removesuffix(".gz") if args.vectors else None
@@ -145,10 +163,8 @@ def finished_before(args: argparse.Namespace, folder: Path, given: str) -> Resul
     return before
 
 
-def average_models(
-    args: argparse.Namespace, jobs: Sequence[Job], results: Sequence[Results], keep: bool
-) -> list[Results]:
-    """What the models of all seeds find together, for each data set, fold and variant; kept in the file of results."""
+def average_models(args: argparse.Namespace, jobs: Sequence[Job], results: Sequence[Results]) -> list[Results]:
+    """The results of the models of all seeds together, for each data set, fold and variant; one line for each."""
     found = []
     for start in range(0, len(jobs), len(args.seed)):  # as `plan_jobs` has them, the seeds of a kind stand together
         alike, first = jobs[start : start + len(args.seed)], results[start]
@@ -169,8 +185,9 @@ def average_models(
             "settings": {name: value for name, value in first["settings"].items() if name != "seed"},
             **measures,
         }
-        if keep:
-            append_result(args.results, result)
+        members = results[start : start + len(args.seed)]
+        if all("run" in member for member in members):  # former versions have written the line before
+            append_result(args.results, {"run": "+".join(member["run"] for member in members), **result})
         result["variant"] = f"{first['variant']} ensemble of {len(alike)}".strip()  # a line of its own in the summary
         found.append(result)
     return found
@@ -285,8 +302,7 @@ def fit(
         verbose=1 if sys.stdout.isatty() else 2,
     )
     measure = monitor.removeprefix("val_")
-    best = history[monitor][run.best_epoch - 1]
-    print(f"\nBest epoch {run.best_epoch}: development {measure} {best:.4f}")
+    best = report_best(run, monitor, f"development {measure}")
     return {
         f"development_{measure}": best,
         "best_epoch": run.best_epoch,
@@ -306,7 +322,7 @@ def describe(job: Job, model: TextModel, run: TrainingRun, what: str) -> None:
         if corpus.label_names
         else "scores from {} to {}".format(*corpus.score_range)
     )
-    print(f"{corpus.name}: {sizes} {what} to train / develop / test, {labels}")
+    print(f"{printable(corpus.name)}: {sizes} {what} to train / develop / test, {labels}")
     words = model.vectorizer.vocabulary_size
     print(f"{model.encoder.name}: {model.count_params():,} parameters, {words:,} words in the vocabulary")
     if run.epochs_done:
@@ -328,17 +344,26 @@ def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
     return function(*arguments, **options), time.perf_counter() - started
 
 
-def report_labels(wanted: Sequence[str], found: Sequence[str], names: Sequence[str], folder: Path) -> Results:
-    """Print how well each label is found, and draw which are taken for which."""
+def report_labels(wanted: Sequence[str], found: Sequence[str], names: Sequence[str]) -> Results:
+    """Print and return how well each label is found."""
     metrics = require("sklearn.metrics", "examples")
     accuracy = float(metrics.accuracy_score(wanted, found))
     options = {"labels": names, "zero_division": 0}
-    print(f"Test accuracy {accuracy:.4f}\n\n{metrics.classification_report(wanted, found, digits=3, **options)}")
-    if is_chief():
-        confusion_matrix(metrics.confusion_matrix(wanted, found, labels=names), names, folder / "confusion.png")
-    classes = metrics.classification_report(wanted, found, output_dict=True, **options)
-    of_labels = {name: {key: float(value) for key, value in classes[name].items()} for name in names}
+    report = metrics.classification_report(
+        wanted, found, digits=3, target_names=[printable(name) for name in names], **options
+    )
+    print(f"Test accuracy {accuracy:.4f}\n\n{report}")
+    columns = metrics.precision_recall_fscore_support(wanted, found, **options)
+    measures = ("precision", "recall", "f1-score", "support")
+    of_labels = {name: dict(zip(measures, map(float, row))) for name, row in zip(names, zip(*columns))}
     return {"test_accuracy": accuracy, "test_labels": of_labels}
+
+
+def draw_confusion(wanted: Sequence[str], found: Sequence[str], names: Sequence[str], folder: Path) -> None:
+    """Draw which labels are taken for which."""
+    if is_chief():
+        counts = require("sklearn.metrics", "examples").confusion_matrix(wanted, found, labels=names)
+        draw(folder / "confusion.png", functools.partial(confusion_matrix, counts, names))
 
 
 def keep_result(
@@ -351,7 +376,7 @@ def keep_result(
     parser: argparse.ArgumentParser,
     found: Results,
 ) -> Results:
-    """Write what was found into the folder of the run and the file of all results."""
+    """Write the results into the folder of the run, and as a line into the file of all results."""
     corpus = job.corpus
     result = {
         "data": Path(args.data).name if args.data else corpus.name,
@@ -365,10 +390,7 @@ def keep_result(
         "command": command(script, parser, args),
         **found,
     }
-    if is_chief():
-        write_json(run.folder / "results.json", result)
-        append_result(args.results, result)
-    return result
+    return write_result(run, args.results, result)
 
 
 def print_summary(results: Sequence[Results]) -> None:
@@ -389,7 +411,7 @@ def print_summary(results: Sequence[Results]) -> None:
             cells.append(f"{mean:6.2f} ± {spread:4.2f}")
         more = (mean_and_spread(run[name] for run in runs) for name in further)
         ends = "".join(f"  {mean:8.2f} ± {spread:4.2f}" for mean, spread in more)
-        print(f"{f'{data} {variant}'.strip():30} {len(runs):4} {cells[0]:>13} {cells[1]:>13}{ends}")
+        print(f"{printable(f'{data} {variant}'.strip()):30} {len(runs):4} {cells[0]:>13} {cells[1]:>13}{ends}")
     alike = len(set(measures)) == 1 and len({variant for _, variant in rows}) == 1
     if len(rows) > 1 and alike:
         cells = [f"{mean_and_spread(values)[0]:6.2f}" for values in means.values()]

@@ -1,4 +1,4 @@
-"""What the scripts have in common: options, messages, and the command that a result comes from."""
+"""Shared code of the scripts: options, messages, and the results of a training."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-# What stands for a place on one machine: `command` shows PATH, or leaves it out.
+from keras_slstm.distribute import is_chief
+from keras_slstm.files import read_json, write_json
+from keras_slstm.training.results import append_result
+from keras_slstm.training.run_folder import RunFolder
+from keras_slstm.training.training_run import TrainingRun
+
+# Errors that a script reports in one line; a loss that is no number is an ArithmeticError.
+FAILURES = (ValueError, OSError, ArithmeticError)
+# Options that name places on one machine: `command` shows PATH, or leaves them out.
 FILE_OPTIONS = (
     "data", "dev_data", "test_data", "manual_dir", "vectors",
     "source_file", "target_file", "validation_source", "validation_target", "test_source", "test_target",
@@ -88,3 +96,45 @@ def fail(error: Exception, status: int = 2) -> int:
     """Say what is wrong in one line; the exit status, by default that of bad input."""
     print(" ".join(str(error).replace("overwrite=True", "--overwrite").split()), file=sys.stderr)
     return status
+
+
+def train_seeds(args: argparse.Namespace, train: Callable[[int, Path], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Train once for each seed, in a folder for each, and collect the results; finished trainings are not repeated."""
+    results = []
+    for seed in args.seed:
+        folder = args.output / f"seed{seed}" if len(args.seed) > 1 else args.output
+        if len(args.seed) > 1:
+            print(f"\n--- {folder.name}")
+            if not args.overwrite and RunFolder(folder).is_finished():
+                print("finished before")
+                results.append(read_json(folder / "results.json"))
+                continue
+        results.append(train(seed, folder))
+    return results
+
+
+def report_best(run: TrainingRun, monitor: str, name: str, digits: int = 4) -> float:
+    """Print which epoch is the best, and return its score."""
+    score = run.history[monitor][run.best_epoch - 1]
+    if run.best_epoch:
+        print(f"\nBest epoch {run.best_epoch}: {name} {score:.{digits}f}")
+    else:
+        print(f"\nNo best epoch: {name} is no number in any epoch")
+    return score
+
+
+def write_result(run: TrainingRun, path: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """Write a result into the folder of its run, and once into the file of all results."""
+    result = {"run": run.id, **result}
+    if is_chief():
+        write_json(run.folder / "results.json", result)
+        append_result(path, result)
+    return result
+
+
+def draw(path: Path, picture: Callable[[Path], None]) -> None:
+    """Draw a picture, and say so where that fails: no training is lost for it."""
+    try:
+        picture(path)
+    except Exception as error:
+        print(f"{path} could not be drawn: {' '.join(str(error).split())}", file=sys.stderr)

@@ -58,6 +58,7 @@ from _classification import (
     choose_settings,
     describe,
     describe_coverage,
+    draw_confusion,
     fit,
     keep_result,
     make_optimizer,
@@ -73,15 +74,17 @@ from _common import command, fail, short_name
 from keras_slstm.datasets.corpus import Corpus, load_corpus, load_folds
 from keras_slstm.datasets.readers import file_kind, read_lines
 from keras_slstm.losses import SmoothedCrossentropy
+from keras_slstm.metrics.summaries import right_by_length
 from keras_slstm.models.bcn import BCN
 from keras_slstm.models.character_vectors import CHARACTERS
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
+from keras_slstm.printable import printable
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
-from keras_slstm.training.results import right_by_length, texts_a_second
+from keras_slstm.training.stopwatch import texts_a_second
 from keras_slstm.training.training_run import TrainingRun
 
 # What can be trained beside an encoder with a softmax.
@@ -224,9 +227,10 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     describe(job, model, run, "texts")
     coverage = describe_coverage(model, vectors, corpus.train.texts)
     trained = fit(args, run, model, batches, job, settings, PRESETS[preset]["epochs"])
+    run.save(model, finish=False)
 
     predicted, seconds = timed(model.classify, corpus.test.texts)
-    report = report_labels(corpus.test.labels, predicted, corpus.label_names, run.folder)
+    report = report_labels(corpus.test.labels, predicted, corpus.label_names)
     lengths = [len(model.vectorizer.tokenize(text)) for text in corpus.test.texts]
     speed = {"texts_a_second": texts_a_second(model, corpus.test.texts)} if args.speed else {}
     if speed:
@@ -243,7 +247,9 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     }
     encoder = " + ".join(word for word in (args.encoder, args.pooling, args.model) if word)
     result = keep_result(args, run, job, encoder, coverage, "classify_text.py", make_parser(), found)
-    print(f"Saved {run.save(model)} (confusion matrix beside it)\n")
+    run.finish()
+    print(f"Saved {run.model_path} (confusion matrix beside it)\n")
+    draw_confusion(corpus.test.labels, predicted, corpus.label_names, run.folder)
     own = TRAVEL_SENTENCES if corpus.name == "travel_desk" else corpus.test.texts[:3]
     show(model, args.predict or own)
     return result
@@ -329,7 +335,7 @@ def show(model: SentenceClassifier, texts: list[str]) -> None:
     """Print label, probability and text of each text, separated by tabs."""
     labels, probabilities = model.classify(texts, return_probabilities=True)
     for label, row, text in zip(labels, probabilities, texts):
-        print(f"{label}\t{row.max():.3f}\t{text}")
+        print(f"{printable(label)}\t{row.max():.3f}\t{printable(text)}")
 
 
 def make_parser() -> argparse.ArgumentParser:

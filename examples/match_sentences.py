@@ -59,6 +59,7 @@ from _classification import (
     choose_settings,
     describe,
     describe_coverage,
+    draw_confusion,
     fit,
     keep_result,
     make_optimizer,
@@ -75,12 +76,13 @@ from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
 from keras_slstm.datasets.pair_readers import Pair, read_pair_lines
 from keras_slstm.datasets.readers import file_kind
 from keras_slstm.metrics.correlations import pearson, spearman
+from keras_slstm.metrics.summaries import right_by_length
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.printable import printable
 from keras_slstm.text.pair_batches import PairBatches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
-from keras_slstm.training.results import right_by_length
 from keras_slstm.training.training_run import TrainingRun
 
 # What the classifier sees of the two vectors: for relatedness that of paraphrases, as the order does not matter.
@@ -215,17 +217,21 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     coverage = describe_coverage(model, vectors, texts_of(corpus.train))
     monitor = "val_accuracy" if corpus.label_names else "val_pearson"
     trained = fit(args, run, model, batches, job, settings, PRESETS[preset]["epochs"], monitor)
+    run.save(model, finish=False)
+    measures, labels = evaluate(model, corpus.test)
     found = {
         "task": task,
         **trained,
-        **evaluate(model, corpus.test, run.folder),
+        **measures,
         "parameters": model.count_params(),
         "settings": settings,
     }
     encoder = " + ".join(word for word in (args.encoder, args.pooling, args.model) if word)
     result = keep_result(args, run, job, encoder, coverage, "match_sentences.py", make_parser(), found)
-    beside = " (confusion matrix beside it)" if model.labels else ""
-    print(f"Saved {run.save(model)}{beside}\n")
+    run.finish()
+    print(f"Saved {run.model_path}{' (confusion matrix beside it)' if model.labels else ''}\n")
+    if model.labels:
+        draw_confusion(corpus.test.labels, labels, model.labels, run.folder)
     show(model, [(first, second) for first, second in args.predict] or corpus.test.texts[:3])
     return result
 
@@ -261,17 +267,14 @@ def build_model(
     return model, batches
 
 
-def evaluate(model: SentencePairClassifier, part: Pairs, folder: Path) -> Results:
-    """Print and return how well the pairs of a part are matched."""
+def evaluate(model: SentencePairClassifier, part: Pairs) -> tuple[Results, list[str]]:
+    """Print and return how well the pairs of a part are matched, and the labels found."""
     if model.labels:
         found, seconds = timed(model.classify, part.texts)
         lengths = [max(len(model.vectorizer.tokenize(text)) for text in pair) for pair in part.texts]
         right = right_by_length(lengths, [wanted == got for wanted, got in zip(part.labels, found)])
-        return {
-            **report_labels(part.labels, found, model.labels, folder),
-            "test_seconds": seconds,
-            "right_by_length": right,
-        }
+        report = report_labels(part.labels, found, model.labels)
+        return {**report, "test_seconds": seconds, "right_by_length": right}, found
     scores, seconds = timed(model.score, part.texts)
     measures = {
         "test_pearson": pearson(part.labels, scores),
@@ -279,7 +282,7 @@ def evaluate(model: SentencePairClassifier, part: Pairs, folder: Path) -> Result
         "test_squared_error": float(np.mean((np.array(part.labels) - scores) ** 2)),
     }
     print("Test " + ", ".join(f"{name.removeprefix('test_')} {value:.4f}" for name, value in measures.items()))
-    return {**measures, "test_seconds": seconds}
+    return {**measures, "test_seconds": seconds}, []
 
 
 def predict(args: argparse.Namespace) -> int:
@@ -300,11 +303,11 @@ def show(model: SentencePairClassifier, pairs: Sequence[Pair]) -> None:
     """Print label and probability, or the score, and the texts of each pair, separated by tabs."""
     if model.labels:
         labels, probabilities = model.classify(pairs, return_probabilities=True)
-        found = [f"{label}\t{row.max():.3f}" for label, row in zip(labels, probabilities)]
+        found = [f"{printable(label)}\t{row.max():.3f}" for label, row in zip(labels, probabilities)]
     else:
         found = [f"{score:.2f}" for score in model.score(pairs)]
     for text, (first, second) in zip(found, pairs):
-        print(f"{text}\t{first}\t{second}")
+        print(f"{text}\t{printable(first)}\t{printable(second)}")
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -30,25 +30,38 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
 import keras
-from _common import add_preset_options, check_prediction_options, command, fail, option, short_name
+from _common import (
+    FAILURES,
+    add_preset_options,
+    check_prediction_options,
+    command,
+    draw,
+    fail,
+    option,
+    report_best,
+    short_name,
+    train_seeds,
+    write_result,
+)
 
 from keras_slstm.datasets.conll import Column
 from keras_slstm.datasets.readers import read_lines
 from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
 from keras_slstm.extras import require
-from keras_slstm.files import write_json
+from keras_slstm.metrics.summaries import mean_and_spread, right_by_length
 from keras_slstm.models.character_vectors import CHARACTERS
 from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sequence_tagger import HEADS, FoundSpan, SequenceTagger
 from keras_slstm.plots import transition_matrix
+from keras_slstm.printable import printable
 from keras_slstm.text.tag_schemes import span_scores
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.token_batches import TokenBatches
 from keras_slstm.text.token_vectorizer import TokenVectorizer
 from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
 from keras_slstm.training.fingerprint import fingerprint
-from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread, right_by_length
+from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
 
 # For each task: the data set, and the scheme of its tags.
@@ -107,19 +120,10 @@ def train_all(args: argparse.Namespace) -> int:
         vectors = load_vectors(args, corpus)
     except (ValueError, OSError, ImportError) as error:
         return fail(error)
-    results = []
-    for seed in args.seed:
-        folder = args.output / f"seed{seed}" if len(args.seed) > 1 else args.output
-        if len(args.seed) > 1:
-            print(f"\n--- {folder.name}")
-            if (folder / "model.keras").exists() and not args.overwrite:
-                print("finished before")
-                results.append(json.loads((folder / "results.json").read_text(encoding="utf-8")))
-                continue
-        try:
-            results.append(train(args, corpus, vectors, seed, folder))
-        except (ValueError, OSError) as error:
-            return fail(error)
+    try:
+        results = train_seeds(args, lambda seed, folder: train(args, corpus, vectors, seed, folder))
+    except FAILURES as error:
+        return fail(error)
     if len(results) > 1:
         print_summary(results)
     return 0
@@ -184,15 +188,13 @@ def train(
         callbacks=[stopwatch, DevelopmentScore(corpus.validation.tokens, corpus.validation.tags)],
         verbose=1 if sys.stdout.isatty() else 2,
     )
+    run.save(model, finish=False)
 
-    print(f"\nBest epoch {run.best_epoch}: {monitor} {history[monitor][run.best_epoch - 1]:.4f}")
+    report_best(run, monitor, monitor)
     development, _ = evaluate(model, corpus.validation, "Development")
     started = time.perf_counter()
     test, right = evaluate(model, corpus.test, "Test")
     seconds = time.perf_counter() - started
-    if settings["head"] == "crf":
-        scores = keras.ops.convert_to_numpy(model.head.chain_kernel)
-        transition_matrix(scores, model.labels, run.folder / "transitions.png", corpus.scheme)
     result = {
         "data": Path(args.data).name if args.data else corpus.name,
         "task": args.task,
@@ -217,9 +219,15 @@ def train(
         "settings": settings,
         "history": history,
     }
-    write_json(run.folder / "results.json", result)
-    append_result(args.results, result)
-    print(f"Saved {run.save(model)}\n")
+    result = write_result(run, args.results, result)
+    run.finish()
+    print(f"Saved {run.model_path}\n")
+    if settings["head"] == "crf":
+        scores = keras.ops.convert_to_numpy(model.head.chain_kernel)
+        draw(
+            run.folder / "transitions.png",
+            lambda path: transition_matrix(scores, model.labels, path, corpus.scheme),
+        )
     own = [tokenize(text) for text in TRAVEL_SENTENCES] if corpus.name == "travel_desk" else corpus.test.tokens[:3]
     show(model, [tokenize(text) for text in args.predict] or own)
     return result
@@ -239,11 +247,13 @@ def evaluate(model: SequenceTagger, part: TaggedSentences, name: str) -> tuple[d
         options = {"mode": "strict", "scheme": scheme, "zero_division": 0}
         scores["types"] = seqeval.classification_report(part.tags, found, output_dict=True, **options)
         scores["precision"], scores["recall"], scores["f1"] = span_scores(part.tags, found, model.scheme)
-        report = seqeval.classification_report(part.tags, found, digits=4, **options)
+        names = ([[printable(tag) for tag in tags] for tags in sentences] for sentences in (part.tags, found))
+        report = seqeval.classification_report(*names, digits=4, **options)
         title = f"F1 {scores['f1']:.4f}, accuracy {scores['accuracy']:.4f}"
     else:
         metrics = require("sklearn.metrics", "examples")
-        report = metrics.classification_report(true_words, found_words, digits=4, zero_division=0)
+        words = ([printable(tag) for tag in tags] for tags in (true_words, found_words))
+        report = metrics.classification_report(*words, digits=4, zero_division=0)
         title = f"accuracy {scores['accuracy']:.4f}"
     print(f"\n{name} {title}\n\n{report}")
     return json.loads(json.dumps(scores, default=float)), by_length
@@ -326,7 +336,7 @@ def describe(corpus: TaggedCorpus, model: SequenceTagger, run: TrainingRun) -> N
     """Say what is trained on what."""
     sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
     labels = f"{len(corpus.label_names)} labels" + (f" ({corpus.scheme})" if corpus.scheme else "")
-    print(f"{corpus.name}: {sizes} sentences to train / develop / test, {labels}")
+    print(f"{printable(corpus.name)}: {sizes} sentences to train / develop / test, {labels}")
     words = model.vectorizer.vocabulary_size
     print(f"{model.encoder.name}: {model.count_params():,} parameters, {words:,} words in the vocabulary")
     if run.epochs_done:
@@ -357,7 +367,7 @@ def show(model: SequenceTagger, sentences: list[list[str]]) -> None:
     if model.scheme is None:
         labels, confidence = model.tag(sentences, return_confidence=True)
         for tokens, names, sure in zip(sentences, labels, confidence):
-            print(" ".join(f"{token}/{name}" for token, name in zip(tokens, names)), end="")
+            print(" ".join(f"{token}/{printable(name)}" for token, name in zip(tokens, names)), end="")
             print(f"  (least sure: {sure.min():.2f})" if len(sure) else "")
         return
     types = sorted({label[2:] for label in model.labels if label != "O"})
@@ -372,7 +382,7 @@ def mark(tokens: list[str], spans: list[FoundSpan], colors: dict[str, int]) -> s
     for kind, start, end, confidence in spans:
         words += tokens[position:start]
         text = " ".join(tokens[start:end])
-        span = f"[{text}: {kind} {confidence:.2f}]"
+        span = f"[{text}: {printable(kind)} {confidence:.2f}]"
         words.append(f"\033[1;{colors[kind]}m{span}\033[0m" if kind in colors else span)
         position = end
     return " ".join(words + tokens[position:])

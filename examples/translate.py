@@ -23,7 +23,6 @@ A training that was interrupted goes on when the same command is run again. A fi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -33,19 +32,32 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 
 import keras
-from _common import add_preset_options, check_prediction_options, command, fail, option, short_name
+from _common import (
+    FAILURES,
+    add_preset_options,
+    check_prediction_options,
+    command,
+    fail,
+    option,
+    report_best,
+    short_name,
+    train_seeds,
+    write_result,
+)
 
 from keras_slstm.datasets.parallel_corpus import ParallelCorpus, TextPairs, load_parallel_corpus
 from keras_slstm.datasets.readers import read_lines
 from keras_slstm.extras import require
-from keras_slstm.files import complete_file, write_json
+from keras_slstm.files import complete_file
+from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.models.equal_width import equal_width
 from keras_slstm.models.recurrent_stack import CELLS
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
+from keras_slstm.printable import printable
 from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.training.fingerprint import fingerprint
-from keras_slstm.training.results import Stopwatch, append_result, mean_and_spread
+from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -102,19 +114,10 @@ def train_all(args: argparse.Namespace) -> int:
         corpus = load_data(args)
     except (ValueError, OSError, ImportError) as error:
         return fail(error)
-    results = []
-    for seed in args.seed:
-        folder = args.output / f"seed{seed}" if len(args.seed) > 1 else args.output
-        if len(args.seed) > 1:
-            print(f"\n--- {folder.name}")
-            if (folder / "model.keras").exists() and not args.overwrite:
-                print("finished before")
-                results.append(json.loads((folder / "results.json").read_text(encoding="utf-8")))
-                continue
-        try:
-            results.append(train(args, corpus, seed, folder))
-        except (ValueError, OSError) as error:
-            return fail(error)
+    try:
+        results = train_seeds(args, lambda seed, folder: train(args, corpus, seed, folder))
+    except FAILURES as error:
+        return fail(error)
     if len(results) > 1:
         print_summary(results)
     return 0
@@ -161,9 +164,9 @@ def train(args: argparse.Namespace, corpus: ParallelCorpus, seed: int, folder: P
         callbacks=[stopwatch, TranslationScore(corpus.validation.sources, corpus.validation.targets)],
         verbose=1 if sys.stdout.isatty() else 2,
     )
+    run.save(model, finish=False)
 
-    best = run.best_epoch
-    print(f"\nBest epoch {best}: development BLEU {history['val_bleu'][best - 1]:.2f} (beam of 1)")
+    report_best(run, "val_bleu", "development BLEU with a beam of 1", digits=2)
     development, _ = evaluate(args, model, corpus.validation, "Development")
     started = time.perf_counter()
     test, translations = evaluate(args, model, corpus.test, "Test")
@@ -180,7 +183,7 @@ def train(args: argparse.Namespace, corpus: ParallelCorpus, seed: int, folder: P
         "test": test,
         "beam": args.beam,
         "length_penalty": args.length_penalty,
-        "best_epoch": best,
+        "best_epoch": run.best_epoch,
         "epochs": run.epochs_done,
         "parameters": model.count_params(),
         "seconds_per_epoch": stopwatch.seconds_per_epoch,
@@ -190,9 +193,9 @@ def train(args: argparse.Namespace, corpus: ParallelCorpus, seed: int, folder: P
         "settings": settings,
         "history": history,
     }
-    write_json(run.folder / "results.json", result)
-    append_result(args.results, result)
-    print(f"Saved {run.save(model)} (translations of the test set beside it)\n")
+    result = write_result(run, args.results, result)
+    run.finish()
+    print(f"Saved {run.model_path} (translations of the test set beside it)\n")
     _, _, task = corpus.name.partition("office_notes")
     own = NOTES[task.strip("/") or "to_figures"] if corpus.name.startswith("office_notes") else corpus.test.sources[:3]
     show(args, model, args.predict or own)
@@ -283,13 +286,13 @@ def show(args: argparse.Namespace, model: Seq2Seq, texts: list[str]) -> None:
         texts, beam=args.beam, length_penalty=args.length_penalty, max_length=args.max_length, return_scores=True
     )
     for translation, score, text in zip(found, scores, texts):
-        print(f"{' '.join(translation.split())}\t{score:.3f}\t{text}")
+        print(f"{printable(' '.join(translation.split()))}\t{score:.3f}\t{printable(text)}")
 
 
 def describe(corpus: ParallelCorpus, model: Seq2Seq, batches: TranslationBatches, run: TrainingRun) -> None:
     """Say what is trained on what."""
     sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
-    print(f"{corpus.name}: {sizes} pairs to train / develop / test")
+    print(f"{printable(corpus.name)}: {sizes} pairs to train / develop / test")
     if len(batches.sources) < len(corpus.train):
         print(f"Left out of the training: {len(corpus.train) - len(batches.sources):,} pairs that are too long")
     encoder = model.encoder

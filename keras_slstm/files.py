@@ -61,7 +61,8 @@ def full_disk_named(path: Path) -> Iterator[None]:
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
     """Write a JSON file as a whole or not at all."""
     with complete_file(path) as unfinished:
-        unfinished.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))  # a lone surrogate as JSON writes it
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:

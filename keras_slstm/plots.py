@@ -12,6 +12,9 @@ import numpy as np
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
 from keras_slstm.ops.label_schemes import allowed_transitions
+from keras_slstm.printable import printable
+
+_LONGEST_NAME = 40
 
 
 def check_picture_name(path: str | os.PathLike[str]) -> None:
@@ -28,6 +31,12 @@ def check_picture_name(path: str | os.PathLike[str]) -> None:
     if Path(path).suffix.removeprefix(".").lower() not in known:
         endings = ", ".join(f".{ending}" for ending in sorted(known))
         raise ValueError(f"The name of a picture must end in one of {endings}, but got {str(path)!r}.")
+
+
+def _name_ticks(axis: Any, names: Sequence[str], **options: Any) -> None:
+    """Write names beside an axis as they are: no dollar sign begins a formula, and each stays on one short line."""
+    short = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in map(printable, names)]
+    axis.set_ticks(range(len(names)), short, parse_math=False, usetex=False, **options)
 
 
 def _write(figure: Any, path: str | os.PathLike[str], **options: Any) -> None:
@@ -66,8 +75,8 @@ def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike
     axes = figure.add_subplot()
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(image, ax=axes, label="share of the true label", fraction=0.046, pad=0.03)
-    axes.set_xticks(range(n), labels, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(n), labels)
+    _name_ticks(axes.xaxis, labels, rotation=45, ha="right", rotation_mode="anchor")
+    _name_ticks(axes.yaxis, labels)
     axes.set_xlabel("predicted")
     axes.set_ylabel("true")
     axes.set_title(f"{np.trace(counts):,} of {counts.sum():,} right")
@@ -112,8 +121,8 @@ def transition_matrix(
     limit = np.nanmax(np.abs(scores))
     image = axes.imshow(scores, cmap="RdBu", vmin=-limit, vmax=limit)
     figure.colorbar(image, ax=axes, label="score", fraction=0.046, pad=0.03)
-    axes.set_xticks(range(n), labels, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(n), labels)
+    _name_ticks(axes.xaxis, labels, rotation=45, ha="right", rotation_mode="anchor")
+    _name_ticks(axes.yaxis, labels)
     axes.set_xlabel("to")
     axes.set_ylabel("from")
     if n <= 20:  # beyond that the numbers would not be legible
@@ -204,8 +213,7 @@ def word_depths(
         for column, depth in enumerate(depths):
             cells[:depth, column] = depth
         axes.imshow(cells, cmap="viridis_r", vmin=1, vmax=max_depth, origin="lower", aspect="auto")
-        # A dollar sign would begin a formula.
-        axes.set_xticks(range(len(words)), [word.replace("$", r"\$") for word in words], rotation=45, ha="right")
+        _name_ticks(axes.xaxis, words, rotation=45, ha="right")
         axes.set_yticks([0, max_depth - 1], ["1", str(max_depth)])
         axes.set_ylabel("layer")
     _write(figure, path, dpi=120)

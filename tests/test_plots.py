@@ -41,6 +41,19 @@ def test_empty_rows_and_many_labels(tmp_path):
     assert b"<svg" in (tmp_path / "many.svg").read_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_labels_are_written_as_they_are(tmp_path):
+    """No formulas, one short line each."""
+    labels = [r"$\frac{x$", "two\nlines", "\ud800", "long " * 1000, ""]
+    plots.confusion_matrix(np.eye(5, dtype=int), labels, tmp_path / "confusion.svg")
+    plots.transition_matrix(np.eye(5), labels, tmp_path / "transitions.svg")
+    plots.word_depths([(labels, [1, 2, 3, 2, 1])], 3, tmp_path / "depths.svg")
+    for path in tmp_path.iterdir():
+        text = path.read_text()
+        assert text.count(r"<!-- $\frac{x$ -->") == text.count(r"<!-- two\nlines -->") > 0
+        assert "<!-- long long long long long long long long… -->" in text
+
+
 def test_wrong_shape(tmp_path):
     with pytest.raises(ValueError, match=r"\(2, 2\) for 2 labels"):
         plots.confusion_matrix(np.ones((3, 3)), ["a", "b"], tmp_path / "x.png")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_slstm.files import complete_file, write_json
-from keras_slstm.training.results import mean_and_spread
+from keras_slstm.metrics.summaries import mean_and_spread
 
 BEST_MODEL = "best.keras"
 BEST_RECORD = "best.json"

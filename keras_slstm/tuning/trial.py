@@ -21,7 +21,7 @@ import keras
 
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
-from keras_slstm.training.results import Stopwatch
+from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
 from keras_slstm.tuning.records import TRIAL_MODEL
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_slstm.training.results import read_results
+from keras_slstm.training.training_run import TrainingRun
 from tests.processes import run_python
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
@@ -83,6 +84,46 @@ def test_an_interrupted_training_goes_on(data, tmp_path, script, monkeypatch, ca
     assert "Going on after epoch 1" in out
     assert "Epoch 1/2" not in out
     assert "Epoch 2/2" in out
+
+
+def test_nothing_is_lost_for_odd_labels_a_picture_or_a_kill(tmp_path, script, monkeypatch, capsys):
+    """Labels that are no formulas and break lines; killed after the line of results; a picture that fails."""
+    labels = ["$\\frac{x$", "two\nlines", "accuracy", "\x1b[31mred"]
+    lines = [json.dumps({"text": f"word{i % 4} number {i % 9}", "label": labels[i % 4]}) for i in range(80)]
+    (tmp_path / "odd.jsonl").write_text("\n".join(lines))
+    folder = tmp_path / "run"
+    command = ["--data", tmp_path / "odd.jsonl", "--output", folder, "--epochs", 1, *TINY]
+
+    def killed(run):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TrainingRun, "finish", killed)
+        assert script(*command) == 130
+    assert (folder / "model.keras").exists()
+    (line,) = read_results(tmp_path / "results.jsonl")
+    assert set(line["test_labels"]) == set(labels)
+    table = capsys.readouterr().out.partition("support\n")[2].splitlines()
+    assert {row.split()[0] for row in table[1:5]} == {"$\\frac{x$", "\\x1b[31mred", "accuracy", "two\\nlines"}
+
+    def fails(*arguments):
+        raise RuntimeError("no\nfonts")
+
+    with monkeypatch.context() as patched:
+        patched.setitem(script.module.draw_confusion.__globals__, "confusion_matrix", fails)
+        assert script(*command) == 0
+    captured = capsys.readouterr()
+    assert f"{folder / 'confusion.png'} could not be drawn: no fonts" in captured.err
+    assert "Going on after epoch 1" in captured.out
+    assert read_results(tmp_path / "results.jsonl") == [line]
+    assert {path.name for path in folder.iterdir()} == {
+        "model.keras", "results.json", "settings.json", "progress.json", "run.json",
+    }  # fmt: skip
+    assert script(*command) == 2
+    assert "finished run" in capsys.readouterr().err
+    assert script(*command, "--overwrite") == 0
+    assert (folder / "confusion.png").exists()
+    assert len(read_results(tmp_path / "results.jsonl")) == 2
 
 
 @pytest.mark.parametrize("change", ["train", "vocabulary"])
@@ -242,6 +283,7 @@ def test_settings_of_bcn(script):
         (["--dev-data", "x.tsv"], "--dev-data goes with --data"),
         (["--encoder-option", "steps"], "NAME=VALUE"),
         (["--encoder-option", "speed=3"], "speed"),
+        (["--learning-rate", "1e30", "--epochs", "3", "--units", "4", "--encoder", "bilstm"], "The loss is nan after"),
     ],
 )
 def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):

@@ -1,12 +1,11 @@
 import json
 import subprocess
+import sys
 
 import keras
-import numpy as np
 import pytest
 
 from keras_slstm.errors import DataError
-from keras_slstm.text import TextBatches
 from keras_slstm.training import results
 
 
@@ -56,29 +55,38 @@ def test_commit_of_a_checkout_and_of_none(monkeypatch, tmp_path):
     assert results.commit() == git("rev-parse", "HEAD")[:12] + "+"
 
 
-def test_right_by_length():
-    assert results.right_by_length([3, 2, 3, 3], [True, False, False, True]) == {"2": [1, 0], "3": [3, 2]}
+def test_a_run_is_written_once(tmp_path):
+    """A process that is killed after its line, and goes on later, writes no second one."""
+    path = tmp_path / "results.jsonl"
+    half = b'{"run": "b", "half": '
+    path.write_bytes(b'null\n[1]\n"b"\n' + half)
+    for run in ("a", "b", "a", "b", None, None):
+        results.append_result(path, {"run": run} if run else {})
+    lines = [json.loads(line) for line in path.read_text().split("\n")[4:-1]]
+    assert [line.get("run") for line in lines] == ["a", "b", None, None]
 
 
-def test_mean_and_spread():
-    assert results.mean_and_spread([1.0]) == (1.0, 0.0)
-    assert results.mean_and_spread([1.0, 2.0, 3.0]) == (2.0, 1.0)
+@pytest.mark.parametrize("line", ["null", "[1]", '"a"', "1.5", '{"a": ', '{"a": 1}}', "[" * 100_000, b"\xff"])
+def test_a_damaged_line_is_named(tmp_path, line):
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b'{"a": 1}\n\n' + (line if isinstance(line, bytes) else line.encode()) + b"\n")
+    with pytest.raises(DataError, match=r"results.jsonl:3: .*Delete the line") as caught:
+        results.read_results(path)
+    assert "\n" not in str(caught.value)
 
 
-def test_stopwatch_counts_every_sentence_but_those_of_a_first_batch():
-    ids = [[2] * n for n in (3, 3, 3, 3, 3, 6, 6, 6)]
-    batches = TextBatches(ids, labels=[0] * 8, batch_size=2, multiple_of=3)
-    model = keras.Sequential([keras.layers.Embedding(3, 2), keras.layers.GlobalMaxPooling1D(), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    stopwatch = results.Stopwatch(batches)
-    assert stopwatch.seconds_per_epoch is None
-    callbacks = [stopwatch, batches.follow_epochs()]
-    model.fit(batches, epochs=3, callbacks=callbacks, shuffle=False, verbose=0)
-    by_length = stopwatch.seconds_by_length
-    lengths = [batches.shape_of(i) for i in range(len(batches))]
-    assert sorted(lengths) == [(2, 3), (2, 3), (2, 6), (2, 6)]  # one short sentence shares a batch with a long one
-    assert {length: count for length, (count, _) in by_length.items()} == {"3": 3 * 4 - 2, "6": 3 * 4 - 2}
-    assert stopwatch.seconds_per_epoch > 0
-    total = sum(seconds for _, seconds in by_length.values())
-    assert 0 < total < sum(stopwatch._epochs) + 1e-9
-    assert np.isfinite(total)
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path):
+    import resource
+
+    path = tmp_path / "results.jsonl"
+    results.append_result(path, {"a": 1})
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
+    try:
+        with pytest.raises(OSError, match=r"results.jsonl could not be written.*start again"):
+            results.append_result(path, {"a": 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before

@@ -1,0 +1,22 @@
+"""Scores of several runs, and of texts of several lengths, in short."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+
+def right_by_length(lengths: Sequence[int], right: Sequence[bool]) -> dict[str, list[int]]:
+    """For each length of a sentence: how many there are, and how many were classified right."""
+    counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for length, correct in zip(lengths, right, strict=True):
+        counts[length][0] += 1
+        counts[length][1] += bool(correct)
+    return {str(length): counts[length] for length in sorted(counts)}
+
+
+def mean_and_spread(values: Iterable[float]) -> tuple[float, float]:
+    """Mean and standard deviation (of a sample; 0 for a single value)."""
+    values = list(values)
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0

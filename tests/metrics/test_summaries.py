@@ -1,0 +1,10 @@
+from keras_slstm.metrics.summaries import mean_and_spread, right_by_length
+
+
+def test_right_by_length():
+    assert right_by_length([3, 2, 3, 3], [True, False, False, True]) == {"2": [1, 0], "3": [3, 2]}
+
+
+def test_mean_and_spread():
+    assert mean_and_spread([1.0]) == (1.0, 0.0)
+    assert mean_and_spread([1.0, 2.0, 3.0]) == (2.0, 1.0)

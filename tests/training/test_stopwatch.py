@@ -1,0 +1,24 @@
+import keras
+import numpy as np
+
+from keras_slstm.text import TextBatches
+from keras_slstm.training.stopwatch import Stopwatch
+
+
+def test_stopwatch_counts_every_sentence_but_those_of_a_first_batch():
+    ids = [[2] * n for n in (3, 3, 3, 3, 3, 6, 6, 6)]
+    batches = TextBatches(ids, labels=[0] * 8, batch_size=2, multiple_of=3)
+    model = keras.Sequential([keras.layers.Embedding(3, 2), keras.layers.GlobalMaxPooling1D(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    stopwatch = Stopwatch(batches)
+    assert stopwatch.seconds_per_epoch is None
+    callbacks = [stopwatch, batches.follow_epochs()]
+    model.fit(batches, epochs=3, callbacks=callbacks, shuffle=False, verbose=0)
+    by_length = stopwatch.seconds_by_length
+    lengths = [batches.shape_of(i) for i in range(len(batches))]
+    assert sorted(lengths) == [(2, 3), (2, 3), (2, 6), (2, 6)]  # one short sentence shares a batch with a long one
+    assert {length: count for length, (count, _) in by_length.items()} == {"3": 3 * 4 - 2, "6": 3 * 4 - 2}
+    assert stopwatch.seconds_per_epoch > 0
+    total = sum(seconds for _, seconds in by_length.values())
+    assert 0 < total < sum(stopwatch._epochs) + 1e-9
+    assert np.isfinite(total)
