@@ -17,7 +17,7 @@ EXTRAS = {
     "jax": ["jax>=0.7"],
     "torch": ["torch>=2.6"],
     "examples": ["scikit-learn", "seqeval"],
-    "docs": ["mkdocs", "mkdocs-material", "mkdocstrings[python]"],
+    "docs": ["sphinx>=8", "myst-nb>=1.2", "furo", "sphinx-copybutton", "sphinx-design", "latex2mathml"],
 }
 EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"] + EXTRAS["translation"]
 EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in EXTRAS[name]})

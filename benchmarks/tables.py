@@ -1,12 +1,10 @@
-"""Write the tables of the README from the files that runs have written: no number is typed by hand.
+"""The tables of the documentation, made from the files that runs have written: no number is typed by hand.
 
-python -m benchmarks.tables          # rewrite the README
-python -m benchmarks.tables --check  # fail if it is not what the files say
+python -m benchmarks.tables crf  # print one table; without a name, print the names
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import statistics
@@ -16,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import crf, depth, subilstm
-from keras_slstm.files import complete_file
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
 from keras_slstm.transfer import TASKS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-README = ROOT / "README.md"
 Runs = list[dict[str, Any]]
 
 
@@ -145,16 +141,17 @@ def transfer() -> str:
         measures = [name for name in ("accuracy", "f1", "pearson") if name in run]
         return "/".join(percent([run[name]]) for name in measures)
 
+    notes = Footnotes("transfer")
     rows: dict[tuple[str, str], dict[str, str]] = {}
     path = RESULTS / "transfer.jsonl"
     for run in read_results(path) if path.exists() else []:
-        rows.setdefault((run["encoder"], f"`{run['command']}`"), {})[run["transfer"]["task"]] = cell(run)
+        rows.setdefault((run["encoder"], notes.refer(f"`{run['command']}`")), {})[run["transfer"]["task"]] = cell(run)
     for name, cells in PAPER_TRANSFER.items():
         rows[name, ""] = dict(zip(TASKS, cells.split(), strict=True))
     lines = [f"| encoder | {' | '.join(TASKS)} | command |", "| --- |" + " ---: |" * len(TASKS) + " --- |"]
     for (encoder, how), found in rows.items():
         lines.append(f"| {encoder} | {' | '.join(found.get(task, '') for task in TASKS)} | {how} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *notes.definitions()]).rstrip()
 
 
 def searches() -> str:
@@ -178,13 +175,34 @@ def searches() -> str:
 
 
 def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
-    """Markdown with a row for each group of runs in a file; a column named `>...` stands to the right."""
+    """Markdown with a row for each group of runs in a file.
+
+    A column named `>...` is aligned to the right. Commands become footnotes, since they are longer than all the rest.
+    """
+    notes = Footnotes(file.partition(".")[0])
     ends = ("---:" if name.startswith(">") else "---" for name in columns)
     lines = ["| " + " | ".join(name.removeprefix(">") for name in columns) + " |", "| " + " | ".join(ends) + " |"]
     path = RESULTS / file
     for runs in groups(read_results(path) if path.exists() else []):
-        lines.append("| " + " | ".join(str(cell(runs)) for cell in columns.values()) + " |")
-    return "\n".join(lines)
+        cells = [notes.refer(cell(runs)) if cell is command else str(cell(runs)) for cell in columns.values()]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", *notes.definitions()]).rstrip()
+
+
+class Footnotes:
+    """Footnotes of one table; equal texts share one."""
+
+    def __init__(self, prefix: str):
+        self.prefix = prefix
+        self._numbers: dict[str, int] = {}
+
+    def refer(self, text: str) -> str:
+        """The mark that refers to a text."""
+        return f"[^{self.prefix}-{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
+
+    def definitions(self) -> list[str]:
+        """The footnotes, which Markdown takes anywhere on the page."""
+        return [f"[^{self.prefix}-{number}]: {text}\n" for text, number in self._numbers.items()]
 
 
 def vectors(runs: Runs) -> str:
@@ -352,27 +370,14 @@ TABLES = {
 }
 
 
-def filled(text: str) -> str:
-    """`text` with every table between its marks replaced."""
-    for name, make in TABLES.items():
-        start, end = f"<!-- table: {name} -->", "<!-- end -->"
-        block = f"{start}\n{make()}\n{end}"
-        text, count = re.subn(f"{start}.*?{end}", block.replace("\\", r"\\"), text, flags=re.DOTALL)
-        if count != 1:
-            raise ValueError(f"{README}: expected the mark {start!r} once, found it {count} times.")
-    return text
+def fill(text: str) -> str:
+    """`text` with a table in the place of each `<!-- table: NAME -->`."""
+    return re.sub(r"<!-- table: ([a-z-]+) -->", lambda match: TABLES[match[1]](), text)
 
 
 def main() -> int:
-    """Rewrite or check; the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true")
-    text = README.read_text(encoding="utf-8")
-    new = filled(text)
-    if parser.parse_args().check:
-        return int(new != text)
-    with complete_file(README) as unfinished:
-        unfinished.write_text(new, encoding="utf-8")
+    """Print one table, or the names of all."""
+    print(TABLES[sys.argv[1]]() if sys.argv[1:] else "\n".join(TABLES))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -17,11 +18,18 @@ def run(encoder: str, seed: int, test: float, data: str = "mr", **more) -> dict:
     }  # fmt: skip
 
 
+def cells(table: str) -> list[list[str]]:
+    """The cells of a table, with the text of each footnote in place of its mark."""
+    notes = dict(re.findall(r"^(\[\^[a-z0-9-]+\]): (.*)$", table, flags=re.MULTILINE))
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("|")]
+    return [[notes.get(cell.strip(), cell.strip()) for cell in row] for row in rows[2:]]
+
+
 def test_seeds_make_one_row_with_mean_and_spread(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     lines = [run("a", 0, 0.70), run("b", 0, 0.5), run("a", 1, 0.74), run("a", 0, 0.72)]  # seed 0 was repeated
     (tmp_path / "classification.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.classification().splitlines()[2:]]
+    rows = cells(tables.classification())
     assert rows == [
         ["mr", "a", "", "80.0 ± 0.0", "73.0 ± 1.4", "2", "10", "`python x`"],
         ["mr", "b", "", "80.0", "50.0", "1", "10", "`python x`"],
@@ -33,7 +41,7 @@ def test_depths_have_means(tmp_path, monkeypatch):
     adaptive = [run("depth_adaptive_grn", seed, 0.7, mean_depth=3 + seed, texts_a_second=99.6) for seed in (0, 1)]
     lines = [*adaptive, run("slstm", 0, 0.6)]
     (tmp_path / "depth.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.depths().splitlines()[2:]]
+    rows = cells(tables.depths())
     assert rows == [
         ["mr", "depth_adaptive_grn", "", "3.50", "80.0 ± 0.0", "70.0 ± 0.0", "2", "100", "10", "`python x`"],
         ["mr", "slstm", "", "", "80.0", "60.0", "1", "", "10", "`python x`"],
@@ -46,7 +54,7 @@ def test_scaling_has_a_row_for_each_number_of_processes(tmp_path, monkeypatch):
     found = {"versions": {"keras": "3", "jax": "0.1"}, "sentences_per_second": {"1": 10.0, "2": 17.5}, "speedup": 1.75,
              "milliseconds_a_step": {"1": 3200.0, "2": 3657.1}}  # fmt: skip
     (tmp_path / "scaling.json").write_text(json.dumps([found]))
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.scaling().splitlines()[2:]]
+    rows = cells(tables.scaling())
     assert rows == [
         ["keras 3, jax 0.1", "1", "3200", "10.0", "1.00"],
         ["keras 3, jax 0.1", "2", "3657", "17.5", "1.75"],
@@ -71,19 +79,19 @@ def test_costs_of_depths_stand_beside_full_depth(tmp_path, monkeypatch):
 
 def test_pairs_have_accuracies_or_correlations(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
-    assert tables.pairs().count("\n") == 1  # nothing has been measured yet
+    assert cells(tables.pairs()) == []  # nothing has been measured yet
     split = {"sizes": [4500, 500, 4927]}
     labels = [run("bi_caslstm (lam=0.25)", seed, 0.8, data="sick/entailment", split=split) for seed in (0, 1)]
     scores = {**run("bi_caslstm", 0, 0.0, data="sick/relatedness", split=split), "test_pearson": 0.85}
     scores["development_pearson"] = 0.86
     del scores["test_accuracy"], scores["development_accuracy"]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*labels, scores]))
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.pairs().splitlines()]
-    assert rows[2] == [
+    rows = cells(tables.pairs())
+    assert rows[0] == [
         "sick/entailment", "bi_caslstm (lam=0.25)", "", "4,500", "accuracy", "80.0 ± 0.0", "80.0 ± 0.0", "2", "10",
         "`python x`",
     ]  # fmt: skip
-    assert rows[3] == [
+    assert rows[1] == [
         "sick/relatedness", "bi_caslstm", "", "4,500", "Pearson × 100", "86.0", "85.0", "1", "10", "`python x`",
     ]  # fmt: skip
     assert {len(row) for row in rows} == {10}
@@ -97,7 +105,7 @@ def test_taggers_have_f1_or_accuracy(tmp_path, monkeypatch):
     words = {**run("bilstm", 0, 0, data="pos", **more), "development": {"accuracy": 0.9}, "test": {"accuracy": 0.75}}
     words["characters"] = "cnn"
     (tmp_path / "tagging.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [spans, words]))
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.tagging().splitlines()[2:]]
+    rows = cells(tables.tagging())
     assert [row[:8] for row in rows] == [
         ["ner", "slstm + crf", "", "14,041", "F1 of the spans", "85.0", "80.0", "1"],
         ["pos", "bilstm + crf + cnn", "", "14,041", "accuracy", "90.0", "75.0", "1"],
@@ -116,7 +124,7 @@ def test_translations_have_bleu_and_exact_matches(tmp_path, monkeypatch):
 
     lines = [translator(0, 80.0), translator(1, 84.0), translator(0, 70.0, "lstm")]
     (tmp_path / "translation.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.translation().splitlines()[2:]]
+    rows = cells(tables.translation())
     same = ["64", "12,345", "8,000"]
     assert rows == [
         ["office_notes", "caslstm", *same, "90.0 ± 0.0", "82.0 ± 2.8", "25.0 ± 0.0", "2", "3", "`python x`"],
@@ -136,7 +144,7 @@ def test_sentence_vectors_stand_beside_those_of_the_paper(tmp_path, monkeypatch)
         found("MR", accuracy=0.9),
     ]
     (tmp_path / "transfer.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    head, _, *rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.transfer().splitlines()]
+    head, rows = [cell.strip() for cell in tables.transfer().splitlines()[0].split("|")[1:-1]], cells(tables.transfer())
     ours = dict(zip(head, rows[0], strict=True))
     measured = {"MR": "90.0", "MRPC": "70.0/80.0", "STS-B": "75.5", "command": "`python x`"}
     assert {name: cell for name, cell in ours.items() if cell} == {"encoder": "bilstm + infersent", **measured}
@@ -152,7 +160,7 @@ def test_searches_are_confirmed_on_the_test_set(tmp_path, monkeypatch):
         (tmp_path / "search-x" / f"trial_{trial}" / "record.json").write_text(json.dumps({"seconds": seconds}))
     found = {"seeds": [1, 2], "configurations": [best, default]}
     (tmp_path / "search-x" / "confirmation.json").write_text(json.dumps(found))
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in tables.searches().splitlines()[2:]]
+    rows = cells(tables.searches())
     assert rows == [
         ["x", "best", "1,000", "81.0 ± 1.4", "72.0 ± 2.8", "2", "2", "4"],
         ["x", "default", "2,000", "50.0 ± 0.0", "60.0 ± 0.0", "2", "", ""],
@@ -199,3 +207,14 @@ def test_pictures_are_drawn(tmp_path, monkeypatch):
     monkeypatch.undo()
     figures.draw({"a": [(5, 0.6), (9, 0.5)]}, tmp_path / "a.png", "words", "accuracy")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_equal_footnotes_are_one():
+    notes = tables.Footnotes("runs")
+    assert [notes.refer(text) for text in ("a", "b", "a")] == ["[^runs-1]", "[^runs-2]", "[^runs-1]"]
+    assert notes.definitions() == ["[^runs-1]: a\n", "[^runs-2]: b\n"]
+
+
+def test_marks_become_tables():
+    filled = tables.fill("before\n<!-- table: scaling -->\nafter")
+    assert filled == f"before\n{tables.scaling()}\nafter"
