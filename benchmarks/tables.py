@@ -207,7 +207,7 @@ class Footnotes:
 
 def vectors(runs: Runs) -> str:
     """The file of the word vectors."""
-    return runs[0].get("vectors") or ""
+    return (runs[0].get("vectors") or "").removesuffix(".txt")
 
 
 def training_examples(runs: Runs) -> str:

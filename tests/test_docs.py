@@ -22,9 +22,7 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, match.start(1)), match[1]) for match in found]
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if blocks(page)]
-)
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if blocks(page)])
 def test_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "page"}
@@ -55,5 +53,3 @@ def test_every_public_class_and_function_has_a_docstring(package):
     module = importlib.import_module(package)
     missing = [name for name in module.__all__ if callable(o := getattr(module, name)) and not o.__doc__]
     assert missing == []
-
-

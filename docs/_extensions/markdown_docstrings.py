@@ -1,4 +1,4 @@
-"""Translates the Markdown of docstrings, which is what editors and `help` show best, to reStructuredText for autodoc."""
+"""Translates the Markdown of docstrings, which editors and `help` show best, to reStructuredText for autodoc."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -19,10 +20,10 @@ def visit_block(translator: Any, node: nodes.math_block) -> None:
     """Write a displayed formula with its number, if it has one."""
     number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
     anchor = f' id="{node["ids"][0]}"' if node["ids"] else ""
-    latex = node.astext()
-    if r"\\" in latex and r"\begin" not in latex:
-        latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
-    translator.body.append(f'<div class="math"{anchor}>{number}{convert(latex, display="block")}</div>\n')
+    latex = re.sub(r"\\(begin|end)\{split\}", "", node.astext())  # which MyST puts around several lines
+    lines = [latex] if r"\begin" in latex else re.split(r"\\\\", latex)
+    formulas = "\n".join(convert(line.replace("&", ""), display="block") for line in lines if line.strip())
+    translator.body.append(f'<div class="math"{anchor}>{number}{formulas}</div>\n')
     raise nodes.SkipNode
 
 

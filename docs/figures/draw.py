@@ -148,7 +148,9 @@ def svg(panels: list[Panel], columns: int) -> str:
         for name, color in (("soft", SOFT), ("strong", STRONG))
     )
     groups = "\n".join(
-        f'<g transform="translate({i % columns * WIDTH} {i // columns * HEIGHT})">\n' + "\n".join(panel.shapes) + "\n</g>"
+        f'<g transform="translate({i % columns * WIDTH} {i // columns * HEIGHT})">\n'
+        + "\n".join(panel.shapes)
+        + "\n</g>"
         for i, panel in enumerate(panels)
     )
     return (
