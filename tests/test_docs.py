@@ -10,6 +10,8 @@ import pytest
 
 import keras_slstm
 
+pytestmark = pytest.mark.backends("tensorflow")  # the code of the pages is the same on every backend
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PACKAGES = re.findall(r"^   (keras_slstm\.\w+)$", (ROOT / "docs/api/index.md").read_text(), flags=re.MULTILINE)
