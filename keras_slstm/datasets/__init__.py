@@ -1,6 +1,6 @@
-"""Corpora: generated ones, those of TFDS, and readers of a person's own files.
+"""Corpora: generated ones, TFDS data sets, and readers of a person's own files.
 
-`keras_slstm.datasets.builders` holds the TFDS builders; it alone needs the `datasets` extra.
+Only `keras_slstm.datasets.builders`, which holds the TFDS builders, needs the `datasets` extra when it is imported.
 """
 
 from keras_slstm.datasets.conll import TaggedSentence, read_conll

@@ -1,10 +1,11 @@
-"""The texts of a data set, whatever they are for."""
+"""The texts of any data set."""
 
 from __future__ import annotations
 
 from keras_slstm.datasets import office_notes, prepared, travel_desk
 from keras_slstm.datasets.readers import PathLike
 from keras_slstm.extras import require
+from keras_slstm.suggestions import did_you_mean, list_names
 
 PARTS = ("validation", "test", "train")
 
@@ -15,13 +16,13 @@ def read_any_texts(
     manual_dir: PathLike | None = None,
     columns: list[str] | None = None,
 ) -> list[str]:
-    """Read the texts of the development part of a data set: all of its features that are texts, empty ones left out.
+    """Read all texts of the validation part of a data set, or of its test or training part if it has none.
 
-    Where there is no development part, those of the test part, or else of the training part.
+    Empty texts are left out.
 
     Args:
-        name: `"travel_desk"`, `"office_notes"` (the English notes), which need no TFDS, or a name as of `load_corpus`
-            and `load_parallel_corpus`.
+        name: `"travel_desk"` or `"office_notes"` (the English notes), which need no TFDS, or another name that
+            `load_corpus` or `load_parallel_corpus` knows.
         data_dir, manual_dir: See `load_corpus`.
         columns: The features to read. Default: all texts.
 
@@ -41,7 +42,8 @@ def read_any_texts(
     known = [key for key in features if isinstance(features[key], tfds.features.Text)]
     for column in columns or known:
         if column not in known:
-            raise ValueError(f'"{name}" has no text "{column}"; its texts: {", ".join(known) or "none"}')
+            hint = did_you_mean(column, known)
+            raise ValueError(f'"{name}" has no text "{column}"; its texts: {list_names(known)}.{hint}')
     part = next((part for part in PARTS if part in builder.info.splits), None)
     if not known or part is None:
         raise ValueError(f'"{name}" has no texts: its features are {list(features)}')

@@ -1,48 +1,50 @@
-"""One way to every corpus of labelled texts: the generated one, those of TFDS, and a person's own files."""
+"""Corpora of labelled texts: the generated one, TFDS data sets, and a person's own files."""
 
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from keras_slstm.datasets import prepared, travel_desk
-from keras_slstm.datasets.readers import OnError, PathLike, file_kind, read_labelled_text
-from keras_slstm.errors import DataError
+from keras_slstm.datasets.loading import (
+    Examples,
+    Row,
+    Sources,
+    Splits,
+    check_share,
+    check_shares,
+    complete_parts,
+    generated_sources,
+    part_size,
+    read_sources,
+    shuffled,
+)
+from keras_slstm.datasets.readers import read_labelled_text
+from keras_slstm.datasets.records import OnError, PathLike, file_kind
 
-T = TypeVar("T", bound=Any)
+__all__ = ["Corpus", "Texts", "complete_parts", "is_file", "load_corpus", "load_folds", "read_texts"]
+
+# Names that published data sets give to their text, in order of preference.
+TEXT_FEATURES = ("text", "sentence", "description", "content", "review", "review_body")
+# Features that the papers of these sets classify together, joined by a space.
+JOINED_FEATURES = {"ag_news_subset": "title+description", "dbpedia": "title+content"}
 
 
 @dataclass(frozen=True)
-class Texts:
+class Texts(Examples):
     """Texts and their labels, in the same order."""
 
     texts: list[str]
     labels: list[str]
 
-    def __post_init__(self):
-        if len(self.texts) != len(self.labels):
-            raise ValueError(f"As many labels as texts expected: {len(self.texts)} texts, {len(self.labels)} labels")
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def take(self, indices: Sequence[int]) -> Texts:
-        """Some of the texts, in the order of `indices`."""
-        return Texts([self.texts[i] for i in indices], [self.labels[i] for i in indices])
-
 
 @dataclass(frozen=True)
-class Corpus:
+class Corpus(Splits[Texts]):
     """A corpus for classification: three parts, and the names of all labels in their fixed order."""
 
-    name: str
-    train: Texts
-    validation: Texts
-    test: Texts
     label_names: list[str]
 
 
@@ -74,26 +76,26 @@ def load_corpus(
     | `sst/phrases_5`, `sst/phrases_2` | phrases to train on | 5, 2 | all three |
     | `fdu_mtl/books` and 15 more, `fdu_mtl/all` | reviews | 2 | all three |
     | `dbpedia` | titles and abstracts | 14 | test |
-    | `imdb_reviews`, `ag_news_subset`, `glue/sst2` ... | sets of TFDS with a text and a label | | |
+    | `imdb_reviews`, `ag_news_subset`, `glue/sst2` ... | TFDS data sets with a text and a label | | |
 
     Args:
-        name: A name of the table (`"travel_desk"` needs neither network nor TFDS), or the path of a `.tsv`, `.csv`
-            or `.jsonl` file (see `read_labelled_text`). Without a configuration behind the slash, it is the first of
-            the set: `trec/coarse`, `sst/sentences_5`, `fdu_mtl/all`.
-        data_dir: Where TFDS keeps prepared data: by default `$TFDS_DATA_DIR` or `~/tensorflow_datasets`. Data
-            is prepared once, and an interrupted preparation is never taken for a finished one.
-        manual_dir: Folder of files that you got yourself, for data sets that can be read from such: the
-            files themselves, or folders of them named after the sets.
+        name: A name of the table (`"travel_desk"` needs neither network nor TFDS), or the path of a file (see
+            `read_labelled_text`). A name without a configuration behind the slash means the first one of the
+            set: `trec/coarse`, `sst/sentences_5`, `fdu_mtl/all`.
+        data_dir: The folder in which TFDS keeps prepared data: by default `$TFDS_DATA_DIR` or
+            `~/tensorflow_datasets`. Data is prepared once; an interrupted preparation starts again.
+        manual_dir: A folder with files that you got yourself, for data sets that can be read from such files, or
+            with a folder for each set, named after it.
         seed: Seed of the random parts.
-        validation: Share of the texts that become the validation part, where there is none.
-        test: Share of the texts that become the test part, where there is none.
+        validation: Share of the texts that become the validation part, if there is none.
+        test: Share of the texts that become the test part, if there is none.
         validation_path: File of the validation part, if `name` is a file.
         test_path: File of the test part, if `name` is a file.
         text_column: Column, JSON key or TFDS feature of the text, if it cannot be told from its name or type.
-            Features of TFDS can be joined: `"title+content"`, which is what `dbpedia` has by default (and
-            `ag_news_subset` `"title+description"`), as in the papers.
+            TFDS features can be joined: `"title+content"` is the default of `dbpedia`, and `"title+description"`
+            that of `ag_news_subset`, as in the papers.
         label_column: The same for the label.
-        on_error: What a malformed line of a file does: `"raise"`, or `"skip"` with a warning.
+        on_error: Treatment of malformed lines of a file: `"raise"`, or `"skip"` with a warning.
 
     Returns:
         A `Corpus`.
@@ -113,10 +115,9 @@ def load_corpus(
     ```
     """
     check_shares(validation, test)
-    parts, labels = _read_parts(
-        name, data_dir, manual_dir, validation_path, test_path, text_column, label_column, on_error
-    )
-    return Corpus(os.fspath(name), **complete_parts(parts, validation, test, seed), label_names=labels)
+    held_out = {"validation_path": validation_path, "test_path": test_path}
+    sources = read_texts(name, data_dir, manual_dir, text_column, label_column, on_error, held_out)
+    return Corpus(os.fspath(name), **sources.complete(Texts, validation, test, seed), label_names=sources.labels())
 
 
 def load_folds(
@@ -133,30 +134,25 @@ def load_folds(
     r"""Load a corpus that has no split k times, for cross-validation.
 
     Every text is in the test part of one fold. From the others of that fold, the share `validation` is taken at
-    random, and the rest is to train on. Folds differ by one text at most in size; labels are not balanced
+    random, and the rest is to train on. The sizes of the folds differ by at most one text; labels are not balanced
     between them. The same seed gives the same folds.
 
-    The papers of sentence classification have 10 folds (MR, CR, Subj, MPQA); that of the depth-adaptive GRN
-    says 10 in its table of data and 5 in its text.
+    The papers on sentence classification use 10 folds (MR, CR, Subj, MPQA); the paper of the depth-adaptive GRN
+    has 10 in its table of data and 5 in its text.
 
     Args:
-        name: `"movie_review"`, `"subj"`, `"cr"`, `"mpqa"`, another set whose texts are all in one part, or a
-            file; see `load_corpus`, also for the other arguments.
+        name: `"movie_review"`, `"subj"`, `"cr"`, `"mpqa"`, another set whose texts are all in one part, or a file.
         k: Number of folds.
-        data_dir: See `load_corpus`.
-        manual_dir: See `load_corpus`.
         seed: Seed of the folds.
         validation: Share of the texts outside the test part that become the validation part.
-        text_column: See `load_corpus`.
-        label_column: See `load_corpus`.
-        on_error: See `load_corpus`.
+        data_dir, manual_dir, text_column, label_column, on_error: See `load_corpus`.
 
     Returns:
         A `Corpus` for each fold.
 
     Raises:
-        ValueError: If the corpus comes with a validation or test part, or has fewer than `k` texts. And what
-            `load_corpus` raises.
+        ValueError: If the corpus comes with a validation or test part, or has fewer than `k` texts. See also
+            `load_corpus`.
 
     Example:
 
@@ -169,108 +165,61 @@ def load_folds(
     ```
     """
     check_share("validation", validation)
-    parts, labels = _read_parts(name, data_dir, manual_dir, None, None, text_column, label_column, on_error)
-    texts = parts.pop("train")
-    if parts:
+    sources = read_texts(name, data_dir, manual_dir, text_column, label_column, on_error)
+    if len(sources.parts) > 1:
         raise ValueError(
-            f'"{os.fspath(name)}" comes with a part of its own for {" and ".join(parts)}: use `load_corpus`. '
-            "Folds are for a corpus that has no split."
+            f'"{os.fspath(name)}" comes with a part of its own for {" and ".join(list(sources.parts)[1:])}: use '
+            "`load_corpus`. Folds are for a corpus that has no split."
         )
+    texts = sources.parts["train"].part(Texts)
     if not isinstance(k, int) or not 2 <= k <= len(texts):
         raise ValueError(f"`k` must be an integer from 2 to the number of texts, {len(texts)}. Received: k={k!r}")
-    order = _shuffled(len(texts), seed)
+    order = shuffled(len(texts), seed)
     folds = []
     for fold in range(k):
         start, end = fold * len(order) // k, (fold + 1) * len(order) // k
         others = order[end:] + order[:start]
-        size = _part_size("validation", validation, len(others))
-        folds.append(
-            Corpus(
-                os.fspath(name),
-                train=texts.take(others[size:]),
-                validation=texts.take(others[:size]),
-                test=texts.take(order[start:end]),
-                label_names=labels,
-            )
-        )
+        size = part_size("validation", validation, len(others))
+        parts = {"train": others[size:], "validation": others[:size], "test": order[start:end]}
+        taken = {part: texts.take(indices) for part, indices in parts.items()}
+        folds.append(Corpus(os.fspath(name), **taken, label_names=sources.labels()))
     return folds
 
 
-def _read_parts(
+def read_texts(
     name: PathLike,
-    data_dir: PathLike | None,
-    manual_dir: PathLike | None,
-    validation_path: PathLike | None,
-    test_path: PathLike | None,
-    text_column: str | None,
-    label_column: str | None,
-    on_error: OnError,
-) -> tuple[dict[str, Texts], list[str]]:
-    """Read the parts that a corpus comes with, and the names of all labels."""
-    if is_file(name):
-        paths = {"train": Path(name), "validation": validation_path, "test": test_path}
-        return _read_files(paths, text_column or "text", label_column or "label", on_error)
-    if validation_path or test_path:
-        raise ValueError(f"`validation_path` and `test_path` go with a file. Received: name={os.fspath(name)!r}")
-    if name == "travel_desk":
-        parts = {
-            split: Texts([request.text for request in requests], [request.intent for request in requests])
-            for split, requests in travel_desk.generate_splits().items()
-        }
-        return parts, list(travel_desk.INTENTS)
-    rows, labels = prepared.read_texts(os.fspath(name), data_dir, manual_dir, text_column, label_column)
-    return {
-        part: Texts([text for text, _ in pairs], [label for _, label in pairs]) for part, pairs in rows.items()
-    }, list(labels)
+    data_dir: PathLike | None = None,
+    manual_dir: PathLike | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    on_error: OnError = "raise",
+    held_out: Mapping[str, PathLike | None] | None = None,
+) -> Sources:
+    """Read the parts that a corpus of labelled texts comes with; see `load_corpus`."""
 
+    def read_file(path: PathLike) -> list[Row]:
+        examples = read_labelled_text(path, text_column or "text", label_column or "label", on_error)
+        return [Row(example.text, example.label, [example.line]) for example in examples]
 
-def complete_parts(parts: dict[str, T], validation: float, test: float, seed: int) -> dict[str, T]:
-    """Draw the parts that are missing from the training part.
+    def convert(name: str, builder: Any) -> Any:
+        features = builder.info.features
+        columns = (text_column or JOINED_FEATURES.get(builder.name, "")).split("+")
+        texts = [prepared.feature(name, features, "text", "Text", column, TEXT_FEATURES) for column in columns]
+        label = prepared.feature(name, features, "label", "ClassLabel", label_column, ("label",))
+        names = features[label].names
 
-    Args:
-        parts: What has a length and a method `take`, by the name of the part.
-        validation, test, seed: See `load_corpus`.
-    """
-    train = parts["train"]
-    order = _shuffled(len(train), seed)
-    complete = dict(parts)
-    for name, share in (("validation", validation), ("test", test)):
-        if name not in parts:
-            size = _part_size(name, share, len(train))
-            complete[name] = train.take(order[:size])
-            order = order[size:]
-    if len(order) < len(train):
-        complete["train"] = train.take(order)
-    return complete
+        def row_of(record: dict[str, Any]) -> Row | None:
+            if record[label] < 0:  # a test part whose labels are not published, as in GLUE
+                return None
+            return Row(" ".join(record[text].decode("utf-8") for text in texts if record[text]), names[record[label]])
 
+        return row_of, list(names)
 
-def check_shares(validation: float, test: float) -> None:
-    """Raise ValueError unless the shares of the parts leave something to train on."""
-    check_share("validation", validation)
-    check_share("test", test)
-    if validation + test >= 1:
-        raise ValueError(f"Nothing is left to train on. Received: validation={validation}, test={test}")
-
-
-def check_share(argument: str, share: float) -> None:
-    """Raise ValueError unless a share lies between 0 and 1."""
-    if not 0 < share < 1:
-        raise ValueError(f"`{argument}` must lie between 0 and 1. Received: {argument}={share}")
-
-
-def _part_size(name: str, share: float, total: int) -> int:
-    size = round(share * total)
-    if not size:
-        raise ValueError(f"{total} texts are too few: no one would be left for the {name} part")
-    return size
-
-
-def _shuffled(size: int, seed: int) -> list[int]:
-    draw = random.Random(seed).random
-    return sorted(range(size), key=lambda _: draw())
-
-
-# --- files --------------------
+    sources = read_sources(
+        name, is_file(name), held_out or {}, read_file, {"travel_desk": _travel_desk}, convert, data_dir, manual_dir
+    )
+    sources.check_labels(sources.labels())
+    return sources
 
 
 def is_file(name: PathLike) -> bool:
@@ -284,25 +233,7 @@ def is_file(name: PathLike) -> bool:
     return True  # named like one: a missing file is reported as such
 
 
-def _read_files(
-    paths: dict[str, PathLike | None], text_column: str, label_column: str, on_error: OnError
-) -> tuple[dict[str, Texts], list[str]]:
-    examples = {
-        part: read_labelled_text(path, text_column, label_column, on_error)
-        for part, path in paths.items()
-        if path is not None
-    }
-    labels = sorted({example.label for example in examples["train"]})
-    for part, found in examples.items():
-        for example in found:
-            if example.label not in labels:
-                raise DataError(
-                    paths[part] or "",
-                    example.line,
-                    f'the label "{example.label}" does not occur in the training file; its labels: {labels}',
-                )
-    parts = {
-        part: Texts([example.text for example in found], [example.label for example in found])
-        for part, found in examples.items()
-    }
-    return parts, labels
+def _travel_desk() -> Sources:
+    splits = travel_desk.generate_splits()
+    rows = {part: [Row(request.text, request.intent) for request in found] for part, found in splits.items()}
+    return generated_sources("travel_desk", rows, list(travel_desk.INTENTS))

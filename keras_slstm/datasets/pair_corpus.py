@@ -1,53 +1,39 @@
-"""One way to every corpus of labelled or scored pairs of texts: those of TFDS, and a person's own files."""
+"""Corpora of labelled or scored pairs of texts: TFDS data sets, and a person's own files."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from keras_slstm.datasets import prepared
-from keras_slstm.datasets.corpus import check_shares, complete_parts, is_file
-from keras_slstm.datasets.pair_readers import Pair, PairExample, read_labelled_pairs, read_scored_pairs
-from keras_slstm.datasets.readers import OnError, PathLike
-from keras_slstm.errors import DataError
+from keras_slstm.datasets.corpus import is_file
+from keras_slstm.datasets.loading import Examples, Row, Sources, Splits, check_shares, read_sources
+from keras_slstm.datasets.pair_readers import PAIR_COLUMNS, Pair, read_labelled_pairs, read_scored_pairs
+from keras_slstm.datasets.records import OnError, PathLike
 
 ScoreRange = tuple[int, int]
-ColumnNames = tuple[str | None, str | None, str | None]  # of first text, second text and label
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Examples):
     """Pairs of texts and the label (or, as a number, the score) of each, in the same order."""
 
     texts: list[Pair]
     labels: list[Any]
 
-    def __post_init__(self):
-        if len(self.texts) != len(self.labels):
-            raise ValueError(f"As many labels as pairs expected: {len(self.texts)} pairs, {len(self.labels)} labels")
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def take(self, indices: Sequence[int]) -> Pairs:
-        """Some of the pairs, in the order of `indices`."""
-        return Pairs([self.texts[i] for i in indices], [self.labels[i] for i in indices])
-
 
 @dataclass(frozen=True)
-class PairCorpus:
-    """A corpus of pairs of texts: three parts, and what each pair is given.
+class PairCorpus(Splits[Pairs]):
+    """A corpus of pairs of texts: three parts, and the possible targets.
 
-    That is one of `label_names`, or, where these are empty, a score within `score_range`.
+    The target of a pair is one of `label_names`, or, where there are none, a score within `score_range`.
     """
 
-    name: str
-    train: Pairs
-    validation: Pairs
-    test: Pairs
     label_names: list[str]
     score_range: ScoreRange | None = None
 
@@ -81,23 +67,16 @@ def load_pair_corpus(
     | `stsb` | sentences | scores from 0 to 5 | all three |
     | `mrpc` | sentences | 2 | test |
     | `qqp` | questions | 2 | all three |
-    | `glue/rte`, `paws_wiki` ... | sets of TFDS with two texts and a label or a number | | |
+    | `glue/rte`, `paws_wiki` ... | TFDS data sets with two texts and a label or a number | | |
 
     Args:
-        name: A name of the table, or the path of a `.tsv`, `.csv` or `.jsonl` file (see `read_labelled_pairs`).
-        data_dir: Where TFDS keeps prepared data: see `load_corpus`.
-        manual_dir: Folder of files that you got yourself: see `load_corpus`.
-        seed: Seed of the random parts.
-        validation: Share of the pairs that become the validation part, where there is none.
-        test: Share of the pairs that become the test part, where there is none.
-        validation_path: File of the validation part, if `name` is a file.
-        test_path: File of the test part, if `name` is a file.
+        name: A name of the table, or the path of a file (see `read_labelled_pairs`).
         first_column: Column, JSON key or TFDS feature of the first text, if it has none of the usual names.
         second_column: The same for the second text.
         label_column: The same for the label or score.
-        scores: Whether the labels of a file are scores. Of a set of TFDS, its features tell.
+        scores: Whether the labels of a file are scores. The features of a TFDS data set tell this.
         score_range: Lowest and highest score. By default those of the training part, rounded to integers outwards.
-        on_error: What a malformed line of a file does: `"raise"`, or `"skip"` with a warning.
+        data_dir, manual_dir, seed, validation, test, validation_path, test_path, on_error: See `load_corpus`.
 
     Returns:
         A `PairCorpus`.
@@ -107,8 +86,8 @@ def load_pair_corpus(
             the message names file and line.
         FileNotFoundError: If a file is missing; for the sets above the message says what to put where.
         ImportError: If TFDS is needed and not installed.
-        ValueError: If the name is unknown, the data set lacks two texts or a label, or there is a `score_range` where
-            there are labels.
+        ValueError: If the name is unknown, the data set lacks two texts or a label, or `score_range` is given for a
+            corpus with labels.
 
     Example:
 
@@ -122,69 +101,79 @@ def load_pair_corpus(
     ```
     """
     check_shares(validation, test)
+    held_out = {"validation_path": validation_path, "test_path": test_path}
     columns = (first_column, second_column, label_column)
-    if is_file(name):
-        paths = {"train": name, "validation": validation_path, "test": test_path}
-        given = {part: path for part, path in paths.items() if path is not None}
-        if scores:
-            parts, limits = _read_scored_files(given, columns, score_range, on_error)
-            labels: list[str] = []
-        else:
-            parts, labels = _read_labelled_files(given, columns, on_error)
-            limits = None
-    elif validation_path or test_path:
-        raise ValueError(f"`validation_path` and `test_path` go with a file. Received: name={os.fspath(name)!r}")
+    sources = read_pairs(name, data_dir, manual_dir, columns, scores, on_error, held_out)
+    labels, limits = [], None
+    if isinstance(sources.parts["train"].rows[0].y, float):
+        limits = _check_scores(sources, score_range)
     else:
-        rows, labels = prepared.read_pairs(os.fspath(name), data_dir, manual_dir, *columns)
-        parts = {part: Pairs([texts for texts, _ in found], [y for _, y in found]) for part, found in rows.items()}
-        limits = None if labels else _check_parts(os.fspath(name), parts, score_range)
-    if labels and score_range is not None:
-        raise ValueError(f"`score_range` is about scores, but {os.fspath(name)} has labels: {', '.join(labels[:5])}.")
-    complete = complete_parts(parts, validation, test, seed)
-    return PairCorpus(os.fspath(name), **complete, label_names=labels, score_range=limits)
+        labels = sources.labels()
+        if score_range is not None:
+            raise ValueError(f"`score_range` is about scores, but {os.fspath(name)} has labels: {', '.join(labels)}.")
+        sources.check_labels(labels)
+    parts = sources.complete(Pairs, validation, test, seed)
+    return PairCorpus(os.fspath(name), **parts, label_names=labels, score_range=limits)
 
 
-def _read_labelled_files(
-    paths: dict[str, PathLike], columns: ColumnNames, on_error: OnError
-) -> tuple[dict[str, Pairs], list[str]]:
-    examples = {part: read_labelled_pairs(path, *columns, on_error) for part, path in paths.items()}
-    labels = sorted({example.label for example in examples["train"]})
-    for part, found in examples.items():
-        for example in found:
-            if example.label not in labels:
-                problem = f'the label "{example.label}" does not occur in the training file; its labels: {labels}'
-                raise DataError(paths[part], example.line, problem)
-    return {part: _pairs(found) for part, found in examples.items()}, labels
+def read_pairs(
+    name: PathLike,
+    data_dir: PathLike | None = None,
+    manual_dir: PathLike | None = None,
+    columns: tuple[str | None, str | None, str | None] = (None, None, None),
+    scores: bool = False,
+    on_error: OnError = "raise",
+    held_out: Mapping[str, PathLike | None] | None = None,
+) -> Sources:
+    """Read the parts that a corpus of pairs comes with; see `load_pair_corpus`. Targets that are scores are floats."""
+
+    def read_file(path: PathLike) -> list[Row]:
+        read = read_scored_pairs if scores else read_labelled_pairs
+        target = float if scores else str
+        return [Row(texts, target(label), [line]) for texts, label, line in read(path, *columns, on_error)]
+
+    def convert(name: str, builder: Any) -> Any:
+        features = builder.info.features
+        first, second = (
+            prepared.feature(name, features, role, "Text", column, usual)
+            for role, column, usual in zip(("first", "second"), columns, zip(*PAIR_COLUMNS))
+        )
+        if first == second:
+            raise ValueError(f'"{name}" does not hold pairs: its one text is "{first}"')
+        target, names = _target(name, features, columns[2])
+
+        def row_of(record: dict[str, Any]) -> Row | None:
+            texts = record[first].decode("utf-8"), record[second].decode("utf-8")
+            if not names:
+                return Row(texts, float(str(np.float32(record[target]))))  # of float32 the number that was written
+            return Row(texts, names[record[target]]) if record[target] >= 0 else None  # -1: without a label
+
+        return row_of, names
+
+    return read_sources(name, is_file(name), held_out or {}, read_file, {}, convert, data_dir, manual_dir)
 
 
-def _read_scored_files(
-    paths: dict[str, PathLike], columns: ColumnNames, limits: ScoreRange | None, on_error: OnError
-) -> tuple[dict[str, Pairs], ScoreRange]:
-    examples = {part: read_scored_pairs(path, *columns, on_error) for part, path in paths.items()}
-    lowest, highest = limits or _limits([float(example.label) for example in examples["train"]])
-    for part, found in examples.items():
-        for example in found:
-            if not lowest <= float(example.label) <= highest:
-                problem = f"a score from {lowest} to {highest} expected, found {example.label}"
-                raise DataError(paths[part], example.line, problem)
-    return {part: _pairs(found, float) for part, found in examples.items()}, (lowest, highest)
+def _target(name: str, features: Any, wanted: str | None) -> tuple[str, list[str]]:
+    """Tell which feature holds the label, and its names; or else which one holds the score, and none."""
+    kinds = {key: type(feature).__name__ for key, feature in features.items()}
+    numbers = [key for key, kind in kinds.items() if kind in ("Scalar", "Tensor") and not features[key].shape]
+    scores = [key for key in numbers if np.issubdtype(features[key].np_dtype, np.floating)]
+    if wanted in scores:
+        return str(wanted), []
+    if not wanted and len(scores) == 1 and "ClassLabel" not in kinds.values():
+        return scores[0], []
+    label = prepared.feature(name, features, "label", "ClassLabel", wanted, ("label",))
+    return label, list(features[label].names)
 
 
-def _check_parts(name: str, parts: dict[str, Pairs], limits: ScoreRange | None) -> ScoreRange:
-    lowest, highest = limits or _limits(parts["train"].labels)
-    for part, pairs in parts.items():
-        outside = [score for score in pairs.labels if not lowest <= score <= highest]
-        if outside:
-            raise ValueError(
-                f'The part "{part}" of {name} has the score {outside[0]:g}, not from {lowest} to {highest}.'
-            )
-    return lowest, highest
-
-
-def _pairs(examples: list[PairExample], kind: type = str) -> Pairs:
-    return Pairs([example.texts for example in examples], [kind(example.label) for example in examples])
-
-
-def _limits(scores: Sequence[float]) -> ScoreRange:
-    lowest, highest = math.floor(min(scores)), math.ceil(max(scores))
-    return lowest, max(highest, lowest + 1)
+def _check_scores(sources: Sources, limits: ScoreRange | None) -> ScoreRange:
+    """The range of the scores; raises ValueError at the first score outside."""
+    if limits is None:
+        scores = [row.y for row in sources.parts["train"].rows]
+        lowest = math.floor(min(scores))
+        limits = lowest, max(math.ceil(max(scores)), lowest + 1)
+    for source in sources.parts.values():
+        for row in source.rows:
+            if not limits[0] <= row.y <= limits[1]:
+                raise source.error(row, f"a score from {limits[0]} to {limits[1]} expected, found {row.y:g}")
+    return limits

@@ -1,50 +1,33 @@
-"""One way to every corpus of translations: the generated one, those of TFDS, and a person's own aligned files."""
+"""Corpora of translations: the generated one, TFDS data sets, and a person's own aligned files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from keras_slstm.datasets import office_notes, prepared
-from keras_slstm.datasets.corpus import check_shares, complete_parts
+from keras_slstm.datasets import office_notes
+from keras_slstm.datasets.loading import Examples, Row, Sources, Splits, check_shares, generated_sources, read_sources
 from keras_slstm.datasets.records import OnError, PathLike, Problems
 from keras_slstm.errors import DataError
-from keras_slstm.extras import require
-from keras_slstm.suggestions import did_you_mean
+from keras_slstm.suggestions import did_you_mean, list_names
 from keras_slstm.text.lines import decode, raw_lines
 
 
 @dataclass(frozen=True)
-class TextPairs:
+class TextPairs(Examples):
     """Texts and their translations, in the same order."""
 
     sources: list[str]
     targets: list[str]
 
-    def __post_init__(self):
-        if len(self.sources) != len(self.targets):
-            raise ValueError(
-                f"As many targets as sources expected: {len(self.sources)} sources, {len(self.targets)} targets"
-            )
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    def take(self, indices: Sequence[int]) -> TextPairs:
-        """Some of the pairs, in the order of `indices`."""
-        return TextPairs([self.sources[i] for i in indices], [self.targets[i] for i in indices])
-
 
 @dataclass(frozen=True)
-class ParallelCorpus:
+class ParallelCorpus(Splits[TextPairs]):
     """A corpus of translations: three parts."""
-
-    name: str
-    train: TextPairs
-    validation: TextPairs
-    test: TextPairs
 
 
 def load_parallel_corpus(
@@ -62,24 +45,18 @@ def load_parallel_corpus(
 ) -> ParallelCorpus:
     """Load a corpus of translations, by name or from two files.
 
-    A part that the corpus does not come with is drawn at random from its training part; the same seed draws the same
-    part.
+    A part that the corpus does not come with is drawn at random from its training part, as in `load_corpus`.
 
     Args:
-        name: `"office_notes/to_figures"` or `"office_notes/to_words"`, generated notes in English and German, for
-            which neither network nor TFDS is needed (without configuration, the former); the name of a set of TFDS
-            with a translation feature, such as `"ted_hrlr_translate/pt_to_en"`; or the paths of two text files, whose
-            lines translate each other (see `read_aligned_lines`).
-        data_dir: Where TFDS keeps prepared data: by default `$TFDS_DATA_DIR` or `~/tensorflow_datasets`.
-        manual_dir: Folder of files that you got yourself, for data sets that can be read from such.
-        seed: Seed of the random parts.
-        validation: Share of the pairs that become the validation part, where there is none.
-        test: Share of the pairs that become the test part, where there is none.
+        name: `"office_notes/to_figures"` (the default) or `"office_notes/to_words"`, generated notes in English and
+            German, which need neither network nor TFDS; the name of a TFDS data set with a translation feature, such as
+            `"ted_hrlr_translate/pt_to_en"`; or the paths of two text files whose lines translate each other (see
+            `read_aligned_lines`).
         validation_paths: Files of the validation part, if `name` is a pair of files.
         test_paths: Files of the test part, likewise.
-        source: The language to translate from: a key of the translation feature. Default: as the set says.
+        source: The language to translate from: a key of the translation feature. By default the one that the set names.
         target: The language to translate into.
-        on_error: What a malformed line of a file does: `"raise"`, or `"skip"` with a warning.
+        data_dir, manual_dir, seed, validation, test, on_error: See `load_corpus`.
 
     Returns:
         A `ParallelCorpus`.
@@ -88,7 +65,7 @@ def load_parallel_corpus(
         DataError: If a file is malformed; the message names file and line.
         FileNotFoundError: If a file is missing.
         ImportError: If TFDS is needed and not installed.
-        ValueError: If the name is unknown, the set has no translation feature, or has not these languages.
+        ValueError: If the name is unknown, or the set has no translation feature or lacks one of the languages.
 
     Example:
 
@@ -98,15 +75,30 @@ def load_parallel_corpus(
     ```
     """
     check_shares(validation, test)
-    if isinstance(name, tuple):
-        paths = {"train": name, "validation": validation_paths, "test": test_paths}
-        parts = {part: read_aligned_lines(*pair, on_error) for part, pair in paths.items() if pair is not None}
-        name = " and ".join(os.fspath(path) for path in name)
-    else:
-        if validation_paths or test_paths:
-            raise ValueError(f"`validation_paths` and `test_paths` go with files. Received: name={os.fspath(name)!r}")
-        parts = _read_set(os.fspath(name), data_dir, manual_dir, source, target)
-    return ParallelCorpus(os.fspath(name), **complete_parts(parts, validation, test, seed))
+
+    def read_file(paths: tuple[PathLike, PathLike]) -> list[Row]:
+        pairs = read_aligned_lines(*paths, on_error)
+        return [Row(*pair) for pair in zip(pairs.sources, pairs.targets)]
+
+    def convert(name: str, builder: Any) -> Any:
+        features = builder.info.features
+        if type(features).__name__ != "Translation":
+            raise ValueError(f'"{name}" is not a data set of translations: its features are {list_names(features)}.')
+        languages = _languages(name, tuple(features.keys()), builder.info.supervised_keys, source, target)
+
+        def row_of(record: dict[str, Any]) -> Row | None:
+            row = Row(*(record[language].decode("utf-8") for language in languages))
+            return row if row.x.strip() and row.y.strip() else None
+
+        return row_of, None
+
+    held_out = {"validation_paths": validation_paths, "test_paths": test_paths}
+    generated = {f"office_notes/{task}": partial(_office_notes, task, source, target) for task in office_notes.TASKS}
+    generated["office_notes"] = next(iter(generated.values()))
+    is_file = isinstance(name, tuple)
+    sources = read_sources(name, is_file, held_out, read_file, generated, convert, data_dir, manual_dir)
+    given = " and ".join(os.fspath(path) for path in name) if isinstance(name, tuple) else os.fspath(name)
+    return ParallelCorpus(given, **sources.complete(TextPairs, validation, test, seed))
 
 
 def read_aligned_lines(source_path: PathLike, target_path: PathLike, on_error: OnError = "raise") -> TextPairs:
@@ -173,42 +165,19 @@ def _text(path: Path, number: int, line: bytes, problems: Problems) -> str | Non
     return text
 
 
-def _read_set(
-    name: str, data_dir: PathLike | None, manual_dir: PathLike | None, source: str | None, target: str | None
-) -> dict[str, TextPairs]:
-    base, _, config = name.partition("/")
-    if base == "office_notes":
-        source, target = _languages(name, ("en", "de"), ("en", "de"), source, target)
-        notes = office_notes.generate_splits(task=config or office_notes.TASKS[0])
-        columns = {"en": lambda note: note.english, "de": lambda note: note.german}
-        return {
-            part: TextPairs(list(map(columns[source], found)), list(map(columns[target], found)))
-            for part, found in notes.items()
-        }
-    tfds = require("tensorflow_datasets", "datasets")
-    builder = prepared.prepare(name, data_dir, manual_dir)
-    features = builder.info.features
-    if not isinstance(features, tfds.features.Translation):
-        raise ValueError(f'"{name}" is no data set of translations: its features are {list(features)}')
-    source, target = _languages(name, tuple(features.keys()), builder.info.supervised_keys, source, target)
-    parts = {}
-    for part in ("train", "validation", "test"):
-        if part in builder.info.splits:
-            rows = [
-                (record[source].decode("utf-8"), record[target].decode("utf-8"))
-                for record in prepared.read_split(builder, part)
-            ]
-            rows = [row for row in rows if row[0].strip() and row[1].strip()]  # nothing is no translation
-            parts[part] = TextPairs([row[0] for row in rows], [row[1] for row in rows])
-    if "train" not in parts:
-        raise ValueError(f'The data set "{name}" has no split "train"; its splits: {list(builder.info.splits)}')
-    return parts
+def _office_notes(task: str, source: str | None, target: str | None) -> Sources:
+    languages = _languages("office_notes", ("en", "de"), None, source, target)
+    splits = office_notes.generate_splits(task=task)
+    texts = {"en": "english", "de": "german"}
+    first, second = (texts[language] for language in languages)
+    rows = {part: [Row(getattr(n, first), getattr(n, second)) for n in notes] for part, notes in splits.items()}
+    return generated_sources("office_notes", rows)
 
 
 def _languages(
     name: str, known: Sequence[str], default: Sequence[str] | None, source: str | None, target: str | None
 ) -> tuple[str, str]:
-    """The two languages: those asked for; where one is, the other of two; else those of the set."""
+    """The source and target languages: those asked for, completed by those of the set."""
     for language in (source, target):
         if language is not None and language not in known:
             raise ValueError(

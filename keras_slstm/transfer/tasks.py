@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from keras_slstm.datasets import prepared
-from keras_slstm.datasets.corpus import Texts
-from keras_slstm.datasets.pair_corpus import Pairs, ScoreRange
+from keras_slstm.datasets.corpus import Texts, read_texts
+from keras_slstm.datasets.pair_corpus import Pairs, ScoreRange, read_pairs
 from keras_slstm.datasets.readers import PathLike
 from keras_slstm.suggestions import did_you_mean
 
@@ -122,8 +121,9 @@ def load_task(task: str | Task, data_dir: PathLike | None = None, manual_dir: Pa
             raise ValueError(f"There is no task {task!r}. The tasks: {', '.join(TASKS)}.{did_you_mean(task, TASKS)}")
         task = TASKS[task]
     kind: Any = Pairs if task.pairs else Texts
-    read: Any = prepared.read_pairs if task.pairs else prepared.read_texts
-    rows, _ = read(task.dataset, data_dir, manual_dir)
+    read: Any = read_pairs if task.pairs else read_texts
+    sources = read(task.dataset, data_dir, manual_dir)
     if task.distinct:
-        rows["train"] = list(dict.fromkeys(rows["train"]))
-    return TaskData(task, {part: kind([x for x, _ in found], [y for _, y in found]) for part, found in rows.items()})
+        train = sources.parts["train"]
+        train.rows[:] = dict.fromkeys(train.rows)
+    return TaskData(task, {name: source.part(kind) for name, source in sources.parts.items()})

@@ -101,7 +101,7 @@ def test_no_folds_of_a_corpus_with_parts(fifty):
         load_folds("travel_desk")
     with pytest.raises(ValueError, match=r"validation=1\.5"):
         load_folds(fifty, validation=1.5)
-    with pytest.raises(ValueError, match="45 texts are too few: no one would be left for the validation part"):
+    with pytest.raises(ValueError, match="45 examples are too few: none would be left for the validation part"):
         load_folds(fifty, validation=0.01)
 
 
@@ -131,7 +131,7 @@ def test_errors_of_files_and_arguments(fifty, tmp_path):
         load_corpus(fifty, validation=0.5, test=0.5)
     with pytest.raises(ValueError, match="go with a file"):
         load_corpus("travel_desk", test_path=fifty)
-    with pytest.raises(ValueError, match="3 texts are too few"):
+    with pytest.raises(ValueError, match="3 examples are too few"):
         load_corpus(write_tsv(tmp_path / "few.tsv", [("a", "x"), ("b", "y"), ("a", "z")]))
     with pytest.raises(ValueError, match="2 texts, 1 labels"):
         Texts(["a", "b"], ["x"])
@@ -231,9 +231,9 @@ def test_blocks_hold_every_record_once_and_in_order(published, monkeypatch, tmp_
 def test_features_can_be_joined(published, monkeypatch, tmp_path):
     loaded = load_corpus("published", data_dir=tmp_path, text_column="sentence+title")
     assert "train 3 é t" in loaded.train.texts + loaded.test.texts
-    with pytest.raises(ValueError, match='"nothing" is not a Text'):
+    with pytest.raises(ValueError, match='does not have the feature "nothing", a Text'):
         load_corpus("published", data_dir=tmp_path, text_column="title+nothing")
-    monkeypatch.setitem(prepared.JOINED_FEATURES, "published", "title+sentence")
+    monkeypatch.setitem(corpus.JOINED_FEATURES, "published", "title+sentence")
     loaded = load_corpus("published", data_dir=tmp_path)
     assert "t train 3 é" in loaded.train.texts + loaded.test.texts
     assert set(load_corpus("published", data_dir=tmp_path, text_column="title").train.texts) == {"t"}
@@ -241,8 +241,12 @@ def test_features_can_be_joined(published, monkeypatch, tmp_path):
 
 def test_features_that_cannot_be_told_are_named(published, tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets")
-    with pytest.raises(ValueError, match=r'title \(Text\), .*"nothing" is not a Text.*`text_column`'):
+    with pytest.raises(
+        ValueError, match=r'the feature "nothing", a Text; its features: .*title \(Text\).*`text_column`'
+    ):
         load_corpus("published", data_dir=tmp_path / "a", text_column="nothing")
     published.features = {"premise": tfds.features.Text(), "hypothesis": tfds.features.Text()}
-    with pytest.raises(ValueError, match=r"premise \(Text\).*the one that holds the text"):
+    with pytest.raises(
+        ValueError, match=r"a feature that clearly holds the text, a Text; its features: .*premise \(Text\)"
+    ):
         load_corpus("published", data_dir=tmp_path / "b")

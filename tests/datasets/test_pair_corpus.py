@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_slstm.datasets import load_corpus, load_pair_corpus, prepared
-from keras_slstm.datasets.pair_corpus import Pairs
+from keras_slstm.datasets.pair_corpus import Pairs, read_pairs
 from keras_slstm.datasets.pair_readers import PairExample, read_labelled_pairs, read_pair_lines, read_scored_pairs
 from keras_slstm.errors import DataError
 
@@ -123,7 +123,7 @@ def test_own_parts(write):
     assert loaded.train == Pairs([("1", "2"), ("3", "4")], ["a", "b"])
     assert loaded.test == loaded.validation == Pairs([("5", "6")], ["b"])
     unknown = write("unknown.tsv", table([("a", "5", "6"), ("c", "5", "6")]))
-    with pytest.raises(DataError, match=r'unknown\.tsv:3: the label "c" does not occur in the training file'):
+    with pytest.raises(DataError, match=r'unknown\.tsv:3: the label "c" does not occur in the training part'):
         load_pair_corpus(train, test_path=unknown)
 
 
@@ -141,7 +141,7 @@ def test_scores_of_files(write):
 
 
 def test_wrong_arguments(write):
-    with pytest.raises(ValueError, match=r"As many labels as pairs expected: 1 pairs, 2 labels"):
+    with pytest.raises(ValueError, match=r"As many labels as texts expected: 1 texts, 2 labels"):
         Pairs([("a", "b")], ["x", "y"])
     with pytest.raises(ValueError, match="go with a file"):
         load_pair_corpus("stsb", test_path="x.tsv")
@@ -185,9 +185,9 @@ def test_pairs_without_a_label_are_left_out(records):
         "label": features.ClassLabel(names=["no", "yes"]),
     }
     records(kinds, train=[row(1), row(-1), row(0)], validation=[row(0)], test=[row(-1)] * 2)
-    parts, labels = prepared.read_pairs("glue/qqp")
-    assert labels == ["no", "yes"]
-    assert parts == {
+    sources = read_pairs("glue/qqp")
+    assert sources.labels() == ["no", "yes"]
+    assert {part: [(row.x, row.y) for row in source.rows] for part, source in sources.parts.items()} == {
         "train": [(("café ?", "b ?"), "yes"), (("café ?", "b ?"), "no")],
         "validation": [(("café ?", "b ?"), "no")],
     }
@@ -201,10 +201,10 @@ def test_numbers_are_scores(records):
 
     kinds = {"sentence1": features.Text(), "sentence2": features.Text(), "label": features.Scalar(np.float32)}
     records(kinds, train=[row(3.2), row(-1)], validation=[row(1)], test=[row(-1)])
-    parts, labels = prepared.read_pairs("glue/stsb")
-    assert labels == []
-    assert parts == {"train": [(("a", "b"), 3.2), (("a", "b"), -1.0)], "validation": [(("a", "b"), 1.0)]}
-    with pytest.raises(ValueError, match=r'The part "train" of glue/stsb has the score -1, not from 2 to 5'):
+    parts = read_pairs("glue/stsb").parts
+    assert list(parts) == ["train", "validation"]
+    assert parts["train"].part(Pairs) == Pairs([("a", "b"), ("a", "b")], [3.2, -1.0])
+    with pytest.raises(ValueError, match=r'the part "train" of glue/stsb, .*: a score from 2 to 5 expected, found -1'):
         load_pair_corpus("glue/stsb", score_range=(2, 5), validation=0.5)
 
 
@@ -215,5 +215,5 @@ def test_a_set_without_two_texts_or_a_label_is_refused(records):
     with pytest.raises(ValueError, match=r'"imdb_reviews" does not hold pairs: its one text is "text"'):
         load_pair_corpus("imdb_reviews")
     records({"premise": features.Text(), "hypothesis": features.Text()}, train=[])
-    with pytest.raises(ValueError, match=r"name it as `label_column`"):
+    with pytest.raises(ValueError, match=r"Name one as `label_column`"):
         load_pair_corpus("some")

@@ -73,7 +73,7 @@ def test_malformed_files_are_named_with_the_line(write):
     good = write("good.txt", "a/B-X b/O")
     for sentence, message in [
         ("a/O b/I-X", r'other\.txt:2: "I-X" goes on with a span, but "O" stands before it'),
-        ("a/O b/B-Y", r'other\.txt:2: the tag "B-Y" does not occur in the training part; its tags: O, B-X, I-X'),
+        ("a/O b/B-Y", r'other\.txt:2: the tag "B-Y" does not occur in the training part; its tags: "O", "B-X", "I-X"'),
     ]:
         other = write("other.txt", sentence)
         for argument in ("validation_path", "test_path"):
@@ -121,9 +121,9 @@ def test_sets_of_tfds(monkeypatch, tmp_path):
     assert corpus.test.tags[0] == ["B-X", "I-X"]
     assert load_tagged_corpus("some_tagged_set", data_dir=tmp_path, tag_column="other").scheme == "BIO"  # from IOB1
     for arguments, message in [
-        ({"tag_column": "id"}, '"id" that is a sequence of ClassLabel; its features: .*Name another one as `tag_col'),
-        ({"token_column": "ner"}, '"ner" that is a sequence of Text'),
-        ({"tag_column": "pos"}, 'has no feature "pos"'),
+        ({"tag_column": "id"}, 'the feature "id", a sequence of ClassLabel; its features: .*Name one as `tag_col'),
+        ({"token_column": "ner"}, 'the feature "ner", a sequence of Text'),
+        ({"tag_column": "pos"}, 'does not have the feature "pos"'),
         ({"tag_column": 3}, "`tag_column` has to be a feature of 'some_tagged_set'. Received: tag_column=3"),
     ]:
         with pytest.raises(ValueError, match=message):
