@@ -73,10 +73,10 @@ from _common import command, fail, short_name
 
 from keras_slstm.datasets.corpus import Corpus, load_corpus, load_folds
 from keras_slstm.datasets.readers import file_kind, read_lines
+from keras_slstm.layers.character_vectors import CHARACTERS
 from keras_slstm.losses import SmoothedCrossentropy
 from keras_slstm.metrics.summaries import right_by_length
 from keras_slstm.models.bcn import BCN
-from keras_slstm.models.character_vectors import CHARACTERS
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths

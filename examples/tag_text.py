@@ -48,8 +48,8 @@ from keras_slstm.datasets.conll import Column
 from keras_slstm.datasets.readers import read_lines
 from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
 from keras_slstm.extras import require
+from keras_slstm.layers.character_vectors import CHARACTERS
 from keras_slstm.metrics.summaries import mean_and_spread, right_by_length
-from keras_slstm.models.character_vectors import CHARACTERS
 from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sequence_tagger import HEADS, FoundSpan, SequenceTagger

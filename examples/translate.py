@@ -49,9 +49,9 @@ from keras_slstm.datasets.parallel_corpus import ParallelCorpus, TextPairs, load
 from keras_slstm.datasets.readers import read_lines
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
+from keras_slstm.layers.recurrent_stack import CELLS
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.models.equal_width import equal_width
-from keras_slstm.models.recurrent_stack import CELLS
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.printable import printable

@@ -1,7 +1,7 @@
 """Models: thin compositions of layers, with text on one side and labels on the other."""
 
 from keras_slstm.models.bcn import BCN
-from keras_slstm.models.encoders import ENCODERS, build_encoder
+from keras_slstm.models.encoders import ENCODERS, build_encoder, register_encoder
 from keras_slstm.models.ensemble import Ensemble
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_classifier import SentenceClassifier
@@ -21,4 +21,5 @@ __all__ = [
     "Seq2Seq",
     "SequenceTagger",
     "build_encoder",
+    "register_encoder",
 ]

@@ -3,141 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import keras
-from keras import ops
 
-from keras_slstm.models.encoders import build_encoder, check_takes_mask
-from keras_slstm.models.maxout import Maxout
-from keras_slstm.models.mlp import EPSILON, MOMENTUM, BatchNormalization
+from keras_slstm.layers.biattentive_encoder import BiattentiveEncoder
+from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
-from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, masked_softmax, zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
-from keras_slstm.ops.soft_alignment import align
 from keras_slstm.text.contextual_vectors import ContextualFunction
 from keras_slstm.text.text_vectorizer import TextVectorizer
-from keras_slstm.types import Tensor
-from keras_slstm.validation import check_bool, check_integer, check_rate
-
-
-@keras.saving.register_keras_serializable(package="keras_slstm")
-class BiattentiveEncoder(keras.layers.Layer):
-    """A sentence vector by attention of the words to each other, four poolings and maxout layers.
-
-        X = encoder(words),   C = softmax(X X^T) X                       each word's view of the others
-        Z = BiLSTM([X; X - C; X * C])                                    the integrator
-        v = [max Z; mean Z; min Z; sum_i beta_i Z_i],   beta = softmax(Z u)   over the real words
-        output = maxout(maxout(v))
-
-    Both sentences of McCann et al. (2017) are the same here. What a second copy of it would add to v is left out.
-
-    Args:
-        encoder: A layer that maps `(batch, time, features)` and a `mask` to word vectors: X.
-        units: Units of each direction of the integrator.
-        reductions: By how much each maxout layer reduces the number of features.
-        dropout: Dropout rate after the last maxout layer.
-        batch_norm: Whether the input of each maxout layer is normalised.
-
-    Call arguments:
-        inputs: `(batch, time, features)`.
-        mask: `(batch, time)` bool, or None.
-        training: Whether to apply dropout, and to normalise by the statistics of the batch.
-
-    Returns:
-        `(batch, 8 units / product of the reductions)`; what the maxout layers make of zeros where a row has no word.
-
-    Weights: those of `encoder`, of `integrator`, of `maxouts` and `norms`; query: u, `(2 units,)`.
-
-    Raises:
-        ValueError: If an argument is out of range, or `encoder` does not return word vectors.
-    """
-
-    def __init__(
-        self,
-        encoder: keras.layers.Layer,
-        units: int = 300,
-        reductions: Sequence[int] = (4, 2),
-        dropout: float = 0.0,
-        batch_norm: bool = True,
-        **kwargs: Any,
-    ):
-        super().__init__(**kwargs)
-        if isinstance(reductions, (str, int)):
-            raise ValueError(f"`reductions` must be a list of integers, but got {reductions!r}.")
-        self.encoder = encoder
-        self.units = check_integer("units", units, 1)
-        self.reductions = tuple(check_integer("reductions", reduction, 1) for reduction in reductions)
-        self.dropout = check_rate("dropout", dropout)
-        self.batch_norm = check_bool("batch_norm", batch_norm)
-        dtype = self.dtype_policy
-        self.integrator = build_encoder("bilstm", self.units, return_sequences=True, dtype=dtype)
-        self.maxouts = [Maxout(reduction, dtype=dtype) for reduction in self.reductions]
-        self.norms = [
-            BatchNormalization(momentum=MOMENTUM, epsilon=EPSILON, dtype=dtype)
-            for _ in (self.reductions if self.batch_norm else ())
-        ]
-        self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
-        self.supports_masking = True
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        if not self.encoder.built:
-            self.encoder.build(input_shape)
-        words = self.encoder.compute_output_shape(input_shape)
-        if len(words) != 3:
-            raise ValueError(f"`encoder` has to return word vectors (batch, time, features), but returns {words}.")
-        self.integrator.build((*words[:2], 3 * words[2]))
-        self.query = self.add_weight(name="query", shape=(2 * self.units,), initializer="glorot_uniform")
-        shape: tuple[int | None, ...] = (words[0], 8 * self.units)
-        for index, maxout in enumerate(self.maxouts):
-            if self.norms:
-                self.norms[index].build(shape)
-            maxout.build(shape)
-            shape = maxout.compute_output_shape(shape)
-        self.built = True
-
-    def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool = False) -> Tensor:
-        mask = check_mask(inputs, mask, self.name)
-        x = zero_padding(self.encoder(zero_padding(inputs, mask), mask=mask, training=training), mask)
-        context = align(x, x, mask)
-        joined = ops.concatenate([x, x - context, x * context], axis=-1)
-        z = zero_padding(self.integrator(zero_padding(joined, mask), mask=mask, training=training), mask)
-        pooled = [masked_max(z, mask), masked_mean(z, mask), -masked_max(-z, mask), self._attended(z, mask)]
-        output = ops.concatenate(pooled, axis=-1)
-        for index, maxout in enumerate(self.maxouts):
-            if self.norms:
-                output = self.norms[index](output, training=training)
-            output = maxout(output)
-        return self.dropout_layer(output, training=training)
-
-    def _attended(self, z: Tensor, mask: Tensor | None) -> Tensor:
-        wide = accumulation_dtype(self.compute_dtype)
-        scores = (ops.cast(z, wide) @ ops.cast(self.query, wide)[:, None])[..., 0]
-        weights = masked_softmax(scores, mask)
-        return ops.cast(ops.sum(weights[..., None] * ops.cast(z, wide), axis=1), self.compute_dtype)
-
-    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
-        return None
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        features = 8 * self.units
-        for reduction in self.reductions:
-            features //= reduction
-        return (input_shape[0], features)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
-            "units": self.units,
-            "reductions": list(self.reductions),
-            "dropout": self.dropout,
-            "batch_norm": self.batch_norm,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -198,12 +72,10 @@ class BCN(SentenceClassifier):
         **kwargs: Any,
     ):
         dtype = keras.dtype_policies.get(kwargs.get("dtype"))
-        if isinstance(encoder, str):
-            encoder = build_encoder(encoder, units, True, **{"dtype": dtype, **(encoder_options or {})})
-            encoder_options = None
-        if isinstance(encoder, keras.layers.Layer) and not isinstance(encoder, BiattentiveEncoder):
-            check_takes_mask(encoder)
+        if not isinstance(encoder, BiattentiveEncoder):  # of a config
+            encoder = make_encoder(encoder, units, encoder_options, True, dtype)
             encoder = BiattentiveEncoder(encoder, units, reductions, maxout_dropout, maxout_batch_norm, dtype=dtype)
+            encoder_options = None
         super().__init__(
             labels,
             encoder,

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import keras
-from keras import ops
 
+from keras_slstm.layers.boundary_words import BoundaryWords
 from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.convolution_stack import ConvolutionStack
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
+from keras_slstm.layers.layer_stack import LayerStack
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
+from keras_slstm.layers.pooled_states import PooledStates
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.slstm import SLSTM
 from keras_slstm.layers.subilstm import SuBiLSTM
-from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
-from keras_slstm.ops.boundary_words import add_boundary_words
-from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, zero_padding
-from keras_slstm.suggestions import did_you_mean
+from keras_slstm.layers.transformer_encoder import TransformerEncoder
+from keras_slstm.validation import check_integer
 
 
 def build_encoder(name: str, units: int, return_sequences: bool = False, **options: Any) -> keras.layers.Layer:
     """Build a sentence encoder.
 
     Args:
-        name: One of `ENCODERS`:
+        name: One of `ENCODERS`: a name given to `register_encoder`, or
 
             - `"slstm"`: `SLSTM`. The sentence vector is the sentence node, `(batch, units)`.
             - `"lstm"`: one `keras.layers.LSTM`. The sentence vector is its final state, `(batch, units)`.
@@ -67,161 +69,66 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
     sentence = encoder(embedded_words, mask=mask)  # (batch, 300)
     ```
     """
-    if name not in ENCODERS:
-        known = f"Known encoders: {', '.join(ENCODERS)}.{did_you_mean(name, ENCODERS)}"
-        raise ValueError(f"There is no encoder {name!r}. {known}")
+    if name not in _ENCODERS:
+        raise ValueError(f"There is no encoder {name!r}. Known encoders: {', '.join(_ENCODERS)}.")
     try:
-        return ENCODERS[name](units, return_sequences=return_sequences, **options)
+        return _ENCODERS[name](units, return_sequences=return_sequences, **options)
     except TypeError as error:
         raise ValueError(f"The encoder {name!r} does not take these options: {error}") from error
 
 
-def check_takes_mask(encoder: keras.layers.Layer) -> None:
-    """Raise ValueError where padding would count."""
+def register_encoder(name: str, build: Callable[..., keras.layers.Layer]) -> None:
+    """Make an encoder available by name, in the models and in the scripts.
+
+    Args:
+        name: The name, which no other encoder has.
+        build: A function `(units, return_sequences, **options)` that returns a layer to be called on
+            `(batch, time, features)` with a `mask`. With `return_sequences` the layer returns word vectors, otherwise
+            sentence vectors.
+
+    Raises:
+        ValueError: If the name is taken or empty, or `build` does not take these arguments.
+
+    Example:
+
+    ```python
+    def gru(units, return_sequences, **options):
+        return keras.layers.GRU(units, return_sequences=return_sequences, **options)
+
+    register_encoder("gru", gru)
+    model = keras_slstm.SentenceClassifier(labels, encoder="gru")
+    ```
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"`name` must be a non-empty string, but got {name!r}.")
+    if name in _ENCODERS:
+        raise ValueError(f"There is an encoder {name!r} already.")
+    if not callable(build):
+        raise ValueError(f"`build` must be a function that returns a layer, but got {build!r}.")
+    try:
+        inspect.signature(build).bind_partial(8, return_sequences=True)
+    except TypeError as error:
+        raise ValueError(f"`build` must take `(units, return_sequences, **options)`: {error}.") from error
+    _ENCODERS[name] = build
+
+
+def make_encoder(
+    encoder: str | keras.layers.Layer, units: int, options: dict[str, Any] | None, return_sequences: bool, dtype: Any
+) -> keras.layers.Layer:
+    """Return the encoder of a model, which is given by name or as a layer.
+
+    Raises:
+        ValueError: If it is neither, the options do not fit, or the layer takes no mask.
+    """
+    if isinstance(encoder, str):
+        return build_encoder(encoder, units, return_sequences, **{"dtype": dtype, **(options or {})})
+    if not isinstance(encoder, keras.layers.Layer):
+        raise ValueError(f"`encoder` must be a name or a Keras layer, but got {encoder!r}.")
+    if options:
+        raise ValueError(f"`encoder_options` are for an encoder given by name, but got {encoder!r}.")
     if "mask" not in inspect.signature(encoder.call).parameters:
-        raise ValueError(f"`encoder` has to take a `mask`, but {encoder.name!r} does not: padding would count.")
-
-
-@keras.saving.register_keras_serializable(package="keras_slstm")
-class LayerStack(keras.layers.Layer):
-    """Layers over a sequence, one after the other, every one with the mask of the input.
-
-    `keras.Sequential` relies on each layer to pass the mask on, which recurrent layers do not always.
-
-    Args:
-        layers: The layers, bottom first. Each takes `(batch, time, features)` and a `mask`.
-
-    Raises:
-        ValueError: If there is no layer.
-    """
-
-    def __init__(self, layers: Sequence[keras.layers.Layer], **kwargs: Any):
-        super().__init__(**kwargs)
-        if not layers:
-            raise ValueError("`layers` is empty.")
-        self.layers = list(layers)
-        self.supports_masking = True
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        for layer in self.layers:
-            if not layer.built:  # as one from a config may be
-                layer.build(input_shape)
-            input_shape = layer.compute_output_shape(input_shape)
-        self.built = True
-
-    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
-        x = inputs
-        for layer in self.layers:
-            x = layer(x, mask=mask, training=training)
-        return x
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        for layer in self.layers:
-            input_shape = layer.compute_output_shape(input_shape)
-        return input_shape
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        return mask if len(self.compute_output_shape(inputs.shape)) == 3 else None
-
-    def get_config(self) -> dict[str, Any]:
-        layers = [keras.saving.serialize_keras_object(layer) for layer in self.layers]
-        return {**super().get_config(), "layers": layers}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> LayerStack:
-        layers = [keras.saving.deserialize_keras_object(layer) for layer in config["layers"]]
-        return cls(**{**config, "layers": layers})
-
-
-@keras.saving.register_keras_serializable(package="keras_slstm")
-class BoundaryWords(keras.layers.Layer):
-    """A recurrent layer that reads a trained `<s>` before the first and `</s>` after the last real word.
-
-    Args:
-        layer: The layer. It takes `(batch, time, features)` and a `mask`; of a returned sequence, the boundary words
-            are dropped again.
-    """
-
-    def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.layer = layer
-        self.supports_masking = True
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        batch, time, features = input_shape
-        self.boundary_embeddings = self.add_weight(
-            name="boundary_embeddings", shape=(2, features), initializer="uniform"
-        )
-        if not self.layer.built:  # as one from a config may be
-            self.layer.build((batch, None if time is None else time + 2, features))
-        self.built = True
-
-    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
-        mask = check_mask(inputs, mask, self.name)
-        x, present = add_boundary_words(inputs, mask, self.boundary_embeddings)
-        x = self.layer(x, mask=present, training=training)
-        return zero_padding(x[:, 1:-1], mask) if len(x.shape) == 3 else x
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        return self.layer.compute_output_shape(input_shape)
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        return mask if len(self.compute_output_shape(inputs.shape)) == 3 else None
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> BoundaryWords:
-        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
-
-
-@keras.saving.register_keras_serializable(package="keras_slstm")
-class PooledStates(keras.layers.Layer):
-    """The features of eq. 15 of the depth-adaptive GRN: `relu([max_i h_i; mean_i h_i; g])`, over the real words.
-
-    Args:
-        layer: A layer that returns h, `(batch, time, units)`, then g, `(batch, units)`, such as `DepthAdaptiveGRN` or
-            `SLSTM` with `return_sequences` and `return_state`.
-
-    Returns:
-        `(batch, 3 * units)`. A row without a real word gives zeros.
-
-    Raises:
-        ValueError: If the layer does not return sequences and states.
-    """
-
-    def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
-        super().__init__(**kwargs)
-        for name in ("return_sequences", "return_state"):
-            if not getattr(layer, name, False):
-                raise ValueError(f"`layer` must return h and g, but {layer.name} has not {name}=True.")
-        self.layer = layer
-        self.supports_masking = True
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        if not self.layer.built:  # as one from a config may be
-            self.layer.build(input_shape)
-        self.built = True
-
-    def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
-        mask = check_mask(inputs, mask, self.name)
-        h, g, *_ = self.layer(inputs, mask=mask, training=training)
-        return ops.relu(ops.concatenate([masked_max(h, mask), masked_mean(h, mask), g], axis=-1))
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        words, *_ = self.layer.compute_output_shape(input_shape)
-        return (words[0], 3 * words[-1])
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
-        return None
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> PooledStates:
-        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
+        raise ValueError(f"`encoder` must take a `mask`, but {encoder.name!r} does not: padding would count.")
+    return encoder
 
 
 def _bidirectional(recurrent: type[keras.layers.RNN], *args: Any, dtype: Any = None, **options: Any) -> Any:
@@ -237,9 +144,7 @@ def _bilstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.
 
 
 def _stacked_bilstm(units: int, return_sequences: bool, num_layers: int = 2, **options: Any) -> keras.layers.Layer:
-    if not isinstance(num_layers, int) or num_layers < 1:
-        raise ValueError(f"`num_layers` must be an integer of at least 1, but got {num_layers!r}.")
-    below = [_bilstm(units, return_sequences=True, **options) for _ in range(num_layers - 1)]
+    below = [_bilstm(units, True, **options) for _ in range(check_integer("num_layers", num_layers, 1) - 1)]
     return LayerStack([*below, _bilstm(units, return_sequences, **options)], dtype=options.get("dtype"))
 
 
@@ -291,8 +196,7 @@ def _full_depth_grn(units: int, return_sequences: bool, **options: Any) -> keras
     return _depth_adaptive_grn(units, return_sequences, selection="full", **options)
 
 
-# A function `(units, return_sequences, **options) -> layer` for each name.
-ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
+_ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "slstm": SLSTM,
     "lstm": _lstm,
     "bilstm": _bilstm,
@@ -308,3 +212,5 @@ ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "depth_adaptive_grn": _depth_adaptive_grn,
     "full_depth_grn": _full_depth_grn,
 }
+# A read-only view of all encoders by name.
+ENCODERS: Mapping[str, Callable[..., keras.layers.Layer]] = MappingProxyType(_ENCODERS)

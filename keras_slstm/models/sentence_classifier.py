@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_slstm.models.character_vectors import CharacterVectors
+from keras_slstm.layers.character_vectors import CharacterVectors
 from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.text.batches import TextBatches

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
@@ -10,11 +9,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.layers.character_vectors import CharacterVectors
 from keras_slstm.layers.crf import CRF
 from keras_slstm.losses import CRFLoss
 from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
-from keras_slstm.models.character_vectors import CharacterVectors
-from keras_slstm.models.encoders import build_encoder
+from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.label_ids import LabelIds
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.crf import crf_decode, crf_marginals
@@ -124,7 +123,7 @@ class SequenceTagger(RawDataModel):
         if vectorizer is None or isinstance(vectorizer, dict):
             vectorizer = TokenVectorizer(**(vectorizer or {}))
         self.vectorizer = vectorizer
-        self.encoder = self._make_encoder(encoder, units, encoder_options)
+        self.encoder = make_encoder(encoder, units, encoder_options, True, self.dtype_policy)
         self.head_name = head
         self.head_options = dict(head_options or {})
         self.head = self._make_head()
@@ -146,17 +145,6 @@ class SequenceTagger(RawDataModel):
         self._reader = OutputReader(head)
         if self.vectorizer.is_adapted:
             self.build()
-
-    def _make_encoder(self, encoder: Any, units: int, options: dict[str, Any] | None) -> keras.layers.Layer:
-        if isinstance(encoder, str):
-            return build_encoder(encoder, units, True, **{"dtype": self.dtype_policy, **(options or {})})
-        if not isinstance(encoder, keras.layers.Layer):
-            raise ValueError(f"`encoder` must be a name or a Keras layer, but got {encoder!r}.")
-        if options:
-            raise ValueError(f"`encoder_options` are for an encoder given by name, but got {encoder!r}.")
-        if "mask" not in inspect.signature(encoder.call).parameters:
-            raise ValueError(f"`encoder` has to take a `mask`, but {encoder.name!r} does not: padding would count.")
-        return encoder
 
     def _make_head(self) -> keras.layers.Layer:
         dtype = accumulation_dtype(self.compute_dtype)

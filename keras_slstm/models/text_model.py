@@ -10,11 +10,11 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.layers.attention_pooling import AttentionPooling
+from keras_slstm.layers.character_vectors import CharacterVectors
+from keras_slstm.layers.mlp import MLP, Dense
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
-from keras_slstm.models.character_vectors import CharacterVectors
 from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
-from keras_slstm.models.encoders import build_encoder, check_takes_mask
-from keras_slstm.models.mlp import MLP, Dense
+from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.text.batches import TextBatches
@@ -87,7 +87,7 @@ class TextModel(RawDataModel):
         if not mlp_units and (mlp_dropout or mlp_batch_norm):
             raise ValueError("`mlp_dropout` and `mlp_batch_norm` need hidden layers, but `mlp_units` is empty.")
         check_contextual(contextual, trainable_contextual)
-        self.encoder = self._make_encoder(encoder, units, encoder_options, pooling)
+        self.encoder = make_encoder(encoder, units, encoder_options, pooling is not None, self.dtype_policy)
         if vectorizer is None or isinstance(vectorizer, dict):
             spelled = {} if character_vectors is None else {"max_characters": MAX_CHARACTERS}
             vectorizer = TextVectorizer(**{**spelled, **(vectorizer or {})})
@@ -125,18 +125,6 @@ class TextModel(RawDataModel):
             kernel_regularizer=kernel_regularizer,
             dtype=accumulation_dtype(self.compute_dtype),
         )
-
-    def _make_encoder(
-        self, encoder: str | keras.layers.Layer, units: int, options: dict[str, Any] | None, pooling: str | None
-    ) -> keras.layers.Layer:
-        if isinstance(encoder, str):
-            return build_encoder(encoder, units, pooling is not None, **{"dtype": self.dtype_policy, **(options or {})})
-        if not isinstance(encoder, keras.layers.Layer):
-            raise ValueError(f"`encoder` must be a name or a Keras layer, but got {encoder!r}.")
-        if options:
-            raise ValueError(f"`encoder_options` are for an encoder given by name, but got {encoder!r}.")
-        check_takes_mask(encoder)
-        return encoder
 
     # Vocabulary and weights.
 

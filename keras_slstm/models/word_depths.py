@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
-from keras_slstm.models.encoders import PooledStates
+from keras_slstm.layers.pooled_states import PooledStates
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.text.text_vectorizer import check_at_least
 

@@ -10,7 +10,14 @@ from keras_slstm.tuning.hypermodels import (
 from keras_slstm.tuning.narrowed import Narrowed
 from keras_slstm.tuning.records import read_confirmation, read_search, read_trials
 from keras_slstm.tuning.search import Search
-from keras_slstm.tuning.spaces import SPACES, classification_space, encoder_space, pair_space, tagging_space
+from keras_slstm.tuning.spaces import (
+    SPACES,
+    classification_space,
+    encoder_space,
+    pair_space,
+    register_space,
+    tagging_space,
+)
 from keras_slstm.tuning.studies import STUDIES
 
 __all__ = [
@@ -29,5 +36,6 @@ __all__ = [
     "read_confirmation",
     "read_search",
     "read_trials",
+    "register_space",
     "tagging_space",
 ]

@@ -7,8 +7,11 @@ where, as long as it does not matter, its value is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
+
+from keras_slstm.models.encoders import ENCODERS
 
 UNITS = [100, 200, 300, 400, 600]
 LAYERS = [2, 3, 4]
@@ -104,8 +107,7 @@ def transformer_space(hp: Any) -> dict[str, Any]:
     }
 
 
-# A function from `hp` to options of the encoder for each name of `ENCODERS`. One of yours is added here.
-SPACES: dict[str, Callable[[Any], dict[str, Any]]] = {
+_SPACES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "slstm": slstm_space,
     "lstm": recurrent_space,
     "bilstm": recurrent_space,
@@ -121,6 +123,27 @@ SPACES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "stacked_cnn": stacked_cnn_space,
     "transformer": transformer_space,
 }
+# A read-only view: for each encoder a function from `hp` to its options.
+SPACES: Mapping[str, Callable[[Any], dict[str, Any]]] = MappingProxyType(_SPACES)
+
+
+def register_space(encoder: str, space: Callable[[Any], dict[str, Any]]) -> None:
+    """Say which options of an encoder may vary in a search.
+
+    Args:
+        encoder: The name of an encoder that has no space yet (see `keras_slstm.models.register_encoder`).
+        space: A function from a `keras_tuner.HyperParameters` to the options of the encoder.
+
+    Raises:
+        ValueError: If there is no such encoder, it has a space already, or `space` is not callable.
+    """
+    if encoder not in ENCODERS:
+        raise ValueError(f"There is no encoder {encoder!r}: register it first. Known encoders: {', '.join(ENCODERS)}.")
+    if encoder in _SPACES:
+        raise ValueError(f"The encoder {encoder!r} has a space already.")
+    if not callable(space):
+        raise ValueError(f"`space` must be a function from hyperparameters to options, but got {space!r}.")
+    _SPACES[encoder] = space
 
 
 def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[str, Any]:

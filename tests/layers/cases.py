@@ -5,7 +5,8 @@ from __future__ import annotations
 import keras
 
 from keras_slstm import layers
-from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
+from keras_slstm.layers.convolution_stack import ConvolutionStack
+from keras_slstm.layers.transformer_encoder import TransformerEncoder
 from keras_slstm.models.encoders import build_encoder
 from tests.layer_checks import LayerCase, Spelled
 from tests.layers.partition import Partition

@@ -6,9 +6,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.models.bcn import BCN, BiattentiveEncoder
+from keras_slstm.layers.biattentive_encoder import BiattentiveEncoder
+from keras_slstm.layers.maxout import Maxout
+from keras_slstm.models.bcn import BCN
 from keras_slstm.models.encoders import build_encoder
-from keras_slstm.models.maxout import Maxout
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles.attentive_models import biattentive

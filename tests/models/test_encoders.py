@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 import keras_slstm
-from keras_slstm.models.encoders import BoundaryWords, PooledStates, build_encoder
+from keras_slstm.layers.boundary_words import BoundaryWords
+from keras_slstm.layers.pooled_states import PooledStates
+from keras_slstm.models import encoders
+from keras_slstm.models.encoders import ENCODERS, build_encoder, register_encoder
 from keras_slstm.ops.boundary_words import add_boundary_words
 from tests.backend import to_numpy
 from tests.layer_checks import randomize
@@ -88,3 +91,17 @@ def test_words_and_sentence_are_what_pooled_states_need(missing):
     returned = {"return_sequences": True, "return_state": True, missing: False}
     with pytest.raises(ValueError, match=f"{missing}=True"):
         PooledStates(keras_slstm.DepthAdaptiveGRN(3, **returned))
+
+
+def test_an_encoder_is_registered_once_and_with_the_arguments_it_is_called_with(monkeypatch):
+    monkeypatch.setattr(encoders, "_ENCODERS", dict(ENCODERS))
+    register_encoder("test_gru", lambda units, return_sequences, **options: keras.layers.GRU(units, **options))
+    assert isinstance(build_encoder("test_gru", 3), keras.layers.GRU)
+    with pytest.raises(ValueError, match="an encoder 'test_gru' already"):
+        register_encoder("test_gru", keras.layers.GRU)
+    with pytest.raises(ValueError, match="must take `\\(units, return_sequences"):
+        register_encoder("test_other", lambda units: None)
+    with pytest.raises(ValueError, match="a function that returns a layer, but got 3"):
+        register_encoder("test_other", 3)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        ENCODERS["test_other"] = keras.layers.GRU

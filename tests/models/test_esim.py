@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.models.esim import ESIM, LocalInference
+from keras_slstm.layers.local_inference import LocalInference
+from keras_slstm.models.esim import ESIM
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles.attentive_models import local_inference

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import keras_slstm
-from keras_slstm.models.encoders import ENCODERS, LayerStack, build_encoder
+from keras_slstm.layers.layer_stack import LayerStack
+from keras_slstm.models.encoders import ENCODERS, build_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from tests.processes import run_python
@@ -228,7 +229,7 @@ def test_mixed_precision_keeps_probabilities_in_float32():
         ({"encoder": 3}, "name or a Keras layer"),
         ({"encoder_options": {"stepz": 3}}, "stepz"),
         ({"encoder": keras.layers.LSTM(3), "encoder_options": {"steps": 3}}, "given by name"),
-        ({"encoder": keras.layers.Dense(3)}, "has to take a `mask`"),
+        ({"encoder": keras.layers.Dense(3)}, "must take a `mask`"),
         ({"pooling": "sum"}, "'sum'"),
         ({"dropout": 1.0}, "dropout"),
         ({"embedding_dim": 0}, "embedding_dim"),

@@ -362,7 +362,7 @@ def test_text_export_names_the_backend_it_needs(trained, tmp_path):
         ({"labels": "ab"}, "list of non-empty strings"),
         ({"features": "both"}, r"`features` must be one of \('inference', 'paraphrase'\), but got 'both'"),
         ({"encoder": "lstmm"}, "no encoder 'lstmm'"),
-        ({"encoder": keras.layers.Dense(3)}, "has to take a `mask`"),
+        ({"encoder": keras.layers.Dense(3)}, "must take a `mask`"),
         ({"pooling": "sum"}, "'sum'"),
         ({"mlp_units": (0,)}, "`units` must be an integer"),
         ({"mlp_units": 300}, "`mlp_units` must be a list"),

@@ -423,7 +423,7 @@ def test_two_replicas_learn_what_one_does(head):
         ({"encoder": 3}, "name or a Keras layer"),
         ({"encoder_options": {"stepz": 3}}, "stepz"),
         ({"encoder": keras.layers.LSTM(3), "encoder_options": {"steps": 3}}, "given by name"),
-        ({"encoder": keras.layers.Dense(3)}, "has to take a `mask`"),
+        ({"encoder": keras.layers.Dense(3)}, "must take a `mask`"),
         ({"head": "hmm"}, "`head` must be one of"),
         ({"head_options": {"unit": 3}}, "unit"),
         ({"characters": "lstm"}, "`characters` must be one of"),

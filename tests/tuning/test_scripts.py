@@ -200,8 +200,8 @@ def environment(**further):
 # An encoder that is not made before another training has come to the same place.
 MEETING = """
 import os, pathlib, time
-from keras_slstm.models import ENCODERS
-from keras_slstm.tuning import SPACES
+from keras_slstm.models import ENCODERS, register_encoder
+from keras_slstm.tuning import register_space
 
 def make(units, return_sequences, **options):
     here = pathlib.Path(__file__).parent
@@ -212,8 +212,8 @@ def make(units, return_sequences, **options):
         time.sleep(0.02)
     return ENCODERS["cnn"](units, return_sequences, **options)
 
-ENCODERS["meeting"] = make
-SPACES["meeting"] = lambda hp: {}
+register_encoder("meeting", make)
+register_space("meeting", lambda hp: {})
 """
 
 

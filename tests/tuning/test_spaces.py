@@ -2,8 +2,17 @@ import keras_tuner
 import numpy as np
 import pytest
 
-from keras_slstm.models import ENCODERS, SentenceClassifier
-from keras_slstm.tuning import SPACES, STUDIES, Narrowed, classification_space, encoder_space, pair_space, tagging_space
+from keras_slstm.models import ENCODERS, SentenceClassifier, register_encoder
+from keras_slstm.tuning import (
+    SPACES,
+    STUDIES,
+    Narrowed,
+    classification_space,
+    encoder_space,
+    pair_space,
+    register_space,
+    tagging_space,
+)
 from keras_slstm.tuning.oracles import combinations, defaults
 from keras_slstm.tuning.spaces import UNITS, caslstm_space
 
@@ -112,12 +121,12 @@ def test_unknown_encoder():
         encoder_space(keras_tuner.HyperParameters(), [])
 
 
-def test_an_encoder_of_ones_own(monkeypatch):
+def test_an_encoder_of_ones_own():
     def mine(units, return_sequences, depth, dtype):
         return ENCODERS["stacked_bilstm"](units, return_sequences, num_layers=depth)
 
-    monkeypatch.setitem(ENCODERS, "mine", mine)
-    monkeypatch.setitem(SPACES, "mine", lambda hp: {"depth": hp.Int("depth", 1, 3)})
+    register_encoder("mine", mine)
+    register_space("mine", lambda hp: {"depth": hp.Int("depth", 1, 3)})
     hp = keras_tuner.HyperParameters()
     hp.values = {"encoder": "mine", "mine/depth": 3, "units": 4}
     settings = encoder_space(hp, ["slstm", "mine"], units=4)

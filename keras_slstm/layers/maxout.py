@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.models.mlp import Dense
+from keras_slstm.layers.mlp import Dense
 from keras_slstm.validation import check_integer
 
 

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.models.baselines import ConvolutionStack, TransformerEncoder
+from keras_slstm.layers.convolution_stack import ConvolutionStack
+from keras_slstm.layers.transformer_encoder import TransformerEncoder
 from tests.backend import to_numpy
 from tests.layer_checks import randomize
 

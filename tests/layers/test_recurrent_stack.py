@@ -6,8 +6,8 @@ import pytest
 from keras import ops
 
 from keras_slstm import layers
+from keras_slstm.layers.recurrent_stack import RecurrentStack, recurrent_cell
 from keras_slstm.models.equal_width import equal_width
-from keras_slstm.models.recurrent_stack import RecurrentStack, recurrent_cell
 from tests.backend import to_numpy
 from tests.layer_checks import randomize
 

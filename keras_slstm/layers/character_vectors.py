@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_slstm.layers.char_bilstm import CharBiLSTM
 from keras_slstm.layers.char_cnn import CharCNN
-from keras_slstm.text.text_vectorizer import PADDING_ID
+from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
 
 CHARACTERS = ("cnn", "bilstm")
@@ -55,8 +55,8 @@ class CharacterVectors(keras.layers.Layer):
         self.embedding = embedding
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
-        return self.over_characters(self.embedding(inputs), mask=ops.not_equal(inputs, PADDING_ID))
+    def call(self, inputs: Tensor) -> Tensor:
+        return self.over_characters(self.embedding(inputs), mask=ops.not_equal(inputs, 0))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*input_shape[:2], self.units)

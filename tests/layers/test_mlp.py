@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.models.mlp import MLP
+from keras_slstm.layers.mlp import MLP
 from keras_slstm.ops.pair_features import pair_features
 from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, gradients, to_numpy
 from tests.layer_checks import randomize
