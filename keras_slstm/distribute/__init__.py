@@ -1,12 +1,24 @@
 """Training on several devices and machines.
 
-A model is made and compiled in the scope of `strategy()`, and trained by `fit` (or, if it is one of this package's
-models, by its own `fit`), which divides each batch among all replicas.
+Make and compile a model in the scope of `strategy()`, and train it by `fit`, or by its own `fit` if it is a text model
+of this package. Both divide each batch among all replicas.
 """
 
 from keras_slstm.distribute.cluster import Cluster, find_cluster
-from keras_slstm.distribute.failures import WorkerLost
-from keras_slstm.distribute.fitting import evaluate, fit, predict
-from keras_slstm.distribute.strategies import is_chief, strategy
+from keras_slstm.distribute.collectives import check_equal, is_chief
+from keras_slstm.distribute.errors import WorkerLost
+from keras_slstm.distribute.strategies import strategy
+from keras_slstm.distribute.trainer import DistributedModel, evaluate, fit, predict
 
-__all__ = ["Cluster", "WorkerLost", "evaluate", "find_cluster", "fit", "is_chief", "predict", "strategy"]
+__all__ = [
+    "Cluster",
+    "DistributedModel",
+    "WorkerLost",
+    "check_equal",
+    "evaluate",
+    "find_cluster",
+    "fit",
+    "is_chief",
+    "predict",
+    "strategy",
+]

@@ -88,7 +88,7 @@ class ArrayBatches(keras.utils.PyDataset):
 
     def __init__(self, arrays: Batch, batch_size: int, shuffle: bool, seed: int, epoch: Epoch):
         super().__init__()
-        arrays = keras.tree.map_structure(_as_array, arrays)
+        arrays = keras.tree.lists_to_tuples(keras.tree.map_structure(_as_array, arrays))  # as `fit` of Keras does
         if any(array.ndim == 0 for array in keras.tree.flatten(arrays)):
             raise ValueError("Lists stand for several inputs or outputs: give numbers as an array.")
         sizes = [len(array) for array in keras.tree.flatten(arrays)]
@@ -143,8 +143,8 @@ def _common_spec(*arrays: Any) -> Spec:
 
 
 def as_batch(item: Any) -> Batch:
-    """An item of a `keras.utils.PyDataset` as inputs, labels and weights."""
-    return trim(tuple(item)) if isinstance(item, tuple | list) else (item,)
+    """Return an item of a `keras.utils.PyDataset` as inputs, labels and weights."""
+    return keras.tree.lists_to_tuples(trim(tuple(item))) if isinstance(item, tuple | list) else (item,)
 
 
 def trim(batch: Batch) -> Batch:

@@ -14,10 +14,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_slstm.distribute.agreement import gather
 from keras_slstm.distribute.batches import as_batch, weigh
-from keras_slstm.distribute.failures import DIFFERENT_DATA
-from keras_slstm.distribute.strategies import joined
+from keras_slstm.distribute.collectives import all_gather, joined_cluster
+from keras_slstm.distribute.errors import DIFFERENT_DATA
 
 # The keys of an element: the process' part of the batch, and the number of rows of the whole.
 _PART = "keras_slstm_part"
@@ -26,7 +25,7 @@ _ROWS = "keras_slstm_rows"
 
 def is_one_of_several() -> bool:
     """Whether this process is one of several on JAX."""
-    return joined() is not None and keras.backend.backend() == "jax"
+    return joined_cluster() is not None and keras.backend.backend() == "jax"
 
 
 class PartOfBatches(keras.utils.PyDataset):
@@ -76,7 +75,7 @@ class PartOfBatches(keras.utils.PyDataset):
         # To look at every batch, processes would have to wait for each other at every step.
         arrays = [np.asarray(array) for array in keras.tree.flatten(as_batch(self.data[0]))]
         check = zlib.crc32(b"".join(array.tobytes() for array in arrays))
-        if len({tuple(found) for found in gather([len(self), check])}) > 1:
+        if len({tuple(found) for found in all_gather([len(self), check], "data")}) > 1:
             raise ValueError(DIFFERENT_DATA)
 
     def on_epoch_end(self) -> None:

@@ -17,8 +17,8 @@ from typing import Any
 
 import keras
 
-from keras_slstm.distribute.failures import DIFFERENT_DATA
-from keras_slstm.distribute.private import without_sum_of_gradients
+from keras_slstm.distribute.errors import DIFFERENT_DATA
+from keras_slstm.distribute.keras_internals import without_sum_of_gradients
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE
 from keras_slstm.distribute.variables import seed_generators
 

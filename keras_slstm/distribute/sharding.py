@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_slstm.distribute.batches import Batch, Epoch, as_batch, check_alone, make_dataset, signature_of, trim, weigh
-from keras_slstm.distribute.private import set_length
+from keras_slstm.distribute.keras_internals import set_length
 
 # The keys of an element of a replica's data: its part of the batch, how much that counts, and a number of the batch.
 PART = "keras_slstm_part"

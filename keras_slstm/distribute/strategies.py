@@ -1,63 +1,54 @@
-"""One word for where a model is trained."""
+"""Chooses where a model is trained."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
-from dataclasses import dataclass
+import re
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import keras
 
+from keras_slstm.distribute.channel import Channel, end_process_after
 from keras_slstm.distribute.cluster import Cluster, find_cluster
-from keras_slstm.distribute.private import be_patient
+from keras_slstm.distribute.collectives import check_equal, join, joined_cluster
+from keras_slstm.distribute.fingerprint import describe_versions
+from keras_slstm.distribute.keras_internals import jax_timeouts, set_heartbeat_timeout
+from keras_slstm.distribute.variables import check_variable
 
 NAMES = ("auto", "cpu", "gpu", "mirrored", "multi_worker", "tpu")
 TIMEOUT = 600.0
 
-
-@dataclass(frozen=True)
-class Joined:
-    """The cluster that this process is a member of, and the strategy that connects it."""
-
-    cluster: Cluster
-    strategy: Any
-
-
-_joined: Joined | None = None
-
-
-def joined() -> Joined | None:
-    """The cluster that `strategy` has connected this process with; None while it is on its own."""
-    return _joined
-
-
-def is_chief() -> bool:
-    """Whether this process is the one that writes files; a process on its own is."""
-    return _joined is None or _joined.cluster.is_chief
+# The strategy that connects this process with its cluster.
+_joined_strategy: Any = None
 
 
 def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
-    """Say where models are trained; they are made and compiled inside its `scope()`.
+    """Choose where models are trained. Make and compile them inside the `scope()` of what this returns.
 
-    Call it first of all, before anything that computes: TensorFlow and JAX connect their processes before they touch
-    a device.
+    Call it before anything that computes: TensorFlow and JAX must connect their processes before they touch a device.
 
     Args:
         name: `"cpu"`, `"gpu"`: one device. `"mirrored"`: all GPUs of this machine. `"multi_worker"`: all processes of
-            the cluster, which `TF_CONFIG` or Slurm's variables describe (see `find_cluster`), with all GPUs that each
-            of them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: what there is of these: several processes,
-            a TPU, several GPUs, one, none.
-        timeout: Seconds after which a process gives up waiting for another in `"multi_worker"` on TensorFlow; more
-            than processes may be apart, one of which may be compiling or writing a file. One that gives no sign of
-            life for a minute, or for half of `timeout` if that is less, is given up at once.
+            the cluster that `TF_CONFIG` or Slurm's variables describe (see `find_cluster`), with all GPUs that each
+            of them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: the first of these that is available:
+            several processes, a TPU, several GPUs, one GPU, the CPU.
+        timeout: Seconds, from this call on, until all processes of `"multi_worker"` must have connected; afterwards,
+            the seconds that a process waits for another, which may be compiling or writing a file. A process that
+            gives no sign of life for a minute, or for half of `timeout` if that is less, is given up at once. A
+            process whose backend does not connect in time ends with exit status 3.
 
     Returns:
-        On TensorFlow a `tf.distribute.Strategy`; on JAX a `keras.distribution.DataParallel`, which is the process'
-        distribution from now on; for one device on JAX and PyTorch an object that only has a `scope()`.
+        On TensorFlow a `tf.distribute.Strategy`; on JAX a `keras.distribution.DataParallel`, which becomes the
+        distribution of this process; for one device on JAX and PyTorch an object that only has a `scope()`.
 
     Raises:
-        ValueError: If the name is another, or the machine, the variables or the backend do not fit it.
+        ValueError: If the name is unknown, if the machine, the variables or the backend do not support it, or if the
+            processes run different versions of Python, Keras, the backend or this package.
+        WorkerLost: If a process does not connect in time, or the port of this process is taken.
 
     Example:
 
@@ -71,39 +62,78 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
     """
     if name not in NAMES:
         raise ValueError(f"`name` must be one of {NAMES}, but got {name!r}.")
-    if not timeout > 0:
+    if not 0 < timeout < float("inf"):
         raise ValueError(f"`timeout` must be a positive number of seconds, but got {timeout!r}.")
-    cluster = find_cluster() if name in ("auto", "multi_worker") else None
-    if name == "multi_worker" and cluster is None:
-        raise ValueError(
-            'strategy("multi_worker") needs a cluster of two processes at least, but neither TF_CONFIG nor the '
-            "variables of a Slurm job step describe one. To try it on one machine: python -m keras_slstm.distribute."
-        )
-    if _joined is not None:
-        if cluster != _joined.cluster:
-            raise ValueError(f"This process has joined a cluster, so it has no use for strategy({name!r}).")
-        return _joined.strategy
+    cluster = _choose_cluster(name)
+    joined = joined_cluster()
+    if joined is not None:
+        if cluster != joined:
+            raise ValueError(f"This process has joined a cluster, so strategy({name!r}) is not possible.")
+        return _joined_strategy
     backend = keras.backend.backend()
+    if cluster is not None and backend in ("tensorflow", "jax"):
+        return _join(cluster, timeout)
     if backend == "tensorflow":
-        return _join(cluster, _multi_worker_strategy(cluster, timeout)) if cluster else _tensorflow_strategy(name)
+        return _tensorflow_strategy(name)
     if backend == "jax":
-        return _jax_distribution(name, cluster)
+        return _jax_distribution(name)
     if cluster is not None or name in ("mirrored", "tpu"):
-        raise ValueError(f"Keras has no training on several devices on the backend {backend}: use TensorFlow or JAX.")
+        raise ValueError(f"Keras cannot train on several devices on the backend {backend}: use TensorFlow or JAX.")
     return _OneDevice()
 
 
+def _choose_cluster(name: str) -> Cluster | None:
+    """Return the cluster to join; None for one process. Warn if the variables describe a cluster in vain."""
+    if name in ("auto", "multi_worker"):
+        cluster = find_cluster()
+        if name == "multi_worker" and cluster is None:
+            raise ValueError(
+                'strategy("multi_worker") needs a cluster of at least two processes, but neither TF_CONFIG nor the '
+                "variables of a Slurm job step describe one. To try it on one machine: "
+                "python -m keras_slstm.distribute."
+            )
+        return cluster
+    with contextlib.suppress(ValueError):  # variables that are not used need not be valid
+        cluster = find_cluster()
+        if cluster is not None and joined_cluster() is None:
+            warnings.warn(
+                f"strategy({name!r}) trains in this process alone, although TF_CONFIG or Slurm's variables describe "
+                f'{cluster.size} processes: each will train a model of its own. Use strategy("multi_worker") to train '
+                "one model together.",
+                stacklevel=3,
+            )
+    return None
+
+
 class _OneDevice:
-    """What has a `scope()` and nothing else."""
+    """A strategy whose scope does nothing."""
 
     def scope(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
 
-def _join(cluster: Cluster, strategy: Any) -> Any:
-    global _joined
-    _joined = Joined(cluster, strategy)
-    return strategy
+def _join(cluster: Cluster, timeout: float) -> Any:
+    """Connect with the other processes, check that they run the same software, and start the backend's own service."""
+    global _joined_strategy
+    on_tensorflow = keras.backend.backend() == "tensorflow"
+    # JAX listens on the chief's port only.
+    channel = Channel(cluster, timeout, ports=tuple(range(cluster.size)) if on_tensorflow else (0,))
+    join(channel)
+    try:
+        check_equal(describe_versions(), "versions")
+        backend = "TensorFlow" if on_tensorflow else "JAX"
+        message = (
+            f"Process {cluster.index} of {cluster.size}: {backend} has not connected the processes "
+            f"{', '.join(cluster.addresses)} within {timeout:g} seconds."
+        )
+        connect = _multi_worker_strategy if on_tensorflow else _multi_process_distribution
+        with end_process_after(channel.seconds_left() + 1.0, message):  # the backend's own error may come first
+            _joined_strategy = connect(cluster, timeout, channel.seconds_left())
+    except BaseException:
+        join(None)
+        channel.close()
+        raise
+    return _joined_strategy
 
 
 def _tensorflow_strategy(name: str) -> Any:
@@ -119,11 +149,35 @@ def _tensorflow_strategy(name: str) -> Any:
         raise ValueError('strategy("gpu"): TensorFlow finds no GPU.')
     if name == "cpu" and gpus:
         return tf.distribute.OneDeviceStrategy("CPU:0")
-    return tf.distribute.get_strategy()  # one device, as without any strategy
+    return tf.distribute.get_strategy()  # the default strategy: one device
 
 
-def _multi_worker_strategy(cluster: Cluster, timeout: float) -> Any:
+def _multi_worker_strategy(cluster: Cluster, timeout: float, seconds_left: float) -> Any:
     import tensorflow as tf
+
+    def create(next_creator: Any, **arguments: Any) -> Any:
+        given, name = arguments.get("initial_value"), arguments.get("name")
+        from_function = inspect.isfunction(given)
+
+        def initial_value() -> Any:  # TensorFlow calls it once, before the chief sends its value to the others
+            value = tf.convert_to_tensor(given() if from_function else given, arguments.get("dtype"))
+            # Weights get the chief's values; another learning rate would be replaced unnoticed.
+            setting = value.shape.rank == 0 and not arguments.get("trainable") and tf.executing_eagerly()
+            check_variable(name, value.shape, value.dtype, value.numpy() if setting else None)
+            return value
+
+        # Other callables restore checkpoints.
+        if tf.distribute.in_cross_replica_context() and (from_function or not callable(given)):
+            arguments["initial_value"] = initial_value
+        return next_creator(**arguments)
+
+    class CheckedStrategy(tf.distribute.MultiWorkerMirroredStrategy):
+        """Compares each variable over the processes before its value is sent to them."""
+
+        @contextlib.contextmanager
+        def scope(self) -> Iterator[Any]:
+            with super().scope() as entered, tf.variable_creator_scope(create):
+                yield entered
 
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
@@ -132,22 +186,58 @@ def _multi_worker_strategy(cluster: Cluster, timeout: float) -> Any:
         num_accelerators={"GPU": len(tf.config.list_physical_devices("GPU"))},
         rpc_layer="grpc",
     )
-    be_patient(cluster.addresses, min(timeout / 2, 60.0))
+    set_heartbeat_timeout(cluster.size, _longest_silence(timeout))
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=timeout)
-    return tf.distribute.MultiWorkerMirroredStrategy(resolver, options)
+    return CheckedStrategy(resolver, options)
 
 
-def _jax_distribution(name: str, cluster: Cluster | None) -> Any:
-    if cluster is not None:
-        keras.distribution.initialize(cluster.addresses[0], cluster.size, cluster.index)
-    kind = None if name in ("auto", "multi_worker", "mirrored") else name
+def _longest_silence(timeout: float) -> float:
+    return min(timeout / 2, 60.0)
+
+
+def _jax_distribution(name: str) -> Any:
+    kind = None if name in ("auto", "mirrored") else name
     try:
         devices = keras.distribution.list_devices(kind)
     except RuntimeError as error:
         raise ValueError(f'strategy("{name}"): JAX finds no {name.upper()}. {error}') from None
     if len(devices) == 1:
         return _OneDevice()
-    # Each process feeds its own part of the batches: see `sharding.py`.
-    distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
+    return _data_parallel(keras.distribution.DataParallel, devices)
+
+
+def _multi_process_distribution(cluster: Cluster, timeout: float, seconds_left: float) -> Any:
+    class CheckedDataParallel(keras.distribution.DataParallel):
+        """Compares each variable over the processes before it is placed on their devices."""
+
+        _path = ""
+
+        def get_variable_layout(self, variable: Any) -> Any:
+            self._path = variable.path
+            check_variable(variable.path, variable.shape, variable.dtype)
+            return super().get_variable_layout(variable)
+
+        @contextlib.contextmanager
+        def scope(self) -> Iterator[None]:
+            with super().scope():
+                try:
+                    yield
+                except AssertionError as error:
+                    found = re.search(r"not the same on each process.*Expected: (.*); got:", str(error), re.DOTALL)
+                    if found is None:
+                        raise
+                    raise ValueError(
+                        f"All processes must be started alike, but the initial {self._path} differs. "
+                        f"By process: {found[1]:.200}"
+                    ) from None
+
+    with jax_timeouts(seconds_left, _longest_silence(timeout)):
+        keras.distribution.initialize(cluster.addresses[0], cluster.size, cluster.index)
+    return _data_parallel(CheckedDataParallel, keras.distribution.list_devices())
+
+
+def _data_parallel(distribution_class: Any, devices: list[str]) -> Any:
+    # Each process feeds its own part of the batches: see `jax_processes.py`.
+    distribution = distribution_class(devices=devices, auto_shard_dataset=False)
     keras.distribution.set_distribution(distribution)
-    return distribution if cluster is None else _join(cluster, distribution)
+    return distribution

@@ -8,6 +8,9 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_slstm.distribute.collectives import check_equal
+from keras_slstm.distribute.fingerprint import describe_variable
+
 
 def build(model: keras.Model, batch: tuple[Any, ...], learns: bool = True) -> None:
     """Give a model all its variables.
@@ -31,6 +34,16 @@ def build(model: keras.Model, batch: tuple[Any, ...], learns: bool = True) -> No
 def seed_generators(model: keras.Model) -> list[Any]:
     """The states of the generators that a model's layers draw from: a seed, and how often they have drawn."""
     return [v for v in model.variables if v.name == "seed_generator_state"]
+
+
+def check_variable(path: str | None, shape: Any, dtype: Any, value: Any = None) -> None:
+    """Check that all processes are about to make the same variable; with a value, that it is the same.
+
+    Raises:
+        ValueError: In all processes, if they are not. TensorFlow and JAX would hang or raise an error of a collective.
+    """
+    described = describe_variable(path or "", None if shape is None else tuple(shape), dtype)
+    check_equal({"variable": described, f"initial {path}": value}, "variable")
 
 
 class _Build(keras.Operation):

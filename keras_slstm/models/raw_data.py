@@ -7,20 +7,17 @@ from typing import Any
 
 import keras
 
-from keras_slstm.distribute.fitting import evaluate_by, fit_by, predict_by, with_callback
+from keras_slstm.distribute.trainer import DistributedModel, with_callback
 from keras_slstm.text.batches import Batches
 
 
-class RawDataModel(keras.Model):
+class RawDataModel(DistributedModel):
     """A Keras model whose `fit` and `evaluate` take raw examples and label names as well as arrays.
 
     Made in the scope of a strategy of `keras_slstm.distribute`, it is trained and used on all replicas.
 
     A subclass recognises its examples (`as_examples`) and turns them into batches (`batches`).
     """
-
-    # To `keras_slstm.distribute`: the methods below share the data out, after they have made batches of it.
-    shares_out_by_itself = True
 
     @abstractmethod
     def as_examples(self, x: Any) -> list[Any] | None:
@@ -61,9 +58,7 @@ class RawDataModel(keras.Model):
         if isinstance(x, Batches):
             shuffle = False  # `x` shuffles by itself
             callbacks = with_callback(callbacks, x.follow_epochs())
-        return fit_by(
-            super().fit,
-            self,
+        return super().fit(
             x,
             y,
             batch_size=batch_size,
@@ -88,11 +83,11 @@ class RawDataModel(keras.Model):
         if examples is not None:
             x = self.batches(examples, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=False)
             y = sample_weight = batch_size = None
-        return evaluate_by(super().evaluate, self, x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+        return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
         """As `keras.Model.predict`."""
-        return predict_by(super().predict, self, x, batch_size=batch_size, **kwargs)
+        return super().predict(x, batch_size=batch_size, **kwargs)
 
 
 def _needed(labels: Any) -> Any:

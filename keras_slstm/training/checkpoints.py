@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from keras_slstm.distribute import is_chief
-from keras_slstm.distribute.fitting import scope_of
+from keras_slstm.distribute.trainer import scope_of
 from keras_slstm.distribute.variables import build
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.training.progress import Progress, best_epoch

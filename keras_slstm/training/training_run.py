@@ -14,7 +14,7 @@ from typing import Any
 import keras
 
 from keras_slstm import distribute
-from keras_slstm.distribute.agreement import gather, wait_for_all
+from keras_slstm.distribute.collectives import all_gather, barrier, check_equal
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.text.batches import Batches
 from keras_slstm.training.check_loss import CheckLoss
@@ -72,6 +72,7 @@ class TrainingRun:
         self.progress = Progress()
         self._files = RunFolder(folder)
         settings = json.loads(json.dumps(settings or {}))  # as they will be read
+        check_equal({"setting": settings}, "settings of the run")
         self._in_turn(distribute.is_chief(), lambda: self._open(settings, overwrite))
         self._in_turn(not distribute.is_chief(), lambda: self._resume(settings))
         self.id = self._files.run_id
@@ -107,7 +108,7 @@ class TrainingRun:
                 action()
             except Exception as error:
                 problem = error
-        failed = [index for index, (fails,) in enumerate(gather([problem is not None])) if fails]
+        failed = [index for index, fails in enumerate(all_gather(problem is not None)) if fails]
         if problem is not None:
             raise problem
         if failed:
@@ -192,7 +193,7 @@ class TrainingRun:
                 distribute.fit(model, rest, **one)
         if not checkpoints.has_ended(epochs):
             distribute.fit(model, *data, epochs=epochs, initial_epoch=self.progress.epochs, **options)
-        wait_for_all()
+        barrier()
         if self.progress.best_epoch:
             checkpoints.load_weights(model, self.progress.best_epoch)
         else:
@@ -225,11 +226,11 @@ class TrainingRun:
             write_json(self._files.progress, vars(self.progress))
             self._files.drop_weights()
             self._files.release()
-        wait_for_all()
+        barrier()
 
     def _check_agreement(self) -> None:
         """All processes must go on from the same place."""
-        places = gather([self.progress.epochs, self.progress.step])
+        places = all_gather([self.progress.epochs, self.progress.step])
         if any(place != places[0] for place in places):
             raise ValueError(
                 f"Processes find different states in {self.folder}: it must be a folder that all of them see. "

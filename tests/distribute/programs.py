@@ -1,4 +1,4 @@
-"""What the processes of a test do: `python -m tests.distribute.programs NAME FOLDER`.
+"""What the processes of a test do: `python -m tests.distribute.programs FOLDER NAME ...`.
 
 A program returns arrays by name. Run in several processes, each writes its own; run in one, it is the truth for them.
 """
@@ -49,12 +49,12 @@ def classifier() -> keras.Model:
     )
 
 
-def average(dtype: str | None = None, dropout: float = 0.0) -> keras.Model:
+def average(dtype: str | None = None, dropout: float = 0.0, units: int = 6) -> keras.Model:
     """A classifier that is traced soon."""
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
-            keras.layers.Embedding(WORDS, 6, mask_zero=True, dtype=dtype),
+            keras.layers.Embedding(WORDS, units, mask_zero=True, dtype=dtype),
             keras.layers.Dropout(dropout, dtype=dtype),
             keras_slstm.MaskedGlobalAveragePooling1D(dtype=dtype),
             keras.layers.Dense(LABELS, activation="softmax", dtype="float32"),
@@ -222,50 +222,57 @@ def train_with_dropout() -> Arrays:
     return {"dropout/kept": -kernel[:, 0], "dropout/state": keras.ops.convert_to_numpy(state)}
 
 
-def refuse() -> Arrays:
-    """Data that processes do not share is refused, by all of them."""
-    cluster = distribute.find_cluster()
+def train_on_lists() -> Arrays:
+    """Lists of arrays as inputs, labels and validation data."""
+    inputs = [keras.Input((2,)), keras.Input((3,))]
+    rng = np.random.default_rng(0)
+    x, y = [rng.normal(size=(5, n)) for n in (2, 3)], [rng.normal(size=(5, n)) for n in (1, 2)]
     with distribute.strategy().scope():
-        model = average()
-        model.compile("sgd", "sparse_categorical_crossentropy")
-    x, y, _ = sentences(seed=0 if cluster is None or cluster.is_chief else 1)
-    try:
-        distribute.fit(model, x, y, verbose=0)
-    except ValueError as error:
-        return {"refused": str(error)}
-    return {"refused": ""}
-
-
-SHARED = (train_classifier, train_tagger, train_on_texts, train_with_dropout, refuse)
-
-
-def on_tensorflow() -> Arrays:
-    """All of the above in one start of the processes."""
-    return _all(*SHARED, train_variants)
-
-
-def on_jax() -> Arrays:
-    """What JAX has of that."""
-    return _all(*SHARED)
-
-
-def _all(*programs: Callable[[], Arrays]) -> Arrays:
-    found: Arrays = {}
-    for program in programs:
-        started = time.perf_counter()
-        found |= program()
-        print(f"{program.__name__}: {time.perf_counter() - started:.1f} s", flush=True)
+        model = keras.Model(inputs, [keras.layers.Dense(n)(keras.layers.Concatenate()(inputs)) for n in (1, 2)])
+        fix_weights(model)
+        model.compile("sgd", ["mse", "mae"])
+    history = distribute.fit(model, x, y, batch_size=2, shuffle=False, validation_data=[x, y], verbose=0)
+    found = collect("lists", model, history)
+    found["lists/evaluate"] = distribute.evaluate(model, x, y, batch_size=3, verbose=0)
+    for index, outputs in enumerate(distribute.predict(model, x, batch_size=3, verbose=0)):
+        found[f"lists/predict/{index}"] = outputs
     return found
 
 
-PROGRAMS: dict[str, Callable[[], Arrays]] = {program.__name__: program for program in (on_tensorflow, on_jax)}
+def refuse_differences() -> Arrays:
+    """Processes with other data, settings or shapes get an error that names the difference, and can continue."""
+    cluster = distribute.find_cluster()
+    index = 0 if cluster is None else cluster.index
+    found: Arrays = {}
+    for name in ("data", "epochs", "rate", "units"):
+        own = {other: index if other == name else 0 for other in ("data", "epochs", "rate", "units")}
+        x, y, _ = sentences(seed=own["data"])
+        try:
+            with distribute.strategy().scope():
+                model = average(units=6 + own["units"])
+                model.compile(keras.optimizers.SGD(0.1 + own["rate"]), "sparse_categorical_crossentropy")
+            distribute.fit(model, x, y, epochs=1 + own["epochs"], verbose=0)
+            found[f"refused/{name}"] = ""
+        except ValueError as error:
+            found[f"refused/{name}"] = str(error)
+    return found
+
+
+SHARED = (train_classifier, train_tagger, train_on_texts, train_with_dropout, train_on_lists, refuse_differences)
+PROGRAMS: dict[str, Callable[[], Arrays]] = {program.__name__: program for program in (*SHARED, train_variants)}
+ON_JAX = [program.__name__ for program in SHARED]
+ON_TENSORFLOW = list(PROGRAMS)
 
 
 def main() -> None:
-    name, folder = sys.argv[1:]
+    folder, *names = sys.argv[1:]
     cluster = distribute.find_cluster()
     distribute.strategy()
-    found = PROGRAMS[name]()
+    found: Arrays = {}
+    for name in names:
+        started = time.perf_counter()
+        found |= PROGRAMS[name]()
+        print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
     np.savez(Path(folder) / f"found-{0 if cluster is None else cluster.index}.npz", **found)
 
 

@@ -20,7 +20,7 @@ def _two_replicas(monkeypatch):
 
     # Collective operations, the default, mix up the strategies of one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
-    truth("train_classifier"), truth("train_variants")  # before the strategy takes its place
+    truth("train_classifier"), truth("train_variants"), truth("train_on_lists")  # before the strategy takes its place
     monkeypatch.setattr(programs.distribute, "strategy", lambda: strategy)
 
 
@@ -29,6 +29,10 @@ def test_classifier():
     for arrays in (found, expected):
         arrays.pop("classifier/losses")
     compare(found, expected, "classifier", atol=1e-5, rtol=1e-5)
+
+
+def test_lists():
+    compare(programs.train_on_lists(), truth("train_on_lists"), "lists", atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("error:Your input ran out of data")

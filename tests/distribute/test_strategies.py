@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+import contextlib
+import json
+import socket
+import threading
+import time
+import types
+
 import keras
 import numpy as np
 import pytest
 
 from keras_slstm import distribute
-from keras_slstm.distribute import private, strategies
-from keras_slstm.distribute.agreement import gather
+from keras_slstm.distribute import collectives, keras_internals, strategies
+from keras_slstm.distribute.channel import Channel
+from keras_slstm.distribute.collectives import all_gather
+from keras_slstm.distribute.launcher import free_ports
 from tests.backend import BACKEND
+
+CLUSTER = '{{"cluster": {{"worker": {}}}, "task": {{"type": "worker", "index": {}}}}}'
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +37,8 @@ def test_one_device_is_as_without_a_strategy():
     assert np.isscalar(distribute.evaluate(model, x, x[:, :1], verbose=0))
     assert distribute.predict(model, x, verbose=0).shape == (3, 1)
     assert distribute.is_chief()
-    assert gather([3, -4, 2**40]) == [[3, -4, 2**40]]
+    assert all_gather([3, -4, 2**40]) == [[3, -4, 2**40]]
+    distribute.check_equal({"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -34,6 +46,7 @@ def test_one_device_is_as_without_a_strategy():
     [
         ({"name": "many"}, "must be one of.*'many'"),
         ({"timeout": 0}, "positive number of seconds, but got 0"),
+        ({"timeout": float("nan")}, "positive number of seconds, but got nan"),
         ({"name": "multi_worker"}, "needs a cluster"),
     ],
 )
@@ -44,18 +57,17 @@ def test_wrong_arguments(arguments, message):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the others have several devices")
 def test_torch_has_one_process(monkeypatch):
-    task = '"task": {"type": "worker", "index": 0}'
-    monkeypatch.setenv("TF_CONFIG", f'{{"cluster": {{"worker": ["a:1", "b:1"]}}, {task}}}')
+    monkeypatch.setenv("TF_CONFIG", CLUSTER.format('["a:1", "b:1"]', 0))
     with pytest.raises(ValueError, match="on the backend torch: use TensorFlow or JAX"):
         distribute.strategy()
 
 
 def test_a_process_joins_once(monkeypatch):
-    cluster = distribute.Cluster(("a:1", "b:1"), 1)
-    there = object()
-    monkeypatch.setattr(strategies, "_joined", strategies.Joined(cluster, there))
-    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}')
-    assert distribute.strategy() is there
+    joined, strategy = types.SimpleNamespace(cluster=distribute.Cluster(("a:1", "b:1"), 1)), object()
+    monkeypatch.setattr(collectives, "_channel", joined)
+    monkeypatch.setattr(strategies, "_joined_strategy", strategy)
+    monkeypatch.setenv("TF_CONFIG", CLUSTER.format('["a:1", "b:1"]', 1))
+    assert distribute.strategy() is strategy
     assert not distribute.is_chief()
     with pytest.raises(ValueError, match="has joined a cluster"):
         distribute.strategy("cpu")
@@ -67,11 +79,113 @@ def test_a_keras_without_the_private_names_is_named():
 
     with (
         pytest.raises(RuntimeError, match=rf"`Model._maybe_symbolic_build`, which Keras {keras.__version__} does not"),
-        private.without_symbolic_build(Model()),
+        keras_internals.without_symbolic_build(Model()),
     ):
         pass
     with (
         pytest.raises(RuntimeError, match=r"`Model\._all_reduce_sum_gradients`"),
-        private.without_sum_of_gradients(Model()),
+        keras_internals.without_sum_of_gradients(Model()),
     ):
         pass
+
+
+def test_a_cluster_that_is_not_joined_is_named(monkeypatch, recwarn):
+    monkeypatch.setenv("TF_CONFIG", CLUSTER.format('["a:1"]', 0))
+    distribute.strategy("cpu")
+    monkeypatch.setenv("TF_CONFIG", "{")
+    distribute.strategy("cpu")
+    assert not recwarn
+    monkeypatch.setenv("TF_CONFIG", CLUSTER.format('["a:1", "b:1"]', 1))
+    with pytest.warns(
+        UserWarning, match=r"strategy\('cpu'\) trains in this process alone.*describe 2 processes"
+    ) as caught:
+        distribute.strategy("cpu")
+    assert caught[0].filename == __file__
+
+
+several_processes = pytest.mark.skipif(BACKEND == "torch", reason="torch has one process")
+
+
+def _set_cluster(monkeypatch, index):
+    addresses = [f"localhost:{port}" for port in free_ports(2)]
+    monkeypatch.setenv("TF_CONFIG", CLUSTER.format(json.dumps(addresses), index))
+    return addresses
+
+
+@several_processes
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_process_that_never_starts(monkeypatch, index):
+    addresses = _set_cluster(monkeypatch, index)
+    began = time.monotonic()
+    with pytest.raises(distribute.WorkerLost, match=rf"waited 0.3 seconds for {addresses[1 - index]} \(process"):
+        distribute.strategy(timeout=0.3)
+    assert time.monotonic() - began < 5
+    assert collectives.joined_cluster() is None
+
+
+@several_processes
+def test_a_taken_port(monkeypatch):
+    addresses = _set_cluster(monkeypatch, 0)
+    with (
+        socket.create_server(("localhost", int(addresses[0].split(":")[1]))),
+        pytest.raises(distribute.WorkerLost, match=rf"cannot listen on its address {addresses[0]}.*in use"),
+    ):
+        distribute.strategy()
+
+
+@several_processes
+@pytest.mark.parametrize("python", ["3.1.4", None])
+def test_versions_and_the_deadline(monkeypatch, python):
+    """The other process is a thread. The backend gets what is left of the timeout, and ends the process after it."""
+    addresses = _set_cluster(monkeypatch, 0)
+    versions = strategies.describe_versions()
+    if python:
+        versions["version"]["python"] = python
+    told = []
+
+    def other():
+        connection = Channel(distribute.Cluster(tuple(addresses), 1), 20.0, (0, 1))
+        flat = collectives.flatten(versions)
+        digest = collectives.digest_of(flat)
+        told.append(connection.all_gather("versions", digest))
+        if python:
+            told.append(connection.all_gather("versions", flat))
+        connection.close()
+
+    def connect(*arguments):
+        raise ValueError(f"connected with {arguments[1:]}")
+
+    def end_process_after(*limit):
+        limits.append(limit)
+        return contextlib.nullcontext()
+
+    limits = []
+    monkeypatch.setattr(strategies, "end_process_after", end_process_after)
+    monkeypatch.setattr(strategies, "_multi_worker_strategy", connect)
+    monkeypatch.setattr(strategies, "_multi_process_distribution", connect)
+    thread = threading.Thread(target=other)
+    thread.start()
+    message = (
+        rf"python is '.*' on process 0 \({addresses[0]}\) and '3.1.4' on" if python else "connected with .20.0, [0-9]"
+    )
+    with pytest.raises(ValueError, match=message):
+        distribute.strategy(timeout=20.0)
+    thread.join()
+    assert len(limits) == (not python)
+    if limits:
+        assert 1 < limits[0][0] <= 21
+        assert f"has not connected the processes {addresses[0]}" in limits[0][1]
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="JAX")
+def test_jax_gets_the_time_that_is_left(monkeypatch):
+    import jax
+
+    given = {}
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *args, **options: given.update(options))
+    before = jax.distributed.initialize
+    monkeypatch.setattr(keras.distribution, "initialize", lambda *args: jax.distributed.initialize(*args))
+    monkeypatch.setattr(keras.distribution, "set_distribution", lambda distribution: None)
+    strategies._multi_process_distribution(distribute.Cluster(("a:1", "b:1"), 1), 40.0, 32.4)
+    assert given == {"initialization_timeout": 32, "heartbeat_timeout_seconds": 20}
+    assert jax.distributed.initialize is before

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,9 @@ LIMIT = 600.0  # seconds, for a busy machine
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"}
 
 
-def run(program: str, folder: Path) -> list[dict[str, Any]]:
-    """Run one of `programs` in two processes; what each of them has found."""
-    command = [sys.executable, "-m", "tests.distribute.programs", program, str(folder)]
+def run(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
+    """Run some of `programs` in two processes; return what each of them found."""
+    command = [sys.executable, "-m", "tests.distribute.programs", str(folder), *names]
     with Workers(command, 2, ONE_THREAD, logs=folder) as workers:
         statuses = workers.wait(LIMIT)
     if any(statuses):
@@ -37,3 +39,13 @@ def assert_both_the_same(found: list[dict[str, Any]], program: str) -> None:
     assert first.keys() == second.keys()
     for name in first:
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+
+
+def assert_differences_are_refused(found: list[dict[str, Any]]) -> None:
+    """Every process names the difference, and its value in each of them."""
+    for arrays in found:
+        assert "Processes have different data" in str(arrays["refused/data"])
+        assert re.search(r"initial \S*learning_rate .*0\.1.* 1\.1", str(arrays["refused/rate"]))
+        assert "argument.epochs is 1 on process 0 (localhost:" in str(arrays["refused/epochs"])
+        assert "embeddings (30, 6) float32' on process 0" in str(arrays["refused/units"])
+        assert "embeddings (30, 7) float32' on process 1" in str(arrays["refused/units"])

@@ -11,48 +11,54 @@ import keras
 import numpy as np
 
 from keras_slstm.distribute.batches import Epoch, make_dataset, signature_of
-from keras_slstm.distribute.failures import failures_named
+from keras_slstm.distribute.collectives import check_equal, is_chief, joined_cluster
+from keras_slstm.distribute.errors import translate_errors
+from keras_slstm.distribute.fingerprint import describe_training
 from keras_slstm.distribute.jax_processes import WholeBatchFunction, is_one_of_several, part_of
-from keras_slstm.distribute.private import without_symbolic_build
+from keras_slstm.distribute.keras_internals import without_symbolic_build
 from keras_slstm.distribute.replicas import ReplicatedFunction
 from keras_slstm.distribute.sharding import make_source, replicate
-from keras_slstm.distribute.strategies import is_chief
 from keras_slstm.distribute.variables import build
 from keras_slstm.text.batches import Batches
 
+# Arguments that may differ between processes: the chief alone may print and save.
+_OWN_ARGUMENTS = ("callbacks", "verbose", "return_dict")
+
 
 def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:
-    """Train a model where it was made: on one device, several, or several machines.
+    """Train a model where it was made: on one device, several devices or several machines.
 
-    Where the model was made in the scope of a `MultiWorkerMirroredStrategy`, under which Keras' own `fit` fails, or of
-    a `MirroredStrategy`, and in each of several processes on JAX, the result is that of one process which is given the
-    same batches: their rows are shared out, no row is lost or seen twice, batches need not divide by the number of
-    replicas, and `jit_compile` works (on JAX, several processes always compile). Only random numbers, such as those of
-    dropout, differ on TensorFlow: there each replica draws its own, the first those of one process; on JAX all of them
-    together draw those of one process. Anywhere else this is `model.fit`.
+    For a model made in the scope of a `MultiWorkerMirroredStrategy` (under which Keras' own `fit` fails) or of a
+    `MirroredStrategy`, and in each of several processes on JAX, the result is that of one process with the same
+    batches: the replicas share the rows of each batch, every row is seen once, batches need not divide by the number of
+    replicas, and `jit_compile` works (several processes on JAX always compile). Only random numbers, such as dropout
+    masks, differ on TensorFlow: each replica draws its own, the first replica those of one process. On JAX all
+    processes together draw those of one process. Any other model is trained by `model.fit`.
 
-    All processes must call this with the same arguments. They go through the same batches in the same order, which is
-    checked (on JAX, for the first batch of an epoch), and each takes its rows of each. So an unseeded shuffle of a
-    `tf.data.Dataset` will not do; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for
-    that can be shared out beforehand (`strategy.distribute_datasets_from_function`): then every replica's mean loss
-    counts the same, and all must have the same number of batches.
+    All processes must call this with the same arguments. Before the first step they compare arguments, optimizer,
+    loss, model, variables and code. They go through the same batches in the same order, which is checked (on JAX, for
+    the first batch of an epoch), and each takes its rows of each batch. So the shuffle of a `tf.data.Dataset` needs a
+    seed; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for that can be shared out
+    beforehand (`strategy.distribute_datasets_from_function`): then the mean losses of all replicas have the same
+    weight, and all must have the same number of batches.
 
     Args:
-        model: A compiled model. Its `train_step` and callbacks may be its own; it may end in `class_weight`,
-            `sample_weight`, masks. The models of this package take raw examples here, and need not be called through
-            this function at all.
-        x, y: As in `model.fit`: arrays, a `keras.utils.PyDataset` or, on TensorFlow, a `tf.data.Dataset` (with batches
-            of all replicas together) or a `tf.distribute.DistributedDataset`.
+        model: A compiled model. It may have its own `train_step`; `class_weight`, `sample_weight`, masks and callbacks
+            work. A `DistributedModel`, such as the text models of this package, needs no call of this function: its
+            own `fit` does the same.
+        x, y: As in `model.fit`: arrays (or nested lists, tuples and dicts of arrays), a `keras.utils.PyDataset` or, on
+            TensorFlow, a `tf.data.Dataset` (with batches for all replicas together) or a
+            `tf.distribute.DistributedDataset`.
         **arguments: Further arguments of `model.fit`, and `seed` (default: 0). `batch_size` counts the rows of all
             replicas together. `verbose="auto"` prints in the first process only.
 
     Returns:
-        What `model.fit` returns; the same in all processes.
+        The result of `model.fit`; the same in all processes.
 
     Raises:
         WorkerLost: If another process has died, or does not answer in time.
-        ValueError: If data or arguments do not fit, or processes were given different data.
-        RuntimeError: If this version of Keras lacks what this rests on.
+        ValueError: If data or arguments do not fit, or if the processes have different settings, code or data.
+        RuntimeError: If this version of Keras lacks a private name that this function needs.
 
     Example:
 
@@ -63,10 +69,12 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
     keras_slstm.distribute.fit(model, words, labels, batch_size=64, epochs=5, validation_data=(others, their_labels))
     ```
     """
-    if isinstance(x, Batches) and not getattr(model, "shares_out_by_itself", False):
+    if isinstance(model, DistributedModel):
+        return model.fit(x, y, **arguments)
+    if isinstance(x, Batches):
         arguments["shuffle"] = False
         arguments["callbacks"] = with_callback(arguments.get("callbacks"), x.follow_epochs())
-    return _through(model, "fit", fit_by)(x, y, **arguments)
+    return _fit(model.fit, model, x, y, **arguments)
 
 
 def evaluate(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> Any:
@@ -80,12 +88,14 @@ def evaluate(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any)
         **arguments: Further arguments of `model.evaluate`.
 
     Returns:
-        What `model.evaluate` returns; the same in all processes.
+        The result of `model.evaluate`; the same in all processes.
 
     Raises:
         WorkerLost, ValueError, RuntimeError: See `fit`.
     """
-    return _through(model, "evaluate", evaluate_by)(x, y, **arguments)
+    if isinstance(model, DistributedModel):
+        return model.evaluate(x, y, **arguments)
+    return _evaluate(model.evaluate, model, x, y, **arguments)
 
 
 def predict(model: keras.Model, x: Any, **arguments: Any) -> Any:
@@ -97,28 +107,40 @@ def predict(model: keras.Model, x: Any, **arguments: Any) -> Any:
         **arguments: Further arguments of `model.predict`.
 
     Returns:
-        What `model.predict` returns: the predictions of all rows, in their order, in all processes.
+        The result of `model.predict` in all processes: the predictions of all rows, in their order.
 
     Raises:
         WorkerLost, ValueError, RuntimeError: See `fit`.
     """
-    return _through(model, "predict", predict_by)(x, **arguments)
+    if isinstance(model, DistributedModel):
+        return model.predict(x, **arguments)
+    return _predict(model.predict, model, x, **arguments)
 
 
-def _through(model: keras.Model, name: str, by: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a model; one that does not share its data out is called by a function that does."""
-    method = getattr(model, name)
-    return method if getattr(model, "shares_out_by_itself", False) else functools.partial(by, method, model)
+class DistributedModel(keras.Model):
+    """A `keras.Model` whose own `fit`, `evaluate` and `predict` are those of this module.
+
+    A subclass that overrides them to prepare data calls `super()`.
+    """
+
+    def fit(self, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:
+        """As `keras.Model.fit`, on all replicas; see `keras_slstm.distribute.fit`."""
+        return _fit(super().fit, self, x, y, **arguments)
+
+    def evaluate(self, x: Any = None, y: Any = None, **arguments: Any) -> Any:
+        """As `keras.Model.evaluate`, on all replicas; see `keras_slstm.distribute.evaluate`."""
+        return _evaluate(super().evaluate, self, x, y, **arguments)
+
+    def predict(self, x: Any, **arguments: Any) -> Any:
+        """As `keras.Model.predict`, on all replicas; see `keras_slstm.distribute.predict`."""
+        return _predict(super().predict, self, x, **arguments)
 
 
-# For models that override these methods: `method` is the one of `keras.Model`.
-
-
-def fit_by(
-    method: Callable[..., Any],
+def _fit(
+    keras_fit: Callable[..., Any],
     model: keras.Model,
-    x: Any = None,
-    y: Any = None,
+    x: Any,
+    y: Any,
     *,
     batch_size: int | None = None,
     sample_weight: Any = None,
@@ -130,22 +152,22 @@ def fit_by(
     validation_split: float = 0.0,
     **arguments: Any,
 ) -> Any:
-    """`method`, which is Keras' `fit`, with each replica's part of the data."""
+    """Call `keras_fit`, with each replica's part of the data where there are several."""
+    options = {"batch_size": batch_size, "class_weight": class_weight, "validation_batch_size": validation_batch_size}
     if not is_shared(model):
-        return method(
+        return keras_fit(
             x,
             y,
-            batch_size=batch_size,
             sample_weight=sample_weight,
-            class_weight=class_weight,
             shuffle=shuffle,
             validation_data=validation_data,
-            validation_batch_size=validation_batch_size,
             validation_split=validation_split,
+            **options,
             **_quiet(arguments),
         )
     if validation_split:
-        raise ValueError("`validation_split` does not cut data that is shared out: use `validation_data`.")
+        raise ValueError("`validation_split` is not supported on several replicas: use `validation_data`.")
+    _check_settings(model, x, "fit", {"shuffle": shuffle, "seed": seed, **options, **arguments})
     epoch = Epoch()
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
     data = _share_out(model, x, y, sample_weight, batch_size, class_weight, **order)
@@ -157,53 +179,63 @@ def fit_by(
     follow = keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.begin(number))
     arguments["callbacks"] = with_callback(arguments.get("callbacks"), follow)
     with _keras_method(model):
-        return method(data, shuffle=False, validation_data=validation_data, **_quiet(arguments))
+        return keras_fit(data, shuffle=False, validation_data=validation_data, **_quiet(arguments))
 
 
-def evaluate_by(
-    method: Callable[..., Any],
+def _evaluate(
+    keras_evaluate: Callable[..., Any],
     model: keras.Model,
-    x: Any = None,
-    y: Any = None,
+    x: Any,
+    y: Any,
     *,
     batch_size: int | None = None,
     sample_weight: Any = None,
     **arguments: Any,
 ) -> Any:
-    """`method`, which is Keras' `evaluate`, with each replica's part of the data."""
+    """Call `keras_evaluate`, with each replica's part of the data where there are several."""
     within_fit = arguments.get("_use_cached_eval_dataset", False)
     if within_fit or not is_shared(model):
-        return method(x, y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
+        return keras_evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
+    _check_settings(model, x, "evaluate", {"batch_size": batch_size, **arguments})
     data = _share_out(model, x, y, sample_weight, batch_size)
     _install(model, "test")
     with _keras_method(model):
-        return method(data, **_quiet(arguments))
+        return keras_evaluate(data, **_quiet(arguments))
 
 
-def predict_by(
-    method: Callable[..., Any],
+def _predict(
+    keras_predict: Callable[..., Any],
     model: keras.Model,
     x: Any,
     *,
     batch_size: int | None = None,
     **arguments: Any,
 ) -> Any:
-    """`method`, which is Keras' `predict`, with each replica's part of the data."""
+    """Call `keras_predict`, with each replica's part of the data where there are several."""
     if not is_shared(model):
-        return method(x, batch_size=batch_size, **arguments)
+        return keras_predict(x, batch_size=batch_size, **arguments)
+    _check_settings(model, x, "predict", {"batch_size": batch_size, **arguments})
     data = _share_out(model, x, batch_size=batch_size, learns=False)
     _install(model, "predict")
-    with failures_named():
-        return method(data, **_quiet(arguments))
+    with translate_errors():
+        return keras_predict(data, **_quiet(arguments))
+
+
+def _check_settings(model: keras.Model, data: Any, method: str, arguments: dict[str, Any]) -> None:
+    """Raise ValueError in all processes if they are about to do different things."""
+    if joined_cluster() is None:
+        return
+    compared = {name: value for name, value in arguments.items() if name not in _OWN_ARGUMENTS}
+    check_equal(describe_training(model, data, compared), method)
 
 
 def is_shared(model: keras.Model) -> bool:
-    """Whether the model's data is shared out by this module."""
+    """Whether this module divides the model's data among replicas."""
     return is_one_of_several() or is_replicated(model)
 
 
 def is_replicated(model: keras.Model) -> bool:
-    """Whether the model was made in the scope of a strategy with several replicas that this module serves."""
+    """Whether the model was made under a MirroredStrategy or MultiWorkerMirroredStrategy with several replicas."""
     if keras.backend.backend() != "tensorflow":
         return False
     import tensorflow as tf
@@ -214,19 +246,19 @@ def is_replicated(model: keras.Model) -> bool:
 
 
 def scope_of(model: keras.Model) -> contextlib.AbstractContextManager[Any]:
-    """Inside, variables are made where those of the model are."""
+    """Return a scope that places new variables where those of the model are."""
     return model.distribute_strategy.scope() if is_replicated(model) else contextlib.nullcontext()
 
 
 def is_shared_out(data: Any) -> bool:
-    """Whether data consists of each replica's part already."""
+    """Whether the data has been divided among replicas by `strategy.distribute_datasets_from_function`."""
     import tensorflow as tf
 
     return isinstance(data, tf.distribute.DistributedDataset)
 
 
 def with_callback(callbacks: Any, callback: keras.callbacks.Callback) -> Any:
-    """What `fit` takes as callbacks, with one before them."""
+    """Put a callback before those that were given to `fit`."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         callbacks.append(callback)
         return callbacks
@@ -244,7 +276,7 @@ def _share_out(
     learns: bool = True,
     **order: Any,
 ) -> Any:
-    """Build the model, and give each replica its part of the data; `order` is that of `make_source`."""
+    """Build the model and divide the data among the replicas; `order` holds options of `make_source`."""
     if is_one_of_several():
         dataset = make_dataset(x, y, sample_weight, batch_size, **order)
         _build(model, signature_of(dataset), learns)
@@ -263,14 +295,14 @@ def _three(parts: Any) -> tuple[Any, Any, Any]:
 
 
 def _quiet(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments under which one process prints, and no other."""
+    """Let `verbose="auto"` print in the chief only."""
     if arguments.get("verbose", "auto") != "auto" or is_chief():
         return arguments
     return {**arguments, "verbose": 0}
 
 
 def _install(model: keras.Model, *kinds: str) -> None:
-    """Put our steps where Keras looks for its own; `compile` takes them away."""
+    """Replace the step functions of Keras; `compile` removes them."""
     function = WholeBatchFunction if is_one_of_several() else ReplicatedFunction
     for kind in kinds:
         if not isinstance(getattr(model, f"{kind}_function"), function):
@@ -279,17 +311,17 @@ def _install(model: keras.Model, *kinds: str) -> None:
 
 @contextlib.contextmanager
 def _keras_method(model: keras.Model) -> Iterator[None]:
-    """Inside, a method of Keras takes the model as it is, and names the worker that is lost."""
+    """Make `fit` and `evaluate` accept a built model on several replicas, and raise `WorkerLost`."""
     with contextlib.ExitStack() as stack:
         if is_replicated(model) and not _keras_builds(model.distribute_strategy):
             stack.enter_context(without_symbolic_build(model))
-        stack.enter_context(failures_named())
+        stack.enter_context(translate_errors())
         yield
 
 
 @functools.cache
 def _keras_builds(strategy: Any) -> bool:
-    """Whether this version of Keras can build a model on data that is shared out; found out by one that is built."""
+    """Whether this version of Keras can build a model on distributed data; tried with a small model."""
     with strategy.scope():
         model = keras.Sequential([keras.layers.Dense(1)])
         model.compile("sgd", loss="mse")
@@ -305,7 +337,7 @@ def _keras_builds(strategy: Any) -> bool:
 
 
 def _first_part(strategy: Any, data: Any) -> Any:
-    """The first part of a batch that a replica of this process gets."""
+    """Return the first batch of the first replica of this process."""
 
     def first(value: Any) -> Any:
         return strategy.experimental_local_results(value)[0]
@@ -315,7 +347,7 @@ def _first_part(strategy: Any, data: Any) -> Any:
 
 
 def _build(model: keras.Model, batch: Any, learns: bool = True) -> None:
-    """Give a model, its loss, its metrics and its optimizer their variables, on each replica."""
+    """Make the variables of a model, its loss, metrics and optimizer on each replica."""
     ours = ReplicatedFunction | WholeBatchFunction
     if any(isinstance(getattr(model, f"{kind}_function"), ours) for kind in ("train", "test")):
         return

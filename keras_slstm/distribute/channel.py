@@ -1,0 +1,272 @@
+"""Messages between the processes of a cluster, over sockets of their own.
+
+Every process connects to the chief before TensorFlow or JAX starts. Their own connecting blocks in C++ for minutes
+and does not say who is missing. The connections stay open, so processes can compare settings before any collective
+operation on weights.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import IO, Any
+
+from keras_slstm.distribute.cluster import Cluster
+from keras_slstm.distribute.errors import WorkerLost, worker_lost
+
+# Exit status of a process whose cluster does not come together.
+LOST = 3
+_GREETING = "keras_slstm.distribute 1"
+_RETRY_SECONDS = 0.2
+_GRACE_SECONDS = 5.0
+
+
+class Channel:
+    """A connection between the chief and every other process.
+
+    Args:
+        cluster: The processes.
+        timeout: Seconds until all processes must have connected, and that a message may take afterwards.
+        ports: Indices of the processes whose port the backend will listen on: it must be free.
+
+    Raises:
+        WorkerLost: If a process is missing, or a port is taken. The message names the address.
+        ValueError: If the processes were given different addresses.
+    """
+
+    def __init__(self, cluster: Cluster, timeout: float, ports: tuple[int, ...] = (0,)):
+        self.cluster = cluster
+        self.timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._peers: dict[int, _Peer] = {}
+        if cluster.is_chief:
+            self._accept_all()
+        else:
+            self._connect(cluster.index in ports)
+        for peer in self._peers.values():
+            peer.socket.settimeout(timeout)
+
+    def all_gather(self, topic: str, value: Any) -> list[Any]:
+        """Return the JSON values of all processes, in their order. All processes must call this alike.
+
+        Args:
+            topic: Says what is exchanged.
+            value: The value of this process.
+
+        Raises:
+            WorkerLost: If a process has died or does not answer in time.
+            ValueError: If the processes exchange different things.
+        """
+        own = {"topic": topic, "value": value}
+        try:
+            if self.cluster.is_chief:
+                messages = [own, *(self._peers[index].receive() for index in range(1, self.cluster.size))]
+                for peer in self._peers.values():
+                    peer.send(messages)
+            else:
+                self._peers[0].send(own)
+                messages = self._peers[0].receive()
+        except OSError as error:
+            raise worker_lost("The connection", error) from error
+        topics = [message["topic"] for message in messages]
+        if len(set(topics)) > 1:
+            steps = ", ".join(f"process {index} at {found!r}" for index, found in enumerate(topics))
+            raise ValueError(f"All processes must run the same program, but they are at different steps: {steps}.")
+        return [message["value"] for message in messages]
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left for connecting."""
+        return max(0.001, self._deadline - time.monotonic())
+
+    def close(self) -> None:
+        """Close all connections."""
+        for peer in self._peers.values():
+            peer.close()
+
+    # The chief's side.
+
+    def _accept_all(self) -> None:
+        with self._listen() as server:
+            try:
+                while True:
+                    missing = self._missing()
+                    self._tell_all({"missing": missing})
+                    if not missing:
+                        return
+                    server.settimeout(self.seconds_left())
+                    try:
+                        self._accept(server)
+                    except TimeoutError:
+                        raise WorkerLost(self._describe_missing(missing)) from None
+            except (WorkerLost, ValueError) as error:
+                self._tell_all({"error": str(error)})
+                self.close()
+                raise
+
+    def _accept(self, server: socket.socket) -> None:
+        """Accept a connection; ignore what is no process of this package."""
+        peer = _Peer(server.accept()[0])
+        peer.socket.settimeout(min(_GRACE_SECONDS, self.seconds_left()))
+        try:
+            hello = peer.receive()
+            known = isinstance(hello, dict) and hello.get("greeting") == _GREETING
+        except OSError:
+            known = False
+        if not known:
+            peer.close()
+            return
+        index, addresses = hello["index"], hello["addresses"]
+        if index in self._peers:  # it was started again
+            self._peers[index].close()
+        self._peers[index] = peer
+        if addresses != list(self.cluster.addresses):
+            raise ValueError(
+                f"All processes must be given the same addresses, but process 0 has {list(self.cluster.addresses)} "
+                f"and process {index} has {addresses}."
+            )
+        if hello["error"]:
+            raise WorkerLost(hello["error"])
+
+    def _missing(self) -> list[int]:
+        for index, peer in list(self._peers.items()):
+            if peer.has_closed():
+                self._peers.pop(index).close()
+        return [index for index in range(1, self.cluster.size) if index not in self._peers]
+
+    def _tell_all(self, message: dict[str, Any]) -> None:
+        for peer in self._peers.values():
+            with contextlib.suppress(OSError):  # found by `has_closed`
+                peer.send(message)
+
+    # The side of the others.
+
+    def _connect(self, needs_port: bool) -> None:
+        problem = ""
+        if needs_port:
+            try:
+                self._listen().close()
+            except WorkerLost as error:
+                problem = str(error)
+        host, port = split_address(self.cluster.addresses[0])
+        hello = {"greeting": _GREETING, "index": self.cluster.index, "addresses": self.cluster.addresses}
+        missing, reason = [0], "it does not listen"
+        while time.monotonic() < self._deadline:
+            try:
+                peer = _Peer(socket.create_connection((host, port), self.seconds_left()))
+            except OSError as error:
+                missing, reason = [0], f"{error}"
+                time.sleep(min(_RETRY_SECONDS, self.seconds_left()))
+                continue
+            try:
+                peer.send({**hello, "error": problem})
+                while missing:
+                    # The chief, whose time ends about now, knows best who is missing.
+                    grace = 0.0 if missing == [0] else _GRACE_SECONDS
+                    peer.socket.settimeout(self.seconds_left() + grace)
+                    answer = peer.receive()
+                    if not isinstance(answer, dict) or not {"missing", "error"} & set(answer):
+                        raise OSError("it does not answer as a process of this cluster")
+                    if "error" in answer:
+                        peer.close()
+                        raise WorkerLost(answer["error"])
+                    missing = answer["missing"]
+            except OSError as error:
+                peer.close()
+                silent = isinstance(error, TimeoutError)
+                reason = "it accepts connections, but does not answer" if silent else f"{error}"
+                time.sleep(min(_RETRY_SECONDS, self.seconds_left()))
+                continue
+            self._peers[0] = peer
+            return
+        raise WorkerLost(problem or self._describe_missing(missing, reason))
+
+    def _listen(self) -> socket.socket:
+        """Listen on the port of this process."""
+        address = self.cluster.addresses[self.cluster.index]
+        port = split_address(address)[1]
+        both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if both else socket.AF_INET
+        try:
+            return socket.create_server(("", port), family=family, backlog=self.cluster.size, dualstack_ipv6=both)
+        except OSError as error:
+            raise WorkerLost(
+                f"Process {self.cluster.index} of {self.cluster.size} cannot listen on its address {address}: {error}. "
+                "Choose another port, or end the program that uses it."
+            ) from None
+
+    def _describe_missing(self, indices: list[int], reason: str = "") -> str:
+        names = ", ".join(f"{self.cluster.addresses[index]} (process {index})" for index in indices)
+        detail = f" ({reason})" if reason and indices == [0] else ""
+        return (
+            f"Process {self.cluster.index} of {self.cluster.size} has waited {self.timeout:g} seconds for "
+            f"{names}{detail}: start all processes, with addresses that the others can reach."
+        )
+
+
+class _Peer:
+    """One line of JSON after another, over a socket."""
+
+    def __init__(self, connection: socket.socket):
+        self.socket = connection
+        # A host that vanishes without closing its connections is noticed, and firewalls see some traffic.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._file: IO[bytes] = connection.makefile("rb")
+
+    def send(self, message: Any) -> None:
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def receive(self) -> Any:
+        line = self._file.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionError("the connection was closed")
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise ConnectionError("the answer is not understood") from None
+
+    def has_closed(self) -> bool:
+        readable, _, _ = select.select([self.socket], [], [], 0)
+        try:
+            return bool(readable) and not self.socket.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        self._file.close()
+        self.socket.close()
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Split `host:port`.
+
+    >>> split_address("[::1]:2222")
+    ('::1', 2222)
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise ValueError(f"Addresses must be host:port, with a port from 1 to 65535, but got {address!r}.")
+    return host.strip("[]"), int(port)
+
+
+@contextlib.contextmanager
+def end_process_after(seconds: float, message: str) -> Iterator[None]:
+    """End this process if the block takes longer: code that blocks in C++ cannot be interrupted."""
+
+    def end() -> None:
+        print(message, file=sys.stderr, flush=True)
+        os._exit(LOST)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

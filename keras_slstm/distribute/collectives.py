@@ -1,0 +1,67 @@
+"""The cluster that this process has joined, and what its processes tell each other beside a training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from keras_slstm.distribute.channel import Channel
+from keras_slstm.distribute.cluster import Cluster
+from keras_slstm.distribute.fingerprint import describe_difference, flatten
+
+_channel: Channel | None = None
+
+
+def join(channel: Channel | None) -> None:
+    """Make this process a member of the channel's cluster; None: of no cluster."""
+    global _channel
+    _channel = channel
+
+
+def joined_cluster() -> Cluster | None:
+    """Return the cluster that this process has joined; None if it trains alone."""
+    return None if _channel is None else _channel.cluster
+
+
+def is_chief() -> bool:
+    """Whether this process is the one that writes files. A process that trains alone is."""
+    return _channel is None or _channel.cluster.is_chief
+
+
+def all_gather(value: Any, topic: str = "values") -> list[Any]:
+    """Return a JSON value of every process, in their order. Every process must call this; none continues before all do.
+
+    Raises:
+        WorkerLost: If a process has died or does not answer in time.
+        ValueError: If the processes call this with different topics.
+    """
+    return [value] if _channel is None else _channel.all_gather(topic, value)
+
+
+def barrier() -> None:
+    """Wait until every process of the cluster has called this."""
+    all_gather(None, "barrier")
+
+
+def check_equal(settings: dict[str, Any], topic: str = "settings") -> None:
+    """Check that all processes give the same settings. Every process must call this.
+
+    Args:
+        settings: Values of any kind, in nested dicts and lists.
+        topic: Says what is compared, if processes are at different steps of the program.
+
+    Raises:
+        ValueError: In all processes, if a setting differs. The message names it, and the value in each process.
+        WorkerLost: If a process has died or does not answer in time.
+    """
+    if _channel is None:
+        return
+    flat = flatten(settings)
+    if len(set(all_gather(digest_of(flat), topic))) > 1:
+        raise ValueError(describe_difference(all_gather(flat, topic), _channel.cluster.addresses))
+
+
+def digest_of(settings: dict[str, Any]) -> str:
+    """Return a hash of flat settings, which is shorter to send."""
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()

@@ -1,0 +1,75 @@
+"""Errors of a training in several processes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import keras
+
+DIFFERENT_DATA = (
+    "Processes have different data: give every process the same batches in the same order, and every shuffle a seed."
+)
+_LOST = (
+    "Another process has died, was restarted, or does not answer in time, so this process cannot continue. "
+    "Start all processes again: a TrainingRun resumes."
+)
+# Words in JAX's messages about lost connections, on CPUs and GPUs.
+_CONNECTION_WORDS = ("Gloo", "NCCL", "coordination service", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+
+
+class WorkerLost(RuntimeError):
+    """Another process has died, does not answer or cannot be reached, so this process cannot continue."""
+
+
+def worker_lost(source: str, error: Exception) -> WorkerLost:
+    """Return the error for a connection that `source` (TensorFlow, JAX or a socket) reports as broken."""
+    return WorkerLost(f"{_LOST} {source} says: {_summarize(error)}")
+
+
+@contextlib.contextmanager
+def translate_errors() -> Iterator[None]:
+    """Raise `WorkerLost` or `ValueError` for the backend's errors about lost processes and different data."""
+    backend = keras.backend.backend()
+    context = {"jax": _translate_jax_errors, "tensorflow": _translate_tensorflow_errors}.get(backend)
+    with context() if context else contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def _translate_tensorflow_errors() -> Iterator[None]:
+    import tensorflow as tf
+
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        if DIFFERENT_DATA not in str(error):
+            raise
+        raise ValueError(DIFFERENT_DATA) from error
+    except (
+        tf.errors.UnavailableError,
+        tf.errors.AbortedError,
+        tf.errors.DeadlineExceededError,
+        tf.errors.CancelledError,
+        tf.errors.FailedPreconditionError,
+    ) as error:
+        raise worker_lost("TensorFlow", error) from error
+
+
+@contextlib.contextmanager
+def _translate_jax_errors() -> Iterator[None]:
+    import jax
+
+    try:
+        yield
+    except (jax.errors.JaxRuntimeError, ValueError) as error:  # JAX raises either
+        if not any(word in str(error) for word in _CONNECTION_WORDS):
+            raise
+        raise worker_lost("JAX", error) from error
+
+
+def _summarize(error: Exception) -> str:
+    """Return the message without the source locations that TensorFlow lists."""
+    lines = [line.strip() for line in str(error).split("\n")]
+    kept = [line for line in lines if line and not line.startswith(("File ", "Detected at", "Graph execution", "[["))]
+    return " ".join(kept)[:500]

@@ -1,0 +1,118 @@
+"""Every private name of Keras and TensorFlow that this package needs to train on several replicas.
+
+Keras 3 fails under MultiWorkerMirroredStrategy, and clips gradients before it sums them over the replicas.
+`replicas.py` mends this as far as public names allow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+
+_SYMBOLIC_BUILD = "_maybe_symbolic_build"
+_SUM_OF_GRADIENTS = "_all_reduce_sum_gradients"
+
+
+@contextlib.contextmanager
+def without_symbolic_build(model: keras.Model) -> Iterator[None]:
+    """Make `fit` and `evaluate` skip the build: Keras would build the model on the tuple of all replicas' batches.
+
+    Raises:
+        RuntimeError: If this version of Keras lacks the name.
+    """
+    with _replaced(model, _SYMBOLIC_BUILD, lambda *args, **kwargs: None):
+        yield
+
+
+@contextlib.contextmanager
+def without_sum_of_gradients(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
+    """Make the optimizer apply gradients as they are, without summing them over the replicas.
+
+    Raises:
+        RuntimeError: If this version of Keras lacks the name.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    with _replaced(optimizer, _SUM_OF_GRADIENTS, lambda grads_and_vars: grads_and_vars):
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, function: Any) -> Iterator[None]:
+    """Replace a method of an object."""
+    if not callable(getattr(owner, name, None)):
+        raise RuntimeError(
+            f"keras_slstm.distribute relies on `{type(owner).__name__}.{name}`, which Keras {keras.__version__} does "
+            "not have: install Keras 3.15 or a newer keras_slstm."
+        )
+    before = vars(owner).get(name)  # replaced already where a callback of `fit` evaluates
+    setattr(owner, name, function)
+    try:
+        yield
+    finally:
+        if before is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+
+def all_layers(model: keras.Model) -> list[keras.Layer]:
+    """Return the layers of a model and their sublayers; only its own layers where Keras lacks the name."""
+    flatten = getattr(model, "_flatten_layers", None)
+    return list(model.layers if flatten is None else flatten(include_self=False))
+
+
+def set_heartbeat_timeout(workers: int, seconds: float) -> None:
+    """Let TensorFlow give up a silent process after `seconds`, instead of 10.
+
+    A process that compiles or waits for a busy machine is alive. Where this version of TensorFlow lacks the names, the
+    default stays.
+    """
+    try:
+        from tensorflow.core.protobuf.coordination_config_pb2 import CoordinatedJob
+        from tensorflow.python.eager import context
+
+        context.context().configure_coordination_service(
+            service_type="standalone",
+            service_leader="/job:worker/replica:0/task:0",
+            heartbeat_timeout_in_ms=int(1000 * seconds),
+            coordinated_jobs=[CoordinatedJob(name="worker", num_tasks=workers)],
+        )
+    except (ImportError, AttributeError, TypeError):
+        return
+
+
+@contextlib.contextmanager
+def jax_timeouts(connecting: float, silence: float) -> Iterator[None]:
+    """Bind the timeouts of `jax.distributed.initialize`, which `keras.distribution.initialize` cannot pass on.
+
+    Args:
+        connecting: Seconds until all processes must have connected.
+        silence: Seconds after which a silent process is given up.
+    """
+    import jax
+
+    initialize = jax.distributed.initialize
+    jax.distributed.initialize = functools.partial(
+        initialize,
+        initialization_timeout=max(1, round(connecting)),
+        heartbeat_timeout_seconds=max(1, round(silence)),
+    )
+    try:
+        yield
+    finally:
+        jax.distributed.initialize = initialize
+
+
+def set_length(data: Any, length: int) -> None:
+    """Set the number of batches of a `tf.distribute.DistributedDataset`.
+
+    TensorFlow counts the parts that the replicas of one process get, so Keras would wait for more batches. Where this
+    version lacks the name, Keras warns after an epoch that it ran out of data, and continues.
+    """
+    if hasattr(data, "_cardinality"):
+        data._cardinality = np.int64(length)
