@@ -156,14 +156,14 @@ def _multi_worker_strategy(cluster: Cluster, timeout: float, seconds_left: float
     import tensorflow as tf
 
     def create(next_creator: Any, **arguments: Any) -> Any:
-        given, name = arguments.get("initial_value"), arguments.get("name")
+        given: Any = arguments.get("initial_value")
         from_function = inspect.isfunction(given)
 
         def initial_value() -> Any:  # TensorFlow calls it once, before the chief sends its value to the others
             value = tf.convert_to_tensor(given() if from_function else given, arguments.get("dtype"))
             # Weights get the chief's values; another learning rate would be replaced unnoticed.
             setting = value.shape.rank == 0 and not arguments.get("trainable") and tf.executing_eagerly()
-            check_variable(name, value.shape, value.dtype, value.numpy() if setting else None)
+            check_variable(arguments.get("name"), value.shape, value.dtype, value.numpy() if setting else None)
             return value
 
         # Other callables restore checkpoints.
