@@ -73,10 +73,6 @@ class MaskedRNN(keras.layers.RNN):
         if states is not None and len(states) != len(self.state_size):
             raise ValueError(f"{self.name} expects {len(self.state_size)} initial states, but got {len(states)}.")
 
-    def _noise(self, like: Tensor, rate: float) -> Tensor:
-        """Factors of dropout, in the shape of `like`."""
-        return keras.random.dropout(ops.ones_like(like), rate, seed=self.seed_generator)
-
     def _in_reading_order(self, x: Tensor) -> Tensor:
         return ops.flip(x, axis=1) if self.go_backwards else x
 

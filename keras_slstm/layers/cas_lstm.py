@@ -10,7 +10,9 @@ from keras import ops
 
 from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
-from keras_slstm.ops import cas_lstm
+from keras_slstm.ops.cas_lstm import LayerWeights, gates
+from keras_slstm.ops.dropout import dropout_mask
+from keras_slstm.ops.kernels.cas_lstm import sequence
 from keras_slstm.ops.masks import check_mask, zero_padding
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_rate
@@ -131,10 +133,10 @@ class CASLSTM(MaskedRNN):
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        if self.stateful:  # on PyTorch, what is written into the variables would change what the gradient needs
+        if self.stateful:  # on PyTorch, writing the new states into the variables would change what the gradient reads
             initial_state = [ops.copy(state) for state in initial_state]
         layers = self._run(sequences, initial_state, mask, training)
-        states = [sequence[-1] for layer in layers for sequence in (layer.hs, layer.cs)]
+        states = [_last(*pair) for layer in layers for pair in ((layer.h, layer.hs), (layer.c, layer.cs))]
         return states[-2], _swap_batch_and_time(layers[-1].hs), states
 
     def vertical_gates(
@@ -158,32 +160,37 @@ class CASLSTM(MaskedRNN):
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
         states = [ops.convert_to_tensor(state, dtype=self.compute_dtype) for state in initial_state]
         layers = self._run(zero_padding(sequences, mask), states, mask, training=False)
-        gates = [cas_lstm.gates(*layer) for layer in layers]
+        opened = [
+            gates(one.weights, one.x, _before(one.h, one.hs), _before(one.c, one.cs), one.lower_cells) for one in layers
+        ]
         mask = None if mask is None else self._in_reading_order(mask)
         return [
-            VerticalGates(*(zero_padding(_swap_batch_and_time(gate), mask) for gate in (g, lower_o)))
-            for (lower_o, _), (_, g) in pairwise(gates)
+            VerticalGates(*(zero_padding(_swap_batch_and_time(gate), mask) for gate in (upper.g, lower.o)))
+            for lower, upper in pairwise(opened)
         ]
 
     def _run(self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool) -> list[_LayerRun]:
+        """Run the layers, one after the other, over the whole sentence."""
         x = _swap_batch_and_time(self._in_reading_order(sequences))
         if mask is not None:
-            mask = ops.cast(_swap_batch_and_time(self._in_reading_order(mask)), x.dtype)[..., None]
+            mask = _swap_batch_and_time(self._in_reading_order(mask))[..., None]
         lower_cells = None
         runs: list[_LayerRun] = []
         for weights, h, c in zip(self.cell.layer_weights(), states[::2], states[1::2], strict=True):
             rate = self.layer_dropout if runs else self.dropout
             if rate and training:  # the rate first: rematerialised on JAX, `training` is a tracer
-                x = x * self._noise(x[:1], rate)
-            noise = self._noise(h, self.recurrent_dropout) if self.recurrent_dropout and training else None
-            hs, cs = cas_lstm.sequence(weights, x, h, c, lower_cells, mask, noise)
+                x = x * dropout_mask(x[:1], rate, self.seed_generator)
+            h_mask = None
+            if self.recurrent_dropout and training:
+                h_mask = dropout_mask(h, self.recurrent_dropout, self.seed_generator)
+            hs, cs = sequence(weights, x, h, c, lower_cells, mask, h_mask)
             runs.append(_LayerRun(weights, x, h, c, hs, cs, lower_cells))
             x, lower_cells = hs, cs
         return runs
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
-        del config["unroll"]  # never
+        del config["unroll"]  # no argument of this layer
         return {
             **config,
             "num_layers": self.num_layers,
@@ -195,15 +202,25 @@ class CASLSTM(MaskedRNN):
 
 
 class _LayerRun(NamedTuple):
-    """One layer over a whole sentence: the arguments of `cas_lstm.gates`."""
+    """One layer over a whole sentence: its weights, inputs, first state, all its states, and the cells below."""
 
-    weights: cas_lstm.LayerWeights
+    weights: LayerWeights
     x: Tensor
     h: Tensor
     c: Tensor
     hs: Tensor
     cs: Tensor
     lower_cells: Tensor | None
+
+
+def _before(first: Tensor, states: Tensor) -> Tensor:
+    """The state before every word."""
+    return ops.concatenate([first[None], states], axis=0)[:-1]
+
+
+def _last(first: Tensor, states: Tensor) -> Tensor:
+    """The state after the last word; the first state if there is no word."""
+    return ops.concatenate([first[None], states[-1:]], axis=0)[-1]
 
 
 def _swap_batch_and_time(x: Tensor) -> Tensor:

@@ -161,19 +161,13 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
 
         layers = []
         for index in range(self.num_layers):
-            left = lower = None  # in layer 1 and without lam
-            if index and self.lam == "trainable":
-                lam = cast(self.lams[index])
-                left, lower = ops.sigmoid(-lam), ops.sigmoid(lam)
-            elif index and isinstance(self.lam, float):
-                left, lower = 1.0 - self.lam, self.lam
+            lam = ops.sigmoid(cast(self.lams[index])) if self.lams[index] is not None else self.lam
             layers.append(
                 cas_lstm.LayerWeights(
                     kernel=cast(self.kernels[index]),
                     recurrent_kernel=cast(self.recurrent_kernels[index]),
                     bias=cast(self.biases[index]),
-                    left=left,
-                    lower=lower,
+                    lam=lam if index else None,  # layer 1 has none
                     peephole=cast(self.peepholes[index]),
                 )
             )

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.precision import tanh
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_features, check_integer
@@ -131,14 +132,14 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
 class _Recurrence:
     """The cell as the loop over time runs it: inputs projected already, one dropout mask for all steps."""
 
-    def __init__(self, cell: NormalizedLSTMCell, noise: Tensor | None) -> None:
+    def __init__(self, cell: NormalizedLSTMCell, dropout_mask: Tensor | None) -> None:
         self.cell = cell
-        self.noise = noise
+        self.dropout_mask = dropout_mask
         self.state_size = cell.state_size
 
     def call(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
         h, c = states
-        return self.cell.step(projected, [h if self.noise is None else h * self.noise, c])
+        return self.cell.step(projected, [h if self.dropout_mask is None else h * self.dropout_mask, c])
 
     __call__ = call
 
@@ -217,18 +218,18 @@ class NormalizedLSTM(MaskedRNN):
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        noise = None
+        h_mask = None
         # The rate first: rematerialised on JAX, `training` is a tracer, which has no truth value.
         if self.dropout and training:
-            sequences = sequences * self._noise(sequences[:, :1], self.dropout)
+            sequences = sequences * dropout_mask(sequences[:, :1], self.dropout, self.seed_generator)
         if self.recurrent_dropout and training:
-            noise = self._noise(initial_state[0], self.recurrent_dropout)
+            h_mask = dropout_mask(initial_state[0], self.recurrent_dropout, self.seed_generator)
         if self.go_backwards:  # here, as an unrolled loop of Keras cannot on torch
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         # A loop only: it is never called as a layer and owns no weights.
         loop = keras.layers.RNN(
-            _Recurrence(self.cell, noise),
+            _Recurrence(self.cell, h_mask),
             return_sequences=self.return_sequences,
             stateful=self.stateful,
             unroll=self.unroll,

@@ -23,24 +23,27 @@ def _is_float(x: Any) -> bool:
 
 def _run(function: Any, case: Case, mode: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The outputs of a function on a case, and the gradients with respect to its float arguments."""
-    floats = [x for x in keras.tree.flatten(dict(case.arguments)) if _is_float(x)]
+    constants = {name: x for name, x in case.arguments.items() if name in case.constants}
+    variables = {name: x for name, x in case.arguments.items() if name not in case.constants}
+    flat = keras.tree.flatten(variables)
+    floats = [x for x in flat if _is_float(x)]
     assert all(x.dtype == np.float64 for x in floats)
 
     def run(*tensors: Any) -> Any:
         remaining = iter(tensors)
-
-        def as_tensor(x: Any) -> Any:
-            if _is_float(x):
-                return next(remaining)
-            if isinstance(x, np.ndarray):
-                return ops.convert_to_tensor(x, dtype="int32" if x.dtype.kind == "i" else None)
-            return x
-
-        found = function(**keras.tree.map_structure(as_tensor, dict(case.arguments)))
+        # Not `map_structure`, which visits a dict in another order than `flatten` on PyTorch.
+        given = [next(remaining) if _is_float(x) else _as_tensor(x) for x in flat]
+        found = function(
+            **keras.tree.pack_sequence_as(variables, given), **keras.tree.map_structure(_as_tensor, constants)
+        )
         return [y for y in keras.tree.flatten(found) if y is not None]
 
     with dtype_policy("float64"):
         return gradients(run, *floats, mode=mode) if case.differentiable else (outputs(run, *floats, mode=mode), [])
+
+
+def _as_tensor(x: Any) -> Any:
+    return ops.convert_to_tensor(x, "int32" if x.dtype.kind == "i" else None) if isinstance(x, np.ndarray) else x
 
 
 def _assert_equal(case: Case, found: Any, expected: Any) -> None:

@@ -34,6 +34,7 @@ class Case:
         arguments: By the names of the parameters. NumPy arrays, nested in tuples, lists, named tuples or dicts, become
             tensors; float arrays must be float64, and the gradient is compared with respect to each of them.
             Everything else is passed on as it is.
+        constants: Names of arguments, such as dropout masks, that no gradient is compared for.
         modes: The modes of `tests.backend` in which the kernel runs; the equation always runs in `MODE`.
         differentiable: Whether there are gradients to compare.
         atol: The largest difference allowed.
@@ -41,6 +42,7 @@ class Case:
 
     name: str
     arguments: Mapping[str, Any]
+    constants: tuple[str, ...] = ()
     modes: tuple[str, ...] = (MODE,)
     differentiable: bool = True
     atol: float = 1e-10

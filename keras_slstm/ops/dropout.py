@@ -1,0 +1,13 @@
+"""Dropout masks that a layer draws once for all words or steps."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from keras_slstm.types import Tensor
+
+
+def dropout_mask(like: Tensor, rate: float, seed: keras.random.SeedGenerator) -> Tensor:
+    """Factors in the shape and dtype of `like`: 0 with probability `rate`, else 1 / (1 - rate)."""
+    return keras.random.dropout(ops.ones_like(like), rate, seed=seed)
