@@ -16,6 +16,5 @@ def project(x: Tensor, kernel: Tensor) -> Tensor:
     Returns:
         `(batch, time, units)`.
     """
-    n = ops.shape(x)[1]
     product = ops.reshape(x, (-1, x.shape[-1])) @ ops.convert_to_tensor(kernel)
-    return ops.reshape(product, (-1, n, kernel.shape[-1]))
+    return ops.reshape(product, (*ops.shape(x)[:2], kernel.shape[-1]))

@@ -18,3 +18,15 @@ def inside_xla() -> bool:
     except ImportError:  # TensorFlow has no public way to ask; a kernel for XLA runs in every graph
         return True
     return bool(GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()))
+
+
+def is_recording() -> bool:
+    """Whether a gradient tape may watch the present function; True where TensorFlow cannot tell.
+
+    If it is False, the gradient of a whole function can still be taken later.
+    """
+    try:
+        from tensorflow.python.eager.record import could_possibly_record
+    except ImportError:  # TensorFlow has no public way to ask
+        return True
+    return bool(could_possibly_record())

@@ -1,0 +1,166 @@
+"""A recurrent cell that starts at every word of a sentence, in as many steps as there are words.
+
+The state of the cell that started at word i is *row* i. All rows advance side by side: one matrix product reads word t
+for the t + 1 rows that have started. Row 0 is the cell that starts at the first word. After the last word, row i has
+read all words from i on.
+
+The gradient is written by hand: it takes one product for the weights where differentiation takes one per word and row,
+and it can compute the gates again instead of keeping them. Sequences are time-major, `(time, batch, ...)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.ops import subilstm as equation
+from keras_slstm.ops.kernels import suffix_blocks, suffix_tensorflow
+from keras_slstm.ops.kernels.recurrent_cells import CELLS, Recurrence
+from keras_slstm.ops.projection import project
+from keras_slstm.ops.reference import kernel_of
+from keras_slstm.ops.subilstm import Context, RecurrentWeights
+from keras_slstm.types import Tensor
+
+
+@kernel_of(equation.from_first_word)
+def from_first_word(
+    cell: str,
+    weights: RecurrentWeights,
+    x: Tensor,
+    mask: Tensor | None = None,
+    dropout_mask: Tensor | None = None,
+    rematerialize: bool = False,
+) -> Tensor:
+    """Always taken: multiplies by W once, and takes the gradient of U in one product."""
+    (first,) = _run(_recurrence(cell, weights, x, mask, dropout_mask), False, rematerialize)
+    return _zero_padding(first, mask)
+
+
+@kernel_of(equation.from_every_word)
+def from_every_word(
+    cell: str,
+    weights: RecurrentWeights,
+    x: Tensor,
+    mask: Tensor | None = None,
+    dropout_mask: Tensor | None = None,
+    context: Context | None = None,
+    rematerialize: bool = False,
+) -> Tensor:
+    """Always taken: advances the rows that have started only, half of those that the equation computes."""
+    if context is None:
+        _, every = _run(_recurrence(cell, weights, x, mask, dropout_mask), True, rematerialize)
+        return _zero_padding(every, mask)
+    moved, moved_mask = _padding_last(x, mask)
+    recurrence = _recurrence(cell, weights, moved, moved_mask, dropout_mask)
+    return _move_back(_within(recurrence, context, rematerialize), mask)
+
+
+@kernel_of(equation.from_first_and_every_word)
+def from_first_and_every_word(
+    cell: str,
+    weights: RecurrentWeights,
+    x: Tensor,
+    mask: Tensor | None = None,
+    dropout_mask: Tensor | None = None,
+    context: Context | None = None,
+    rematerialize: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Always taken: row 0 of the cell that starts at every word is the cell that starts at the first."""
+    if context is None:
+        first, every = _run(_recurrence(cell, weights, x, mask, dropout_mask), True, rematerialize)
+        return _zero_padding(first, mask), _zero_padding(every, mask)
+    moved, moved_mask = _padding_last(x, mask)
+    recurrence = _recurrence(cell, weights, moved, moved_mask, dropout_mask)
+    (first,) = _run(recurrence, False, rematerialize)
+    return _move_back(first, mask), _move_back(_within(recurrence, context, rematerialize), mask)
+
+
+def _recurrence(
+    cell: str, weights: RecurrentWeights, x: Tensor, mask: Tensor | None, dropout_mask: Tensor | None
+) -> Recurrence:
+    kernel, recurrent_kernel, bias = weights
+    bias, recurrent_bias = (bias[0], bias[1]) if cell == "gru" else (bias, None)
+    projected = project(x, kernel) + bias
+    mask_f = None if mask is None else ops.cast(mask, projected.dtype)
+    return Recurrence(CELLS[cell], projected, recurrent_kernel, recurrent_bias, mask_f, dropout_mask)
+
+
+def _within(recurrence: Recurrence, context: Context, rematerialize: bool) -> Tensor:
+    """The last h of a cell that reads each word and its context, `(time, batch, d)`.
+
+    Each word with its context is a short sentence, and the cell reads all of them as one batch. Padding may stand
+    behind the words only.
+    """
+    projected, widest = recurrence.projected, context.widest
+    time, batch = ops.shape(projected)[:2]
+    if isinstance(time, int):
+        widest = min(widest, max(time - 1, 0))
+    mask_f = ops.ones_like(projected[..., :1]) if recurrence.mask_f is None else recurrence.mask_f
+
+    def contexts(x: Tensor) -> Tensor:
+        padded = ops.pad(x, ((0, widest), (0, 0), (0, 0)))
+        stacked = ops.stack([padded[j : j + time] for j in range(widest + 1)])
+        return ops.reshape(stacked, (widest + 1, time * batch, x.shape[-1]))
+
+    in_reach = ops.cast(ops.arange(widest + 1, dtype="int32") <= context.words, mask_f.dtype)[:, None, None]
+    dropout_mask = recurrence.dropout_mask
+    short = recurrence._replace(
+        projected=contexts(projected),
+        mask_f=contexts(mask_f) * in_reach,
+        dropout_mask=None if dropout_mask is None else ops.tile(dropout_mask, (time, 1)),
+    )
+    (states,) = _run(short, False, rematerialize)
+    return ops.reshape(states[-1], (time, batch, recurrence.units))
+
+
+def _run(recurrence: Recurrence, every: bool, rematerialize: bool) -> tuple[Tensor, ...]:
+    """Return h of row 0 after every word and, if `every` word starts a row, h of all rows after the last word."""
+    loop: Any = suffix_tensorflow if every and suffix_tensorflow.is_possible() else suffix_blocks
+    tensors = {name: x for name, x in recurrence._asdict().items() if name != "cell" and x is not None}
+
+    @ops.custom_gradient
+    def outputs(*args: Tensor) -> Any:
+        inner = recurrence._replace(**dict(zip(tensors, args, strict=True)))
+        found, saved = loop.forward(inner, every, not rematerialize)
+
+        def gradient(*upstream: Tensor, **named: Tensor) -> tuple[Tensor, ...]:
+            if named:  # PyTorch
+                upstream = tuple(named["upstream"]) if every else (named["upstream"],)
+            gradients = loop.backward(inner, every, saved, *keras.tree.flatten(upstream))
+            for name in ("mask_f", "dropout_mask"):  # constants
+                if name in tensors:
+                    gradients[name] = ops.zeros_like(getattr(inner, name))
+            return tuple(gradients[name] for name in tensors)
+
+        if not every:
+            return found[0], gradient
+        # PyTorch takes one result only.
+        return ops.stack(found) if keras.backend.backend() == "torch" else found, gradient
+
+    result = outputs(*tensors.values())
+    return tuple(result) if every else (result,)
+
+
+def _padding_last(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """`x` with all padding behind the words, whose order stays; and its mask."""
+    if mask is None:
+        return x, None
+    time = ops.shape(mask)[0]
+    position = ops.arange(time, dtype="int32")[:, None, None]
+    order = ops.argsort(ops.where(mask, position, position + time), axis=0)
+    count = ops.sum(ops.cast(mask, "int32"), axis=0)
+    return ops.take_along_axis(x, order, axis=0), position < count
+
+
+def _move_back(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Words that `_padding_last` has moved, back in their places, and 0 at padding."""
+    if mask is None:
+        return x
+    place = ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=0) - 1, 0)
+    return _zero_padding(ops.take_along_axis(x, place, axis=0), mask)
+
+
+def _zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
+    return x if mask is None else ops.where(mask, x, ops.zeros_like(x))
