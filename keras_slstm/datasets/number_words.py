@@ -51,7 +51,7 @@ def english_ordinal(number: int) -> str:
 
 
 def german(number: int) -> str:
-    """A number from 0 to 9999 in German, as one counts.
+    """A number from 0 to 9999 in German, as in counting.
 
     >>> german(1321)
     'eintausenddreihunderteinundzwanzig'
@@ -62,7 +62,7 @@ def german(number: int) -> str:
 
 
 def german_ordinal(number: int) -> str:
-    """Its ordinal as it stands behind an article, such as `"dreiundzwanzigste"`."""
+    """Its ordinal in the form behind an article, such as `"dreiundzwanzigste"`."""
     _check(number)
     words, end = _german(number), number % 100
     if end in _GERMAN_ORDINALS:
@@ -71,7 +71,7 @@ def german_ordinal(number: int) -> str:
 
 
 def _german(number: int) -> str:
-    """As part of a longer word: 1 is "ein"."""
+    """The form inside a longer word: 1 is "ein"."""
     if number < 20:
         return _GERMAN[number]
     if number < 100:

@@ -1,21 +1,25 @@
-"""The words of the office notes: what each part of a note is in English and in German.
+"""The grammar of the office notes, in English and in German. Names and patterns are in `office_grammar.toml`.
 
-A value (a date, a time, an amount of money ...) has several English forms, in words and in figures, and one German form
-in either: whoever translates can know what is expected. German clauses come in parts, from which `office_notes` makes
-the order of words that a main clause, a question or a subordinate clause has.
+A value (a date, a time, an amount of money ...) has several English forms, in words and in figures, and exactly one
+German form in words and one in figures, so that a translation is either right or wrong. German clauses come in parts,
+which `office_notes` puts into the word order of a main clause, a question or a subordinate clause.
+
+Places in patterns: `{date}`, `{day}` (without a day of the week), `{time}`, `{amount}`, `{duration}` and `{number}` are
+values, `{person}` and `{person3}` are names, `{event}`, `{bill}` ... are things; `{main}`, `{question}` (verb first)
+and `{sub}` (verb last) are clauses.
 """
 
 from __future__ import annotations
 
-import calendar
 import datetime
 from typing import NamedTuple
 
 from keras_slstm.datasets.number_words import english, english_ordinal, german, german_ordinal
+from keras_slstm.datasets.travel_grammar import read_grammar
 
 
 class Value(NamedTuple):
-    """A value in every form; of the English ones, each note takes one."""
+    """A value in every form. Each note uses one of the English forms."""
 
     english_words: list[str]
     english_figures: list[str]
@@ -24,9 +28,9 @@ class Value(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A statement. German: subject, finite verb, what follows, and the end of the sentence.
+    """A statement. The German parts are subject, finite verb, middle, and the end of the sentence.
 
-    `last` is what the end is where the finite verb stands there: "ab" becomes "abfährt".
+    `last` replaces the end if the finite verb stands there: "ab" becomes "abfährt".
     """
 
     english: str
@@ -37,20 +41,30 @@ class Clause(NamedTuple):
     last: str
 
 
-# --- values --------------------
+class Currency(NamedTuple):
+    """A currency: English name and sign, German name and sign."""
 
-ENGLISH_MONTHS = list(calendar.month_name)[1:]
-GERMAN_MONTHS = [
-    "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November",
-    "Dezember",
-]  # fmt: skip
-ENGLISH_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-GERMAN_DAYS = ["Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"]
+    english: str
+    sign: str
+    german: str
+    german_sign: str
+
+
+_GRAMMAR = read_grammar("office_grammar")
+ENGLISH_MONTHS, GERMAN_MONTHS = _GRAMMAR["english_months"], _GRAMMAR["german_months"]
+ENGLISH_DAYS, GERMAN_DAYS = _GRAMMAR["english_days"], _GRAMMAR["german_days"]
+CURRENCIES = [Currency(*names) for names in _GRAMMAR["currencies"]]
+UNITS: list[tuple[str, str]] = [(one, other) for one, other in _GRAMMAR["units"]]
+PEOPLE = [(f"{mr} {name}", f"{herr} {name}") for mr, herr in _GRAMMAR["titles"] for name in _GRAMMAR["names"]]
+THINGS: dict[str, dict[str, str]] = _GRAMMAR["things"]
+CLAUSES = [Clause(*parts) for parts in _GRAMMAR["clauses"]]
+SENTENCES: list[list[str]] = _GRAMMAR["sentences"]  # of one clause, in English and German
+PAIRS: list[list[str]] = _GRAMMAR["pairs"]  # of two clauses
 YEARS = range(1950, 2050)
 
 
 def date(day: int, month: int, year: int | None = None, weekday: bool = False) -> Value:
-    """A date, with its day of the week where asked for (and the year is given)."""
+    """A date, with its day of the week if `weekday` (which needs the year)."""
     ordinal, english_month, german_month = english_ordinal(day), ENGLISH_MONTHS[month - 1], GERMAN_MONTHS[month - 1]
     words = [f"the {ordinal} of {english_month}", f"{english_month} the {ordinal}"]
     figures = [f"{day} {english_month}", f"{english_month} {day}"]
@@ -98,23 +112,6 @@ def time(hour: int, minute: int) -> Value:
     return Value(words, figures, f"{spoken} Uhr{f' {german(minute)}' if minute else ''}", f"{hour}:{minute:02} Uhr")
 
 
-class Currency(NamedTuple):
-    """A currency: English name and sign, German name and sign."""
-
-    english: str
-    sign: str
-    german: str
-    german_sign: str
-
-
-CURRENCIES = [
-    Currency("euros", "€", "Euro", "€"),
-    Currency("dollars", "$", "Dollar", "$"),
-    Currency("pounds", "£", "Pfund", "£"),
-    Currency("francs", "CHF ", "Franken", "CHF"),
-]
-
-
 def amount(whole: int, hundredths: int, currency: Currency) -> Value:
     """An amount of money of at least two of a currency."""
     words, german_words = [f"{english(whole)} {currency.english}"], f"{german(whole)} {currency.german}"
@@ -127,18 +124,15 @@ def amount(whole: int, hundredths: int, currency: Currency) -> Value:
     return Value(words, figures, german_words, f"{german_figure} {currency.german_sign}")
 
 
-UNITS = [("minutes", "Minuten"), ("hours", "Stunden"), ("days", "Tage"), ("weeks", "Wochen"), ("months", "Monate")]
-
-
 def duration(count: int, unit: tuple[str, str]) -> Value:
-    """So many minutes, hours ..., at least two."""
+    """A number of minutes, hours ..., at least two."""
     return Value(
         [f"{english(count)} {unit[0]}"], [f"{count} {unit[0]}"], f"{german(count)} {unit[1]}", f"{count} {unit[1]}"
     )
 
 
 def hours_and_a_half(hours: int) -> Value:
-    """Hours from 1 on, and a half."""
+    """At least one hour, and half an hour."""
     words = ["an hour and a half", "one and a half hours"] if hours == 1 else [f"{english(hours)} and a half hours"]
     german_words = f"{'ein' if hours == 1 else german(hours)}einhalb Stunden"
     return Value(words, [f"{hours}.5 hours"], german_words, f"{hours},5 Stunden")
@@ -148,88 +142,3 @@ def count(number: int) -> Value:
     """A number of things, at least two."""
     words = [english(number)] + (["a dozen"] if number == 12 else [])
     return Value(words, [str(number)], german(number), str(number))
-
-
-# --- names and things --------------------
-
-NAMES = [
-    "Adler", "Baumann", "Costa", "Dubois", "Evans", "Fischer", "Garcia", "Hansen", "Ito", "Jansen", "Keller", "Lopez",
-    "Meyer", "Novak", "Okafor", "Peters", "Quinn", "Rossi", "Schulz", "Tanaka", "Unger", "Vogel", "Weber", "Young",
-    "Zhang",
-]  # fmt: skip
-PEOPLE = [(f"Mr {name}", f"Herr {name}") for name in NAMES] + [(f"Ms {name}", f"Frau {name}") for name in NAMES]
-CITIES = {
-    "Vienna": "Wien", "Munich": "München", "Cologne": "Köln", "Zurich": "Zürich", "Geneva": "Genf",
-    "Brussels": "Brüssel", "Prague": "Prag", "Milan": "Mailand", "Venice": "Venedig", "Warsaw": "Warschau",
-    "Lisbon": "Lissabon", "Copenhagen": "Kopenhagen", "Berlin": "Berlin", "Hamburg": "Hamburg",
-}  # fmt: skip
-# All of them are subjects, wherever they stand: one German form will do.
-EVENTS = {
-    "the meeting": "die Besprechung", "the appointment": "der Termin", "the lecture": "der Vortrag",
-    "the interview": "das Gespräch", "the course": "der Kurs", "the concert": "das Konzert", "the exam": "die Prüfung",
-}  # fmt: skip
-BILLS = {
-    "the invoice": "die Rechnung", "the deposit": "die Anzahlung", "the fee": "die Gebühr", "the fine": "die Strafe",
-    "the contribution": "der Beitrag", "the donation": "die Spende",
-}  # fmt: skip
-VEHICLES = {"the train": "der Zug", "the bus": "der Bus", "the ferry": "die Fähre", "the plane": "das Flugzeug"}
-GUESTS = {"guests": "Gäste", "students": "Studenten", "visitors": "Besucher", "members": "Mitglieder"}
-THINGS = {"event": EVENTS, "bill": BILLS, "vehicle": VEHICLES, "guests": GUESTS, "city": CITIES}
-
-# --- clauses and what is made of them --------------------
-
-# {date}, {day} (without a day of the week), {time}, {amount}, {duration} and {number} are values, {person} is a name.
-CLAUSES = [
-    Clause("{event} begins at {time} on {date}", "{event}", "beginnt", "am {date} um {time}", "", "beginnt"),
-    Clause("on {date} {event} begins at {time}", "{event}", "beginnt", "am {date} um {time}", "", "beginnt"),
-    Clause(
-        "{event} does not begin at {time} but at {time2}",
-        "{event}", "beginnt", "nicht um {time}, sondern um {time2}", "", "beginnt",
-    ),
-    Clause("{event} on {date} lasts {duration}", "{event} am {date}", "dauert", "{duration}", "", "dauert"),
-    Clause(
-        "{event} was moved from {day} to {day2}",
-        "{event}", "wurde", "vom {day} auf den {day2}", "verschoben", "verschoben wurde",
-    ),
-    Clause("{vehicle} to {city} leaves at {time}", "{vehicle} nach {city}", "fährt", "um {time}", "ab", "abfährt"),
-    Clause("{vehicle} from {city} arrives at {time}", "{vehicle} aus {city}", "kommt", "um {time}", "an", "ankommt"),
-    Clause("{vehicle} to {city} costs {amount}", "{vehicle} nach {city}", "kostet", "{amount}", "", "kostet"),
-    Clause("{vehicle} is {duration} late", "{vehicle}", "hat", "{duration} Verspätung", "", "hat"),
-    Clause("{bill} of {amount} is due on {date}", "{bill} über {amount}", "ist", "am {date}", "fällig", "fällig ist"),
-    Clause(
-        "{bill} of {amount} was paid on {day}",
-        "{bill} über {amount}", "wurde", "am {day}", "bezahlt", "bezahlt wurde",
-    ),
-    Clause("{person} paid {amount} on {day}", "{person}", "hat", "am {day} {amount}", "bezahlt", "bezahlt hat"),
-    Clause("{person} has owed us {amount} since {day}", "{person}", "schuldet", "uns seit dem {day} {amount}", "",
-           "schuldet"),
-    Clause(
-        "{person} needs a room for {number} nights from {day}",
-        "{person}", "braucht", "ab dem {day} ein Zimmer für {number} Nächte", "", "braucht",
-    ),
-    Clause("{person} will come at {time} instead of {time2}", "{person}", "kommt", "um {time} statt um {time2}", "",
-           "kommt"),
-    Clause(
-        "{number} {guests} are expected on {date}",
-        "{number} {guests}", "werden", "am {date}", "erwartet", "erwartet werden",
-    ),
-]  # fmt: skip
-
-# English and German; of a clause {main}, {question} (verb first) and {sub} (verb last); {person3} is a name.
-SENTENCES = [
-    ("{main}.", "{main}."),
-    ("{main}.", "{main}."),
-    ("Please note that {main}.", "Bitte beachten Sie, dass {sub}."),
-    ("{person3} writes that {main}.", "{person3} schreibt, dass {sub}."),
-    ("{person3} did not know that {main}.", "{person3} hat nicht gewusst, dass {sub}."),
-    ("Is it true that {main}?", "Stimmt es, dass {sub}?"),
-    ("If {main}, please call us.", "Wenn {sub}, rufen Sie uns bitte an."),
-    ("Please call us if {main}.", "Rufen Sie uns bitte an, wenn {sub}."),
-]
-# Of two clauses.
-PAIRS = [
-    ("{main}, but {main2}.", "{main}, aber {main2}."),
-    ("Although {main}, {main2}.", "Obwohl {sub}, {question2}."),
-    ("{main} although {main2}.", "{main}, obwohl {sub2}."),
-    ("If {main}, {main2}.", "Wenn {sub}, {question2}."),
-]

@@ -1,8 +1,8 @@
 """A corpus of short notes in English and German, generated from the package's own grammar.
 
-Notes tell of appointments, journeys and payments: full of dates, times and amounts, which one language writes out
-and the other gives in figures. To translate one, a model has to read numbers that are said in several ways, to put them
-where German wants them, and to send the verb to the end of a subordinate clause.
+Notes are about appointments, journeys and payments, and full of dates, times and amounts, which one language writes
+out and the other gives in figures. To translate a note, a model has to read numbers that are said in several ways, to
+put them where German has them, and to move the verb to the end of a subordinate clause.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from keras_slstm.datasets.office_grammar import Value
 
 T = TypeVar("T")
 
-# What becomes of the numbers: English words become German figures, or English figures become German words.
+# English words become German figures, or English figures become German words.
 TASKS = ("to_figures", "to_words")
 SPLITS: dict[str, int] = {"train": 10_000, "validation": 1_000, "test": 1_000}
-SHARE_OF_PAIRS = 0.35  # of notes that consist of two clauses
+SHARE_OF_PAIRS = 0.35  # notes that consist of two clauses
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def generate_notes(count: int = 12_000, seed: int = 0, task: str = "to_figures")
         `count` notes, no two with the same English text.
 
     Raises:
-        ValueError: If `count` is negative, or there is no such task.
+        ValueError: If `count` is negative, or the task is unknown.
 
     Example:
 
@@ -69,7 +69,7 @@ def generate_splits(seed: int = 0, task: str = "to_figures") -> dict[str, list[N
     """Generate the corpus: 10,000 notes for training, 1,000 for validation and 1,000 for the test.
 
     Args:
-        seed: Seed of the generator. The published corpus is that of seed 0.
+        seed: Seed of the generator. Seed 0 gives the published corpus.
         task: See `generate_notes`.
 
     Returns:
@@ -112,7 +112,7 @@ class _Writer:
         return Note(english[0].upper() + english[1:], german[0].upper() + german[1:])
 
     def _fillers(self, clause: grammar.Clause, person: int) -> dict[str, tuple[str, str]]:
-        """What stands in the places of a clause, in English and in German."""
+        """Draw the texts for the places of a clause, in English and in German."""
         fillers: dict[str, tuple[str, str]] = {}
         for place in re.findall(r"{(\w+)}", clause.english):
             kind = place.rstrip("2")
@@ -167,7 +167,7 @@ class _Writer:
 
 
 def _fill(text: str, fillers: dict[str, tuple[str, str]], language: int) -> str:
-    """Put into the places of a text what belongs there, in English (0) or German (1)."""
+    """Fill the places of a text, in English (0) or German (1)."""
     return re.sub(r"{(\w+)}", lambda place: fillers[place.group(1)][language], text)
 
 

@@ -1,8 +1,8 @@
 """A corpus of requests to a travel desk, generated from the package's own grammar.
 
 Every request asks for one of twelve things (four actions on a flight, a hotel or a car), and most of them
-mention a second one that is *not* asked for, in the same words: only order, scope and references tell which.
-A model that counts words therefore stays clearly behind one that reads the sentence.
+mention a second one that is *not* asked for, in the same words. Only order, scope and references tell which one
+is meant, so a model that counts words stays clearly behind a model that reads the sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Request:
     """One request: tokens, a BIO tag (IOB2) for each, and the intent.
 
-    `construction` names the pattern of the grammar, for finding out which phenomena a model masters.
+    `construction` names the construction of the grammar, to find out which phenomena a model masters.
     """
 
     tokens: list[str]
@@ -74,7 +74,7 @@ def generate_splits(seed: int = 0) -> dict[str, list[Request]]:
     """Generate the corpus: 8,000 requests for training, 1,000 for validation and 1,000 for the test.
 
     Args:
-        seed: Seed of the generator. The published corpus is that of seed 0.
+        seed: Seed of the generator. Seed 0 gives the published corpus.
 
     Returns:
         The requests of each split, none of which occurs in another.
@@ -137,7 +137,7 @@ class _Writer:
         return Request(list(tokens), list(tags), intent, name)
 
     def _construction_for(self, action: str) -> tuple[str, grammar.Construction]:
-        # What is to be booked does not exist yet: it cannot be cancelled or changed as well.
+        # A thing that is yet to be booked cannot be cancelled or changed as well.
         fitting = [
             (name, construction)
             for name, construction in grammar.CONSTRUCTIONS.items()
@@ -146,7 +146,7 @@ class _Writer:
         return self._dice.pick([entry for entry in fitting for _ in range(entry[1].weight)])
 
     def _decoy(self, action: str, thing: str, differs: str | None) -> tuple[str, str]:
-        """Draw what the request mentions besides what it asks for."""
+        """Draw the action and the thing that the request mentions but does not ask for."""
         pairs = [(a, t) for a in grammar.ACTIONS for t in grammar.THINGS if (a, t) != (action, thing)]
         if differs == "action":
             pairs = [(a, t) for a, t in pairs if t == thing and a != "book"]

@@ -1,5 +1,7 @@
 import hashlib
+import json
 import re
+from dataclasses import astuple
 
 import pytest
 
@@ -34,6 +36,11 @@ def test_longer_list_begins_with_the_shorter_and_seeds_differ(notes):
 def test_splits_share_no_note():
     splits = generate_splits()
     assert {name: len(notes) for name, notes in splits.items()} == SPLITS
+    content = json.dumps({name: [astuple(note) for note in found] for name, found in splits.items()})
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    assert digest == "07b9d58ed5d6db7806e44f1eb012d1ea1af9efb3714492f6005d1d18436cb056", (
+        "the published corpus has changed"
+    )
     english = [note.english for notes in splits.values() for note in notes]
     assert len(set(english)) == len(english)
 

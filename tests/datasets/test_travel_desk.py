@@ -1,6 +1,8 @@
 import hashlib
+import json
 import re
 import statistics
+from dataclasses import astuple
 
 import pytest
 
@@ -54,6 +56,11 @@ def test_texts_are_distinct_and_between_4_and_60_tokens(requests):
 def test_splits_share_no_text():
     splits = generate_splits()
     assert {name: len(requests) for name, requests in splits.items()} == SPLITS
+    content = json.dumps({name: [astuple(request) for request in found] for name, found in splits.items()})
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    assert digest == "7bc75ba9894d20dc364744cb2308f0b7a071415d436b2ec94c0a8b26f681203d", (
+        "the published corpus has changed"
+    )
     texts = {name: {request.text for request in requests} for name, requests in splits.items()}
     assert not texts["train"] & texts["test"]
     assert not texts["train"] & texts["validation"]

@@ -92,7 +92,7 @@ def test_errors(vectorizer, monkeypatch):
         fresh.adapt(["a"])
 
 
-@pytest.mark.parametrize("content", [b"", b"{\n\xff", b"[" * 100_000])
+@pytest.mark.parametrize("content", [b"", b"{\n\xff", b"[" * 100_000], ids=["empty", "not UTF-8", "too deep"])
 def test_damaged_subwords_are_named(tmp_path, content):
     (tmp_path / "subwords.json").write_bytes(content)
     with pytest.raises(DataError, match=r"subwords\.json:1: the subwords are not valid JSON"):
