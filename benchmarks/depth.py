@@ -36,9 +36,7 @@ from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.metrics.summaries import mean_and_spread
-from keras_slstm.ops.adaptive_depth import run_to_depths
-from keras_slstm.ops.projection import project
-from keras_slstm.ops.sentence_state import State, make_words, transition
+from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn
 from keras_slstm.training.results import conditions, read_results
 
 
@@ -58,17 +56,11 @@ class Transition(TransitionArguments, keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool = False) -> Any:
         x, depths = inputs[..., :-1], ops.cast(inputs[..., -1], "int32")
-        words = make_words(project(x, self.kernel) + self.bias, None)
-        h = x[..., : self.units]
-        g = ops.mean(h, axis=1, keepdims=True)
-        state = State(h, ops.zeros_like(h), g, ops.zeros_like(g))
+        h0 = x[..., : self.units]
         weights = self.transition_weights()
-        if self.adaptive:
-            state = run_to_depths(weights, state, words, depths, self.max_depth, training=training)
-        else:
-            for _ in range(self.max_depth):
-                state = transition(weights, state, words)
-        return ops.concatenate([state.h, state.g], axis=1)
+        adaptive = depths if self.adaptive else None
+        h, g, _ = depth_adaptive_grn(weights, x, None, h0, adaptive, self.max_depth, training=training)
+        return ops.concatenate([h, g], axis=1)
 
 
 def impose(batch: int, length: int, max_depth: int, mean: float) -> np.ndarray:

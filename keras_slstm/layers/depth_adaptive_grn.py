@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import ops
 
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.transition_weights import TransitionArguments
-from keras_slstm.ops.adaptive_depth import run_to_depths
-from keras_slstm.ops.depths import (
+from keras_slstm.ops.depth_adaptive_grn import (
     SELECTIONS,
-    bounded,
     choose_depths,
+    clip_depths,
     depth_embedding,
     expected_depth,
     gumbel_noise,
 )
-from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
+from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn
+from keras_slstm.ops.masks import check_mask, zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
-from keras_slstm.ops.sentence_state import State, make_words, transition
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.types import Tensor
-from keras_slstm.validation import check_bool, check_features, check_integer, check_rate
+from keras_slstm.validation import (
+    check_bool,
+    check_choice,
+    check_features,
+    check_integer,
+    check_non_negative,
+    check_rate,
+)
 
 SEQUENTIAL = ("bilstm", "sinusoidal", "learned", None)
 
@@ -54,7 +59,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     As cells start at zero, g is 0 where all words of a sentence have depth 1.
 
     No gradient passes through the choice of the depth. W_1, b_1, W_3, b_3 and the sequential module learn through h^0,
-    W_2 as an embedding, and b_2 through `depth_regularizer` only. The paper divides the perturbed logits by a
+    W_2 as an embedding, and b_2 through `depth_penalty` only. The paper divides the perturbed logits by a
     temperature, which cannot change which of them is the largest: there is no such argument here.
 
     Args:
@@ -68,7 +73,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         max_length: Number of positions that have a vector of their own with `sequential="learned"`, which needs it. All
             later words share the last one.
         depth_units: Size of the inner vectors and of the embedding of depths.
-        depth_regularizer: Factor of `mean of sum_j j p_ij / L` over the real words of a batch, a number between 0 and
+        depth_penalty: Factor of `mean of sum_j j p_ij / L` over the real words of a batch, a number between 0 and
             1 that is added to the loss: what a user pays for depth. 0 switches it off; of `depths` that are given, it
             adds nothing.
         dropout: Fraction of the inputs x to drop, between 0 and 1.
@@ -119,7 +124,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         - initial_kernel, initial_bias: W_3 and b_3, `(s, d)` and `(d,)`.
         - position_embeddings: `(max_length, e)`, with `sequential="learned"`.
         - depth_kernel: W_2, `(s, L)`; column d - 1 belongs to depth d.
-        - depth_bias: b_2, `(L,)`; trained with `depth_regularizer` only.
+        - depth_bias: b_2, `(L,)`; trained with `depth_penalty` only.
         - bilstm/...: for each direction, the forward one first, kernel `(e, 4 (d // 2))`, recurrent kernel
           `(d // 2, 4 (d // 2))` and bias `(4 (d // 2),)`, gate order i, f, c, o: those of `keras.layers.LSTM`.
 
@@ -150,7 +155,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         sequential: str | None = "bilstm",
         max_length: int | None = None,
         depth_units: int = 50,
-        depth_regularizer: float = 0.0,
+        depth_penalty: float = 0.0,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         return_sequences: bool = False,
@@ -171,14 +176,10 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        if selection not in SELECTIONS:
-            raise ValueError(f"`selection` must be one of {SELECTIONS}, but got {selection!r}.")
-        if sequential not in SEQUENTIAL:
-            raise ValueError(f"`sequential` must be one of {SEQUENTIAL}, but got {sequential!r}.")
         self.units = check_integer("units", units, least=2 if sequential == "bilstm" else 1)
         self.max_depth = check_integer("max_depth", max_depth, least=1)
-        self.selection = selection
-        self.sequential = sequential
+        self.selection = check_choice("selection", selection, SELECTIONS)
+        self.sequential = check_choice("sequential", sequential, SEQUENTIAL)
         if (max_length is None) != (sequential != "learned"):
             raise ValueError(
                 f'`max_length` belongs to sequential="learned", and only to it, but got max_length={max_length!r} and '
@@ -186,9 +187,9 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             )
         self.max_length = None if max_length is None else check_integer("max_length", max_length, least=1)
         self.depth_units = check_integer("depth_units", depth_units, least=1)
-        self.depth_regularizer = _check_factor(depth_regularizer)
-        if self.depth_regularizer and selection == "full":
-            raise ValueError('`depth_regularizer` needs depths that are chosen, but `selection` is "full".')
+        self.depth_penalty = check_non_negative("depth_penalty", depth_penalty)
+        if self.depth_penalty and selection == "full":
+            raise ValueError('`depth_penalty` needs depths that are chosen, but `selection` is "full".')
         self.dropout = check_rate("dropout", dropout)
         self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
         self.return_sequences = check_bool("return_sequences", return_sequences)
@@ -237,7 +238,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             self.position_embeddings = self.add_weight_like("position", "position_embeddings", (self.max_length, e))
         self.depth_kernel = self.add_weight_like("kernel", "depth_kernel", (s, self.max_depth))
         # The last one, so that it has the same place in a file whether it is trained or not.
-        learns = bool(self.depth_regularizer)
+        learns = bool(self.depth_penalty)
         self.depth_bias = self.add_weight_like("bias", "depth_bias", (self.max_depth,), trainable=learns)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: e})
         self.built = True
@@ -253,7 +254,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         # Beside given depths, Keras passes the mask that the inputs carry by this other name.
         mask = check_mask(inputs, inputs_mask if mask is None else mask, self.name)
         x = zero_padding(inputs, mask)
-        if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
+        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
         inner = self._inner(x, mask)
@@ -261,25 +262,37 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         if depths is None:
             depths = self._choose_depths(inner, mask, training)
         else:
-            depths = bounded(self._check_depths(depths, inputs), self.max_depth, mask)
-        embedded = depth_embedding(depths, ops.convert_to_tensor(self.depth_kernel), mask)
-        x = ops.concatenate([x, embedded], axis=-1)
+            depths = clip_depths(self._check_depths(depths, inputs), self.max_depth, mask)
+        x = ops.concatenate([x, depth_embedding(depths, ops.convert_to_tensor(self.depth_kernel))], axis=-1)
+        h0 = project(inner, self.initial_kernel) + self.initial_bias
 
-        words = make_words(project(x, self.kernel) + self.bias, mask)
-        state = self._first_state(inner, mask)
-        h_noise = g_noise = None
+        h_dropout_mask = g_dropout_mask = None
         if self.recurrent_dropout and training:
-            h_noise, g_noise = self._noise(state.h), self._noise(state.g)
-        weights = self.transition_weights()
-        if every_layer:  # nothing to skip
-            for _ in range(self.max_depth):
-                state = transition(weights, state, words, h_noise, g_noise)
-        else:
-            state = run_to_depths(weights, state, words, depths, self.max_depth, h_noise, g_noise, training)
-        return self._outputs(state, depths)
+            h_dropout_mask, g_dropout_mask = self._dropout_mask(h0), self._dropout_mask(h0[:, :1])
+        h, g, c_g = depth_adaptive_grn(
+            self.transition_weights(),
+            x,
+            mask,
+            h0,
+            None if every_layer else depths,
+            self.max_depth,
+            h_dropout_mask,
+            g_dropout_mask,
+            training,
+        )
+        outputs = [h if self.return_sequences else g[:, 0]]
+        if self.return_state:
+            outputs += [g[:, 0], c_g[:, 0]]
+        if self.return_depths:
+            outputs.append(depths)
+        return outputs if len(outputs) > 1 else outputs[0]
 
     def _check_depths(self, depths: Tensor, inputs: Tensor) -> Tensor:
         depths = ops.convert_to_tensor(depths)
+        if keras.backend.standardize_dtype(depths.dtype) == "bool":
+            raise ValueError(
+                f"{self.name} expects integers as depths, but got bools. Give a mask by its name: `mask=...`."
+            )
         known = (sizes for sizes in zip(inputs.shape, depths.shape) if all(isinstance(size, int) for size in sizes))
         if len(depths.shape) != 2 or any(size != expected for size, expected in known):
             raise ValueError(
@@ -294,6 +307,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         Args:
             inputs, mask: As in the call.
         """
+        if not self.built:
+            self.build(tuple(inputs.shape))
         mask = check_mask(inputs, mask, self.name)
         logits = self._logits(self._inner(zero_padding(ops.cast(inputs, self.compute_dtype), mask), mask))
         return choose_depths(logits, self.selection, mask)
@@ -301,7 +316,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     def _inner(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """The inner vectors, `(batch, time, depth_units)`."""
         kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.inner_kernel, self.inner_bias))
-        return zero_padding(ops.relu(project(self._features(x, mask), kernel) + bias), mask)
+        return ops.relu(project(self._features(x, mask), kernel) + bias)
 
     def _logits(self, inner: Tensor) -> Tensor:
         """L of eq. 6, `(batch, time, L)`, in at least float32: in bfloat16, many would be equal."""
@@ -320,41 +335,25 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         else:
             positions = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
         if self.max_length is None:
-            codes = sinusoidal_code(positions, x.shape[-1], keras.backend.standardize_dtype(x.dtype))
-        else:
-            table = ops.cast(self.position_embeddings, x.dtype)
-            codes = ops.take(table, ops.clip(positions, 0, self.max_length - 1), axis=0)
-        return zero_padding(x + codes, mask)
+            return x + sinusoidal_code(positions, x.shape[-1], keras.backend.standardize_dtype(x.dtype))
+        table = ops.cast(self.position_embeddings, x.dtype)
+        return x + ops.take(table, ops.clip(positions, 0, self.max_length - 1), axis=0)
 
     def _choose_depths(self, inner: Tensor, mask: Tensor | None, training: bool) -> Tensor:
         logits = self._logits(inner)
         dtype = keras.backend.standardize_dtype(logits.dtype)
-        if self.depth_regularizer:
-            mean = ops.sum(zero_padding(expected_depth(logits)[..., None], mask))
+        if self.depth_penalty:
+            total = ops.sum(zero_padding(expected_depth(logits)[..., None], mask))
             words = ops.size(logits) // self.max_depth if mask is None else ops.sum(ops.cast(mask, "int32"))
-            share = mean / ops.cast(ops.maximum(words, 1), dtype) / self.max_depth
-            self.add_loss(self.depth_regularizer * share)
+            share = total / ops.cast(ops.maximum(words, 1), dtype) / self.max_depth
+            self.add_loss(self.depth_penalty * share)
         noise = None
         if self.selection == "gumbel" and training:
             noise = gumbel_noise(ops.shape(logits), dtype, self.seed_generator)
         return choose_depths(logits, self.selection, mask, noise)
 
-    def _first_state(self, inner: Tensor, mask: Tensor | None) -> State:
-        h = zero_padding(project(inner, self.initial_kernel) + self.initial_bias, mask)
-        g = masked_mean(h, mask)[:, None]
-        return State(h, ops.zeros_like(h), g, ops.zeros_like(g))
-
-    def _noise(self, x: Tensor) -> Tensor:
-        return keras.random.dropout(ops.ones_like(x), self.recurrent_dropout, seed=self.seed_generator)
-
-    def _outputs(self, state: State, depths: Tensor) -> Any:
-        g, c_g = (ops.squeeze(node, axis=1) for node in (state.g, state.c_g))
-        outputs = [state.h if self.return_sequences else g]
-        if self.return_state:
-            outputs += [g, c_g]
-        if self.return_depths:
-            outputs.append(depths)
-        return outputs if len(outputs) > 1 else outputs[0]
+    def _dropout_mask(self, like: Tensor) -> Tensor:
+        return keras.random.dropout(ops.ones_like(like), self.recurrent_dropout, seed=self.seed_generator)
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         masks = [mask if self.return_sequences else None]
@@ -378,8 +377,9 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             specs[-1] = keras.KerasTensor(shapes[-1], dtype="int32")
         return specs
 
-
-def _check_factor(value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < float("inf"):
-        raise ValueError(f"`depth_regularizer` must be a number of at least 0, but got {value!r}.")
-    return float(value)
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        config = dict(config)
+        if "depth_regularizer" in config:  # the former name, in files saved with it
+            config["depth_penalty"] = config.pop("depth_regularizer")
+        return cls(**config)

@@ -9,9 +9,9 @@ from keras import ops
 
 from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
+from keras_slstm.ops.kernels.slstm import slstm
 from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
 from keras_slstm.ops.projection import project
-from keras_slstm.ops.sentence_state import State, first_transition, last_transition, make_words, transition
 from keras_slstm.ops.shard_map import shard_map
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_bool, check_features, check_integer, check_rate
@@ -194,63 +194,49 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
 
     def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool = False) -> Any:
         mask = check_mask(inputs, mask, self.name)
-        x, present = zero_padding(inputs, mask), mask
+        x, words_mask = zero_padding(inputs, mask), mask
         if self.boundary_words:
-            x, present = add_boundary_words(x, mask, self.boundary_embeddings)
-        if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
+            x, words_mask = add_boundary_words(x, mask, self.boundary_embeddings)
+        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
-        projected = project(x, self.kernel) + self.bias
-        state, noise = None, (None, None)
-        if self.steps == 1 or self.initial == "projection" or (self.recurrent_dropout and training):
-            state = self._initial(x, present)
-            if self.recurrent_dropout and training:
-                noise = (self._noise(state.h), None if state.g is None else self._noise(state.g))
-        weights = (self.transition_weights(), self._initial_vector(x.dtype) if state is None else None)
-        return self._outputs(shard_map(self._run, weights, projected, present, state, noise), mask)
+        drop = self.recurrent_dropout and training
+        h_dropout_mask = self._dropout_mask(x) if drop else None
+        g_dropout_mask = self._dropout_mask(x, self.sentence_nodes) if drop and self.sentence_nodes else None
 
-    def _run(self, weights: Any, projected: Tensor, present: Tensor | None, state: State | None, noise: Any) -> State:
-        """The state after all steps; without a state to begin with, all words begin with the same vector."""
-        of_transition, initial = weights
-        words, left = make_words(projected, present), self.steps
-        if state is None:
-            state, left = first_transition(of_transition, initial, words, self.sentence_nodes), left - 1
-        for _ in range(left - 1):  # a loop of the graph: every backend compiles and differentiates it
-            state = transition(of_transition, state, words, *noise)
-        last = transition if self.return_sequences or not self.sentence_nodes else last_transition
-        return last(of_transition, state, words, *noise)
+        # An h0 of a vector for all words is one of the weights, an h0 of a vector for each word belongs to the rows.
+        h0 = self._initial_vectors(x)
+        shared_h0, words_h0 = (None, h0) if self.initial == "projection" else (h0, None)
 
-    def _initial_vector(self, dtype: str) -> Tensor:
-        return ops.zeros((self.units,), dtype) if self.initial == "zeros" else ops.cast(self.initial_state, dtype)
+        def run(weights: Any, x: Tensor, mask: Any, words_h0: Any, h_mask: Any, g_mask: Any) -> tuple[Tensor, ...]:
+            of_transition, shared_h0 = weights
+            h0 = words_h0 if shared_h0 is None else shared_h0
+            words = self.return_sequences or not self.sentence_nodes
+            return slstm(of_transition, x, mask, h0, self.steps, h_mask, g_mask, words)
 
-    def _initial(self, x: Tensor, present: Tensor | None) -> State:
-        d, m = self.units, self.sentence_nodes
-        batch, time = ops.shape(x)[:2]
-        c = ops.zeros((batch, time, d), dtype=x.dtype)
-        c_g = ops.zeros((batch, m, d), dtype=x.dtype) if m else None
-        g = c_g
-        if self.initial == "learned":
-            h = zero_padding(c + self.initial_state, present)
-            g = c_g + self.initial_state if m else None
-        elif self.initial == "projection":
-            h = zero_padding(project(x, self.initial_kernel) + self.initial_bias, present)
-            g = c_g + masked_mean(h, present)[:, None] if m else None
-        else:
-            h = c
-        return State(h, c, g, c_g)
+        weights = (self.transition_weights(), shared_h0)
+        h, g, c_g = shard_map(run, weights, x, words_mask, words_h0, h_dropout_mask, g_dropout_mask)
+        return self._outputs(h, g, c_g, mask)
 
-    def _noise(self, x: Tensor) -> Tensor:
-        return keras.random.dropout(ops.ones_like(x), self.recurrent_dropout, seed=self.seed_generator)
+    def _initial_vectors(self, x: Tensor) -> Tensor:
+        """The first h: `(d,)`, or `(batch, words, d)` of a projection."""
+        if self.initial == "projection":
+            return project(x, self.initial_kernel) + self.initial_bias
+        return ops.zeros((self.units,), x.dtype) if self.initial == "zeros" else ops.cast(self.initial_state, x.dtype)
 
-    def _outputs(self, state: State, mask: Tensor | None) -> Any:
-        h, _, g, c_g = state
-        # A boundary word may stand where the input is padded.
-        h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
+    def _dropout_mask(self, x: Tensor, places: int | None = None) -> Tensor:
+        """Factors `(batch, places, d)`, by default for all words."""
+        batch, words = ops.shape(x)[:2]
+        ones = ops.ones((batch, words if places is None else places, self.units), dtype=x.dtype)
+        return keras.random.dropout(ones, self.recurrent_dropout, seed=self.seed_generator)
+
+    def _outputs(self, h: Tensor | None, g: Tensor | None, c_g: Tensor | None, mask: Tensor | None) -> Any:
+        if h is not None:
+            # A boundary word may stand where the input is padded.
+            h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
         if g is not None and c_g is not None:
-            g, c_g = g[:, 0], c_g[:, 0]
-            if mask is not None:
-                some = ops.any(mask, axis=1)[:, None]
-                g, c_g = (ops.where(some, x, ops.zeros_like(x)) for x in (g, c_g))
+            not_empty = None if mask is None else ops.any(mask, axis=1)
+            g, c_g = (zero_padding(x[:, 0], not_empty) for x in (g, c_g))
         else:
             g = masked_mean(h, mask)
             c_g = ops.zeros_like(g)

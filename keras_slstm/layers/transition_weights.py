@@ -1,17 +1,17 @@
-"""The weights of the sentence-state transition, as layers hold them that run it."""
+"""Mixin that creates the weights of the S-LSTM transition."""
 
 from __future__ import annotations
 
 from keras import ops
 
 from keras_slstm.layers.weight_arguments import WeightArguments
-from keras_slstm.ops.sentence_state import TransitionWeights, arrange_node_weights
+from keras_slstm.ops.slstm import SLSTMWeights
 
 
 class TransitionArguments(WeightArguments):
-    """Mixin of a layer that runs `keras_slstm.ops.sentence_state.transition`.
+    """Mixin of a layer that runs the transition of `keras_slstm.ops.slstm`.
 
-    Its constructor takes the arguments of weights named `kernel_...`, `recurrent_...` and `bias_...`.
+    The constructor of the layer takes the arguments of weights named `kernel_...`, `recurrent_...` and `bias_...`.
     """
 
     def add_transition_weights(self, features: int, units: int, window: int = 1, sentence_nodes: int = 1) -> None:
@@ -28,21 +28,7 @@ class TransitionArguments(WeightArguments):
             self.node_recurrent_kernel = self.add_weight_like("recurrent", "node_recurrent_kernel", (d, 3 * m * d))
             self.node_bias = self.add_weight_like("bias", "node_bias", (3 * m * d,))
 
-    def transition_weights(self) -> TransitionWeights:
-        """The weights beside `kernel` and `bias`, arranged for one product each."""
-        words = ops.convert_to_tensor(self.recurrent_kernel)
-        if not hasattr(self, "node_kernel"):
-            return TransitionWeights(words)
-        nodes = arrange_node_weights(
-            *map(
-                ops.convert_to_tensor,
-                (
-                    self.sentence_kernel,
-                    self.sentence_gate_kernel,
-                    self.node_kernel,
-                    self.node_recurrent_kernel,
-                    self.node_bias,
-                ),
-            )
-        )
-        return TransitionWeights(words, **nodes)
+    def transition_weights(self) -> SLSTMWeights:
+        """The weights as tensors, in the compute dtype inside of `call`."""
+        weights = (getattr(self, name, None) for name in SLSTMWeights._fields)
+        return SLSTMWeights(*(None if weight is None else ops.convert_to_tensor(weight) for weight in weights))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras import ops
 
+from keras_slstm.ops.masks import is_first, is_last
 from keras_slstm.types import Tensor
 
 
@@ -21,17 +22,10 @@ def add_boundary_words(x: Tensor, mask: Tensor | None, embeddings: Tensor) -> tu
     """
     start, end = embeddings[0], embeddings[1]
     if mask is None:
-        one = ops.zeros_like(x[:, :1])
+        one = ops.zeros((ops.shape(x)[0], 1, x.shape[-1]), dtype=x.dtype)
         return ops.concatenate([one + start, x, one + end], axis=1), None
-    n = ops.shape(mask)[1]
-    real = ops.cast(mask, "int32")
-    first = ops.argmax(real, axis=1)[:, None]
-    last = n - 1 - ops.argmax(ops.flip(real, axis=1), axis=1)[:, None]
-    position = ops.arange(n + 2)[None] - 1  # of the extended sentence, counted as in the given one
-    position = ops.cast(position, first.dtype)
-    some = ops.any(mask, axis=1, keepdims=True)
-    is_start = (position == first - 1) & some
-    is_end = (position == ops.cast(last, first.dtype) + 1) & some
+    is_start = ops.pad(is_first(mask), ((0, 0), (0, 2)))
+    is_end = ops.pad(is_last(mask), ((0, 0), (2, 0)))
     x = ops.pad(x, ((0, 0), (1, 1), (0, 0)))
     x = ops.where(is_start[..., None], start, ops.where(is_end[..., None], end, x))
     return x, ops.pad(mask, ((0, 0), (1, 1))) | is_start | is_end

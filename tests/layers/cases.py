@@ -194,7 +194,7 @@ CASES = [
     LayerCase(
         "depth_adaptive_grn_depths",
         lambda: layers.DepthAdaptiveGRN(
-            5, 4, selection="soft", sequential="sinusoidal", depth_units=4, depth_regularizer=0.1, return_depths=True
+            5, 4, selection="soft", sequential="sinusoidal", depth_units=4, depth_penalty=0.1, return_depths=True
         ),
         outputs=("vector", "sequence"),
         variant=True,

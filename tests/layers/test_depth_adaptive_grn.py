@@ -179,7 +179,7 @@ def test_other_selections_draw_nothing(selection):
 
 @pytest.mark.parametrize("mask", [None, MASK, np.zeros_like(MASK)], ids=["whole", "masked", "empty"])
 def test_regulariser_is_the_mean_depth(mask):
-    layer = _layer(depth_regularizer=0.3, sequential=None)
+    layer = _layer(depth_penalty=0.3, sequential=None)
     with dtype_policy("float64"):
         layer(X, mask=mask, training=True)
         (found,) = layer.losses
@@ -199,7 +199,7 @@ def test_regulariser_makes_words_shallow():
     means = []
     for factor in (0.0, 5.0):
         keras.utils.set_random_seed(0)
-        grn = layers.DepthAdaptiveGRN(D, L, selection="hard", depth_regularizer=factor, return_depths=True)
+        grn = layers.DepthAdaptiveGRN(D, L, selection="hard", depth_penalty=factor, return_depths=True)
         inputs = keras.Input((5, E))
         model = keras.Model(inputs, keras.layers.Dense(1)(grn(inputs)[0]))
         model.compile(keras.optimizers.Adam(0.03), loss="mse", jit_compile=BACKEND == "jax")
@@ -274,8 +274,11 @@ def test_regularisers_and_constraints_reach_the_weights():
         ({"units": 0}, "`units` must be an integer of at least 2, but got 0"),
         ({"units": 1}, "`units` must be an integer of at least 2, but got 1"),
         ({"units": 2, "max_depth": 0}, "`max_depth` must be an integer of at least 1, but got 0"),
-        ({"units": 2, "selection": "best"}, "`selection` must be one of .* but got 'best'"),
-        ({"units": 2, "sequential": "lstm"}, "`sequential` must be one of .* but got 'lstm'"),
+        ({"units": 2, "selection": "best"}, '`selection` must be "gumbel", .* but got .best.'),
+        (
+            {"units": 2, "sequential": "lstm"},
+            '`sequential` must be "bilstm", .* or None, but got .lstm.',
+        ),
         ({"units": 2, "sequential": "learned"}, "`max_length` belongs to .* got max_length=None"),
         ({"units": 2, "max_length": 9}, "`max_length` belongs to .* got max_length=9"),
         (
@@ -283,9 +286,9 @@ def test_regularisers_and_constraints_reach_the_weights():
             "`max_length` must be an integer of at least 1, but got 0",
         ),
         ({"units": 2, "depth_units": 0}, "`depth_units` must be an integer of at least 1, but got 0"),
-        ({"units": 2, "depth_regularizer": -1}, "`depth_regularizer` must be a number of at least 0, but got -1"),
-        ({"units": 2, "depth_regularizer": "l2"}, "`depth_regularizer` must be a number of at least 0, but got 'l2'"),
-        ({"units": 2, "depth_regularizer": 1.0, "selection": "full"}, "needs depths that are chosen"),
+        ({"units": 2, "depth_penalty": -1}, "`depth_penalty` must be a number of at least 0, but got -1"),
+        ({"units": 2, "depth_penalty": "l2"}, "`depth_penalty` must be a number of at least 0, but got 'l2'"),
+        ({"units": 2, "depth_penalty": 1.0, "selection": "full"}, "needs depths that are chosen"),
         ({"units": 2, "dropout": 1}, r"`dropout` must be in \[0, 1\), but got 1"),
         ({"units": 2, "recurrent_dropout": "a"}, r"`recurrent_dropout` must be in \[0, 1\), but got 'a'"),
         ({"units": 2, "return_depths": None}, "`return_depths` must be True or False, but got None"),

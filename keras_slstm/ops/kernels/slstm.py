@@ -1,0 +1,259 @@
+"""The S-LSTM with all gates in one product and x U + b computed once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+from keras_slstm.ops import slstm as equation
+from keras_slstm.ops.kernels.gated_mean import gated_mean
+from keras_slstm.ops.kernels.tensorflow_ops import part
+from keras_slstm.ops.precision import accumulation_dtype, tanh
+from keras_slstm.ops.projection import project
+from keras_slstm.ops.reference import kernel_of
+from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state
+from keras_slstm.types import Tensor
+
+
+@kernel_of(equation.slstm)
+def slstm(
+    weights: SLSTMWeights,
+    x: Tensor,
+    mask: Tensor | None,
+    h0: Tensor,
+    steps: int,
+    h_dropout_mask: Tensor | None = None,
+    g_dropout_mask: Tensor | None = None,
+    return_words: bool = True,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Always taken: saves most of the first step, and of the last one what only words need."""
+    arranged, inputs = arrange_weights(weights, h0.shape[-1]), make_inputs(weights, x, mask)
+    dropout_masks = h_dropout_mask, g_dropout_mask
+    if steps > 1 and len(h0.shape) == 1 and h_dropout_mask is None:
+        state, remaining = _first_transition(arranged, h0, inputs, weights.nodes(h0.shape[-1])), steps - 1
+    else:
+        state, remaining = initial_state(weights, x, mask, h0), steps
+    for _ in range(remaining - 1):
+        state = transition(arranged, state, inputs, *dropout_masks)
+    if return_words:
+        state = transition(arranged, state, inputs, *dropout_masks)
+        return state.h, state.g, state.c_g
+    h, c, g, c_g = state
+    h, g = _drop(h, g, *dropout_masks)
+    return (None, None, None) if g is None else (None, *node_update(arranged, h, c, g, c_g, inputs))
+
+
+class Inputs(NamedTuple):
+    """What stays the same over the steps.
+
+    Attributes:
+        projected: `(batch, words, G d)`, x U + b of eq. 2.
+        mask_f: `(batch, words, 1)`, the mask as a float, or None.
+        count: The number of words, at least 1: `(batch, 1)`, or one number without a mask.
+    """
+
+    projected: Tensor
+    mask_f: Tensor | None
+    count: Tensor
+
+
+def make_inputs(weights: SLSTMWeights, x: Tensor, mask: Tensor | None) -> Inputs:
+    """Compute what all steps share."""
+    projected = project(x, weights.kernel) + weights.bias
+    if mask is None:
+        return Inputs(projected, None, ops.shape(projected)[1])
+    count = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
+    return Inputs(projected, ops.cast(mask, projected.dtype)[..., None], ops.maximum(count, 1))
+
+
+class ArrangedWeights(NamedTuple):
+    """The weights, arranged for one product each; without nodes, all but `words` are None.
+
+    Attributes:
+        words: `((2k+1) d, G d)`, W of eq. 2.
+        sentence: `(m d, G d)`, V of eq. 2; zero where a gate s^j does not read node q.
+        node_words: `(d, m d)`, U_f of eq. 3, node after node.
+        node_mean: `(d, 2 m d)`, U_g of all nodes, then U_o of all nodes.
+        node_self: `(m d, 3 m d)`, W_g, W_f and W_o likewise; zero between different nodes.
+        node_bias: `(3 m d,)`, b_g, b_f and b_o likewise.
+    """
+
+    words: Tensor
+    sentence: Tensor = None
+    node_words: Tensor = None
+    node_mean: Tensor = None
+    node_self: Tensor = None
+    node_bias: Tensor = None
+
+
+def arrange_weights(weights: SLSTMWeights, d: int) -> ArrangedWeights:
+    """Arrange the weights of d units."""
+    m = weights.nodes(d)
+    if not m:
+        return ArrangedWeights(weights.recurrent_kernel)
+
+    def gate_by_gate(kernel: Tensor) -> list[Tensor]:
+        kernel = ops.reshape(kernel, (-1, m, 3, d))
+        return [ops.reshape(kernel[:, :, gate], (-1, m * d)) for gate in range(3)]
+
+    def block_diagonal(blocks: Tensor) -> Tensor:
+        """Put m square blocks, `(d, m d)`, on the diagonal of a `(m d, m d)` matrix."""
+        if m == 1:
+            return blocks
+        diagonal = ops.reshape(ops.eye(m, dtype=blocks.dtype), (m, 1, m, 1))
+        return ops.reshape(diagonal * ops.reshape(blocks, (1, d, m, d)), (m * d, m * d))
+
+    u_g, u_f, u_o = gate_by_gate(weights.node_kernel)
+    own = [block_diagonal(w) for w in gate_by_gate(weights.node_recurrent_kernel)]
+    return ArrangedWeights(
+        weights.recurrent_kernel,
+        sentence=ops.concatenate([weights.sentence_kernel, block_diagonal(weights.sentence_gate_kernel)], axis=1),
+        node_words=u_f,
+        node_mean=ops.concatenate([u_g, u_o], axis=1),
+        node_self=ops.concatenate(own, axis=1),
+        node_bias=ops.concatenate(gate_by_gate(weights.node_bias), axis=1)[0],
+    )
+
+
+def transition(
+    weights: ArrangedWeights,
+    state: State,
+    inputs: Inputs,
+    h_dropout_mask: Tensor | None = None,
+    g_dropout_mask: Tensor | None = None,
+) -> State:
+    """One step of all words and sentence nodes."""
+    h, c, g, c_g = state
+    h, g = _drop(h, g, h_dropout_mask, g_dropout_mask)
+    window = (weights.words.shape[0] // h.shape[-1] - 1) // 2
+
+    xi = ops.concatenate(_neighbours(h, window), axis=-1)
+    a = project(xi, weights.words) + inputs.projected
+    node_cells: list[Tensor] = []
+    if g is not None:
+        d = h.shape[-1]
+        m = weights.sentence.shape[0] // d
+        a = a + (ops.reshape(g, (-1, m * d)) @ weights.sentence)[:, None]
+        node_cells = [ops.broadcast_to(c_g[:, j : j + 1], ops.shape(c)) for j in range(m)]
+        g, c_g = node_update(weights, h, c, g, c_g, inputs)
+    cells = _neighbours(c, window)
+    h, c = word_update(a, [*cells[:window][::-1], *cells[window + 1 :]], c, node_cells)
+    return State(*_zero_padding(h, c, inputs), g, c_g)
+
+
+def _drop(h: Tensor, g: Tensor, h_dropout_mask: Tensor | None, g_dropout_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """H and g as they enter products."""
+    return (
+        h if h_dropout_mask is None else h * h_dropout_mask,
+        g if g_dropout_mask is None else g * g_dropout_mask,
+    )
+
+
+def _neighbours(x: Tensor, window: int) -> list[Tensor]:
+    """`[x_{i-k}, ..., x_i, ..., x_{i+k}]` of `x`, `(batch, words, d)`, each of its shape; zero outside."""
+    n = ops.shape(x)[1]
+    padded = ops.pad(x, ((0, 0), (window, window), (0, 0)))
+    return [x if j == window else part(padded, j, n, axis=1) for j in range(2 * window + 1)]
+
+
+def _first_transition(weights: ArrangedWeights, h0: Tensor, inputs: Inputs, nodes: int) -> State:
+    """The first step where all words and nodes begin with the same vector and with cells of zero.
+
+    The words then read one of as many vectors as a window has words, and g stays zero, since c_g is a mean of cells.
+    """
+    d = h0.shape[-1]
+    window = (weights.words.shape[0] // d - 1) // 2
+    read = h0[None] @ ops.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, 1, G d)
+    mask_f = ops.ones_like(inputs.projected[:, :, :1]) if inputs.mask_f is None else inputs.mask_f
+    a = project(ops.concatenate(_neighbours(mask_f, window), axis=-1), read[:, 0]) + inputs.projected
+    zero = ops.zeros_like(inputs.projected[:, :, :d])
+    g = None
+    if nodes:
+        a = a + ops.tile(h0[None], (1, nodes)) @ weights.sentence
+        g = ops.zeros((ops.shape(zero)[0], nodes, d), dtype=zero.dtype)
+    h, c = word_update(a, [zero] * (2 * window), zero, [zero] * nodes)
+    return State(*_zero_padding(h, c, inputs), g, g)
+
+
+def _zero_padding(h: Tensor, c: Tensor, inputs: Inputs) -> tuple[Tensor, Tensor]:
+    # h and c are finite, and the gradient of a product takes fewer passes than that of a selection.
+    return (h, c) if inputs.mask_f is None else (h * inputs.mask_f, c * inputs.mask_f)
+
+
+def word_update(
+    a: Tensor, neighbour_cells: list[Tensor], cell: Tensor, node_cells: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Eq. 2 from the pre-activations on, for any set of words.
+
+    Args:
+        a: `(..., G d)`, pre-activations in the order i, l1..lk, r1..rk, f, o, u, s1..sm.
+        neighbour_cells: Cells at the offsets -1..-k, then 1..k (the order of the gates), each `(..., d)`.
+        cell: The words' own cells, `(..., d)`.
+        node_cells: The cells of the m sentence nodes, each `(..., d)`.
+
+    Returns:
+        `(h, c)`, the new hidden vectors and cells.
+    """
+    sides, nodes = len(neighbour_cells), len(node_cells)
+    i, *rest = ops.split(a, 4 + sides + nodes, axis=-1)
+    lr, (f, o, u), s = rest[:sides], rest[sides : sides + 3], rest[sides + 3 :]
+    c = gated_mean([i, *lr, f, *s], [tanh(u), *neighbour_cells, cell, *node_cells])
+    return ops.sigmoid(o) * tanh(c), c
+
+
+def node_update(
+    weights: ArrangedWeights,
+    h: Tensor,
+    c: Tensor,
+    g: Tensor,
+    c_g: Tensor,
+    inputs: Inputs,
+    gates: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Eq. 3, for all sentence nodes.
+
+    Args:
+        weights: The weights.
+        h: `(batch, words, d)`, as they enter products.
+        c: `(batch, words, d)`.
+        g: `(batch, m, d)`, as they enter products.
+        c_g: `(batch, m, d)`.
+        inputs: The mask and the number of words.
+        gates: `(batch, words, m d)`, h U_f, where it is known already.
+
+    Returns:
+        `(g, c_g)`, the new hidden vectors and cells of the nodes.
+    """
+    d = c.shape[-1]
+    m = weights.node_words.shape[1] // d
+    dtype = keras.backend.standardize_dtype(c_g.dtype)
+    own = ops.reshape(g, (-1, m * d)) @ weights.node_self + weights.node_bias
+    w_g, w_f, w_o = ops.split(own, 3, axis=-1)  # (batch, m d) each, as all below
+    # Sums over words stay in at least float32 until they are divided: of long sentences, they exceed float16.
+    wide = accumulation_dtype(dtype)
+    mean = ops.cast(_sum_words(h, wide) / ops.cast(inputs.count, wide), dtype)
+    u_g, u_o = ops.split(mean @ weights.node_mean, 2, axis=-1)
+
+    # The softmax over the words and the node itself; its pre-activations are sigmoids, no maximum is subtracted.
+    gates = project(h, weights.node_words) if gates is None else gates
+    f = ops.exp(ops.sigmoid(gates + w_f[:, None]))
+    f_g = ops.exp(ops.sigmoid(w_g + u_g))
+    total = ops.cast(f_g, wide) + _sum_words(f if inputs.mask_f is None else f * inputs.mask_f, wide)
+    weighted = f * (c if m == 1 else ops.tile(c, (1, 1, m)))
+    weighted = ops.cast(f_g * ops.reshape(c_g, (-1, m * d)), wide) + _sum_words(weighted, wide)
+    if m > 1:
+        f = project(g, weights.node_words) + w_f[:, None]  # (batch, node read, m d)
+        f = ops.reshape(ops.exp(ops.sigmoid(f)), (-1, m, m, d))
+        f = f * ops.reshape(1 - ops.eye(m, dtype=f.dtype), (1, m, m, 1))
+        total = total + ops.reshape(_sum_words(f, wide), (-1, m * d))
+        weighted = weighted + ops.reshape(_sum_words(f * c_g[:, :, None], wide), (-1, m * d))
+
+    c_g = ops.cast(weighted / total, dtype)
+    g = ops.sigmoid(w_o + u_o) * tanh(c_g)
+    return ops.reshape(g, (-1, m, d)), ops.reshape(c_g, (-1, m, d))
+
+
+def _sum_words(x: Tensor, dtype: str) -> Tensor:
+    return ops.sum(ops.cast(x, dtype), axis=1)

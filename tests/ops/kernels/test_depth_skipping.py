@@ -1,0 +1,62 @@
+"""The words that have stopped are not computed; `tests/ops/test_kernels.py` compares values and gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_slstm.ops.kernels import depth_skipping
+from keras_slstm.ops.reference import reference_mode
+from keras_slstm.ops.slstm import SLSTMWeights
+from tests.backend import BACKEND, dtype_policy, gradients
+from tests.ops.kernel_cases import MODE
+from tests.ops.kernel_cases.slstm import D, E, random_weights
+
+BATCH, TIME, L = 6, 7, 5
+RNG = np.random.default_rng(0)
+DEPTHS = RNG.integers(0, L + 1, size=(BATCH, TIME))
+ARRAYS = RNG.normal(size=(BATCH, TIME, E)), RNG.normal(size=(BATCH, TIME, D)), *random_weights(RNG, 1, 1)
+
+
+def _run(x, h0, *weights):
+    depths = ops.convert_to_tensor(DEPTHS, dtype="int32")
+    return depth_skipping.depth_adaptive_grn(SLSTMWeights(*weights), x, depths > 0, h0, depths, L)
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="compiled for all depths")
+def test_words_that_have_stopped_are_not_computed(monkeypatch):
+    """Only as many rows go through the transition as there are words that run."""
+    rows = []
+    original = depth_skipping.word_update
+
+    def counting(a, *cells):
+        rows.append(a.shape[0])
+        return original(a, *cells)
+
+    monkeypatch.setattr(depth_skipping, "word_update", counting)
+    with reference_mode(False), dtype_policy("float64"):
+        _run(*map(ops.convert_to_tensor, ARRAYS))
+    assert rows == [int(np.sum(layer <= DEPTHS)) for layer in range(1, L + 1)]
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="the sizes are those of JAX")
+def test_many_sizes_change_nothing(monkeypatch):
+    """As many branches as a large batch has."""
+    original = depth_skipping.prefix_sizes
+    with dtype_policy("float64"), reference_mode():
+        expected = gradients(_run, *ARRAYS, mode=MODE)
+    monkeypatch.setattr(depth_skipping, "prefix_sizes", lambda words: original(words, parts=2, least=1))
+    with dtype_policy("float64"), reference_mode(False):
+        found = gradients(_run, *ARRAYS, mode=MODE)
+    for one, other in zip((*found[0], *found[1]), (*expected[0], *expected[1]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("words", [1, 63, 64, 65, 1000, 4096, 100_000])
+def test_sizes_rise_to_the_number_of_words(words):
+    sizes = depth_skipping.prefix_sizes(words)
+    assert sizes[0] == 0
+    assert sizes[-1] == words
+    assert sizes == sorted(set(sizes))
+    assert len(sizes) <= 12
