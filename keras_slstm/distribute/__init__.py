@@ -6,13 +6,14 @@ of this package. Both divide each batch among all replicas.
 
 from keras_slstm.distribute.cluster import Cluster, find_cluster
 from keras_slstm.distribute.collectives import check_equal, is_chief
-from keras_slstm.distribute.errors import WorkerLost
+from keras_slstm.distribute.errors import ProcessesDiffer, WorkerLost
 from keras_slstm.distribute.strategies import strategy
 from keras_slstm.distribute.trainer import DistributedModel, evaluate, fit, predict
 
 __all__ = [
     "Cluster",
     "DistributedModel",
+    "ProcessesDiffer",
     "WorkerLost",
     "check_equal",
     "evaluate",

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from keras_slstm.distribute.cluster import Cluster
-from keras_slstm.distribute.errors import WorkerLost, worker_lost
+from keras_slstm.distribute.errors import ProcessesDiffer, WorkerLost, worker_lost
 
 # Exit status of a process whose cluster does not come together.
 LOST = 3
@@ -38,7 +38,7 @@ class Channel:
 
     Raises:
         WorkerLost: If a process is missing, or a port is taken. The message names the address.
-        ValueError: If the processes were given different addresses.
+        ProcessesDiffer: If the processes were given different addresses.
     """
 
     def __init__(self, cluster: Cluster, timeout: float, ports: tuple[int, ...] = (0,)):
@@ -62,7 +62,7 @@ class Channel:
 
         Raises:
             WorkerLost: If a process has died or does not answer in time.
-            ValueError: If the processes exchange different things.
+            ProcessesDiffer: If the processes exchange different things.
         """
         own = {"topic": topic, "value": value}
         try:
@@ -78,7 +78,7 @@ class Channel:
         topics = [message["topic"] for message in messages]
         if len(set(topics)) > 1:
             steps = ", ".join(f"process {index} at {found!r}" for index, found in enumerate(topics))
-            raise ValueError(f"All processes must run the same program, but they are at different steps: {steps}.")
+            raise ProcessesDiffer(f"All processes must run the same program, but they are at different steps: {steps}.")
         return [message["value"] for message in messages]
 
     def seconds_left(self) -> float:
@@ -105,8 +105,8 @@ class Channel:
                         self._accept(server)
                     except TimeoutError:
                         raise WorkerLost(self._describe_missing(missing)) from None
-            except (WorkerLost, ValueError) as error:
-                self._tell_all({"error": str(error)})
+            except (WorkerLost, ProcessesDiffer) as error:
+                self._tell_all({"error": str(error), "differ": isinstance(error, ProcessesDiffer)})
                 self.close()
                 raise
 
@@ -127,7 +127,7 @@ class Channel:
             self._peers[index].close()
         self._peers[index] = peer
         if addresses != list(self.cluster.addresses):
-            raise ValueError(
+            raise ProcessesDiffer(
                 f"All processes must be given the same addresses, but process 0 has {list(self.cluster.addresses)} "
                 f"and process {index} has {addresses}."
             )
@@ -175,7 +175,7 @@ class Channel:
                         raise OSError("it does not answer as a process of this cluster")
                     if "error" in answer:
                         peer.close()
-                        raise WorkerLost(answer["error"])
+                        raise (ProcessesDiffer if answer["differ"] else WorkerLost)(answer["error"])
                     missing = answer["missing"]
             except OSError as error:
                 peer.close()

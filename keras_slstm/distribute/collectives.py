@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_slstm.distribute.channel import Channel
 from keras_slstm.distribute.cluster import Cluster
+from keras_slstm.distribute.errors import ProcessesDiffer
 from keras_slstm.distribute.fingerprint import describe_difference, flatten
 
 _channel: Channel | None = None
@@ -34,7 +35,7 @@ def all_gather(value: Any, topic: str = "values") -> list[Any]:
 
     Raises:
         WorkerLost: If a process has died or does not answer in time.
-        ValueError: If the processes call this with different topics.
+        ProcessesDiffer: If the processes call this with different topics.
     """
     return [value] if _channel is None else _channel.all_gather(topic, value)
 
@@ -52,14 +53,14 @@ def check_equal(settings: dict[str, Any], topic: str = "settings") -> None:
         topic: Says what is compared, if processes are at different steps of the program.
 
     Raises:
-        ValueError: In all processes, if a setting differs. The message names it, and the value in each process.
+        ProcessesDiffer: In all processes, if a setting differs. The message names it, and the value in each process.
         WorkerLost: If a process has died or does not answer in time.
     """
     if _channel is None:
         return
     flat = flatten(settings)
     if len(set(all_gather(digest_of(flat), topic))) > 1:
-        raise ValueError(describe_difference(all_gather(flat, topic), _channel.cluster.addresses))
+        raise ProcessesDiffer(describe_difference(all_gather(flat, topic), _channel.cluster.addresses))
 
 
 def digest_of(settings: dict[str, Any]) -> str:

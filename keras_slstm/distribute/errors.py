@@ -22,6 +22,10 @@ class WorkerLost(RuntimeError):
     """Another process has died, does not answer or cannot be reached, so this process cannot continue."""
 
 
+class ProcessesDiffer(ValueError):
+    """The processes of a cluster have different settings, versions, code or data."""
+
+
 def worker_lost(source: str, error: Exception) -> WorkerLost:
     """Return the error for a connection that `source` (TensorFlow, JAX or a socket) reports as broken."""
     return WorkerLost(f"{_LOST} {source} says: {_summarize(error)}")
@@ -29,7 +33,7 @@ def worker_lost(source: str, error: Exception) -> WorkerLost:
 
 @contextlib.contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise `WorkerLost` or `ValueError` for the backend's errors about lost processes and different data."""
+    """Raise `WorkerLost` or `ProcessesDiffer` for the backend's errors about lost processes and different data."""
     backend = keras.backend.backend()
     context = {"jax": _translate_jax_errors, "tensorflow": _translate_tensorflow_errors}.get(backend)
     with context() if context else contextlib.nullcontext():
@@ -45,7 +49,7 @@ def _translate_tensorflow_errors() -> Iterator[None]:
     except tf.errors.InvalidArgumentError as error:
         if DIFFERENT_DATA not in str(error):
             raise
-        raise ValueError(DIFFERENT_DATA) from error
+        raise ProcessesDiffer(DIFFERENT_DATA) from error
     except (
         tf.errors.UnavailableError,
         tf.errors.AbortedError,

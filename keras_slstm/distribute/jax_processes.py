@@ -16,7 +16,7 @@ import numpy as np
 
 from keras_slstm.distribute.batches import as_batch, weigh
 from keras_slstm.distribute.collectives import all_gather, joined_cluster
-from keras_slstm.distribute.errors import DIFFERENT_DATA
+from keras_slstm.distribute.errors import DIFFERENT_DATA, ProcessesDiffer
 
 # The keys of an element: the process' part of the batch, and the number of rows of the whole.
 _PART = "keras_slstm_part"
@@ -39,7 +39,7 @@ class PartOfBatches(keras.utils.PyDataset):
         class_weight: The weight of each label, instead of sample weights.
 
     Raises:
-        ValueError: At the beginning of an epoch, if processes have different data.
+        ProcessesDiffer: At the beginning of an epoch, if processes have different data.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class PartOfBatches(keras.utils.PyDataset):
         arrays = [np.asarray(array) for array in keras.tree.flatten(as_batch(self.data[0]))]
         check = zlib.crc32(b"".join(array.tobytes() for array in arrays))
         if len({tuple(found) for found in all_gather([len(self), check], "data")}) > 1:
-            raise ValueError(DIFFERENT_DATA)
+            raise ProcessesDiffer(DIFFERENT_DATA)
 
     def on_epoch_end(self) -> None:
         self.data.on_epoch_end()

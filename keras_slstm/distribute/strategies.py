@@ -15,6 +15,7 @@ import keras
 from keras_slstm.distribute.channel import Channel, end_process_after
 from keras_slstm.distribute.cluster import Cluster, find_cluster
 from keras_slstm.distribute.collectives import check_equal, join, joined_cluster
+from keras_slstm.distribute.errors import ProcessesDiffer, translate_errors
 from keras_slstm.distribute.fingerprint import describe_versions
 from keras_slstm.distribute.keras_internals import jax_timeouts, set_heartbeat_timeout
 from keras_slstm.distribute.variables import check_variable
@@ -46,8 +47,8 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
         distribution of this process; for one device on JAX and PyTorch an object that only has a `scope()`.
 
     Raises:
-        ValueError: If the name is unknown, if the machine, the variables or the backend do not support it, or if the
-            processes run different versions of Python, Keras, the backend or this package.
+        ValueError: If the name is unknown, if the machine, the variables or the backend do not support it.
+        ProcessesDiffer: If the processes run different versions of Python, Keras, the backend or this package.
         WorkerLost: If a process does not connect in time, or the port of this process is taken.
 
     Example:
@@ -127,7 +128,8 @@ def _join(cluster: Cluster, timeout: float) -> Any:
             f"{', '.join(cluster.addresses)} within {timeout:g} seconds."
         )
         connect = _multi_worker_strategy if on_tensorflow else _multi_process_distribution
-        with end_process_after(channel.seconds_left() + 1.0, message):  # the backend's own error may come first
+        # The backend's own error may come first.
+        with translate_errors(), end_process_after(channel.seconds_left() + 1.0, message):
             _joined_strategy = connect(cluster, timeout, channel.seconds_left())
     except BaseException:
         join(None)
@@ -226,7 +228,7 @@ def _multi_process_distribution(cluster: Cluster, timeout: float, seconds_left: 
                     found = re.search(r"not the same on each process.*Expected: (.*); got:", str(error), re.DOTALL)
                     if found is None:
                         raise
-                    raise ValueError(
+                    raise ProcessesDiffer(
                         f"All processes must be started alike, but the initial {self._path} differs. "
                         f"By process: {found[1]:.200}"
                     ) from None

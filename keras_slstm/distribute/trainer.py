@@ -57,7 +57,8 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
 
     Raises:
         WorkerLost: If another process has died, or does not answer in time.
-        ValueError: If data or arguments do not fit, or if the processes have different settings, code or data.
+        ValueError: If data or arguments do not fit.
+        ProcessesDiffer: If the processes have different settings, code or data.
         RuntimeError: If this version of Keras lacks a private name that this function needs.
 
     Example:
@@ -91,7 +92,7 @@ def evaluate(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any)
         The result of `model.evaluate`; the same in all processes.
 
     Raises:
-        WorkerLost, ValueError, RuntimeError: See `fit`.
+        WorkerLost, ValueError, ProcessesDiffer, RuntimeError: See `fit`.
     """
     if isinstance(model, DistributedModel):
         return model.evaluate(x, y, **arguments)
@@ -110,7 +111,7 @@ def predict(model: keras.Model, x: Any, **arguments: Any) -> Any:
         The result of `model.predict` in all processes: the predictions of all rows, in their order.
 
     Raises:
-        WorkerLost, ValueError, RuntimeError: See `fit`.
+        WorkerLost, ValueError, ProcessesDiffer, RuntimeError: See `fit`.
     """
     if isinstance(model, DistributedModel):
         return model.predict(x, **arguments)
@@ -222,7 +223,7 @@ def _predict(
 
 
 def _check_settings(model: keras.Model, data: Any, method: str, arguments: dict[str, Any]) -> None:
-    """Raise ValueError in all processes if they are about to do different things."""
+    """Raise ProcessesDiffer in all processes if they are about to do different things."""
     if joined_cluster() is None:
         return
     compared = {name: value for name, value in arguments.items() if name not in _OWN_ARGUMENTS}

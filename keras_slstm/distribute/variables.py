@@ -40,7 +40,7 @@ def check_variable(path: str | None, shape: Any, dtype: Any, value: Any = None) 
     """Check that all processes are about to make the same variable; with a value, that it is the same.
 
     Raises:
-        ValueError: In all processes, if they are not. TensorFlow and JAX would hang or raise an error of a collective.
+        ProcessesDiffer: In all processes, if they are not. Otherwise, a collective operation would fail or hang.
     """
     described = describe_variable(path or "", None if shape is None else tuple(shape), dtype)
     check_equal({"variable": described, f"initial {path}": value}, "variable")

@@ -270,9 +270,10 @@ def main() -> None:
     distribute.strategy()
     found: Arrays = {}
     for name in names:
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         found |= PROGRAMS[name]()
-        print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
+        seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+        print(f"{name}: {seconds:.1f} s, of which {cpu_seconds:.1f} s of CPU time", flush=True)
     np.savez(Path(folder) / f"found-{0 if cluster is None else cluster.index}.npz", **found)
 
 

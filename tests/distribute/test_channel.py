@@ -13,7 +13,7 @@ import pytest
 from keras_slstm.distribute import channel as module
 from keras_slstm.distribute.channel import Channel, end_process_after, split_address
 from keras_slstm.distribute.cluster import Cluster
-from keras_slstm.distribute.errors import WorkerLost
+from keras_slstm.distribute.errors import ProcessesDiffer, WorkerLost
 from keras_slstm.distribute.launcher import free_ports
 
 
@@ -107,6 +107,7 @@ def test_different_addresses_are_shown():
     first = _cluster(2)[0]
     found = _connect([first, Cluster((first.addresses[0], "elsewhere:1"), 1)])
     for error in found:
+        assert isinstance(error, ProcessesDiffer)
         assert f"process 0 has {list(first.addresses)} and process 1 has" in str(error)
         assert "elsewhere:1" in str(error)
 
@@ -153,6 +154,7 @@ def test_a_process_that_hangs_is_given_up():
 def test_processes_at_different_steps_are_shown():
     found = _connect(_cluster(2), use=lambda channel: channel.all_gather("ab"[channel.cluster.index], 1))
     for error in found:
+        assert isinstance(error, ProcessesDiffer)
         assert "process 0 at 'a', process 1 at 'b'" in str(error)
 
 

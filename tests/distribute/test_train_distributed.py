@@ -1,10 +1,11 @@
+import importlib
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from keras_slstm.distribute.launcher import Workers
+from keras_slstm.distribute.launcher import Workers, free_ports
 from keras_slstm.training.results import read_results
 from tests.backend import BACKEND
 
@@ -12,6 +13,18 @@ pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "train_distributed.py"
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="torch has one process")
+def test_a_process_that_never_starts_is_one_line(monkeypatch, capsys):
+    addresses = [f"localhost:{port}" for port in free_ports(2)]
+    config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), "--timeout", "0.5"])
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    assert importlib.import_module("train_distributed").main() == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"Process 1 of 2 has waited 0.5 seconds for {addresses[0]} (process 0)")
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's")
