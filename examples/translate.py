@@ -262,7 +262,7 @@ def make_model(settings: dict[str, Any], vectorizer: Any = None) -> Seq2Seq:
         embedding_dim=settings["embedding_dim"],
         dropout=settings["dropout"],
         embeddings_initializer=SUBWORD_VECTORS,
-        vectorizer=vectorizer or {"size": settings["subwords"]},
+        vectorizer=vectorizer or {"max_tokens": settings["subwords"]},
         dtype=settings["dtype"],
     )
 

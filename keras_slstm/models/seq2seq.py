@@ -55,7 +55,7 @@ class Seq2Seq(RawDataModel):
     Example:
 
     ```python
-    model = keras_slstm.Seq2Seq(units=100, embedding_dim=100, vectorizer={"size": 1000})
+    model = keras_slstm.Seq2Seq(units=100, embedding_dim=100, vectorizer={"max_tokens": 1000})
     model.adapt(train_english + train_german)
     model.compile("adam")
     model.fit(train_english, train_german, validation_data=(dev_english, dev_german), epochs=10)
@@ -81,7 +81,7 @@ class Seq2Seq(RawDataModel):
     ):
         super().__init__(**kwargs)
         if vectorizer is None or isinstance(vectorizer, dict):
-            vectorizer = SubwordVectorizer(**(vectorizer or {}))
+            vectorizer = SubwordVectorizer.from_config(vectorizer or {})
         dtype = self.dtype_policy
         self.vectorizer = vectorizer
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, 1)

@@ -1,4 +1,4 @@
-"""The characters of words, as ids."""
+"""Ids of the characters of words."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from keras_slstm.text.vocabulary import PADDING_ID, Vocabulary, is_encodable
 
-WIDTH_MULTIPLE = 8  # of the characters a word: another data set has another width, but compiled models know few
+WIDTH_MULTIPLE = 8  # widths are rounded up, so that a model is compiled for few of them
 
 
-class Spelling:
+class CharacterVocabulary:
     """Turns tokens into ids of their characters, with a vocabulary learned from tokens.
 
     Args:
-        max_characters: Of longer tokens the first and the last half of so many characters are kept.
+        max_characters: Longer tokens keep half as many characters of their beginning and half of their end.
 
     Attributes:
         vocabulary: The characters.
@@ -28,7 +28,7 @@ class Spelling:
         self.vocabulary = Vocabulary()
 
     def learn(self, counts: Mapping[str, int]) -> None:
-        """Learn the characters of tokens that occur so often: the most frequent first."""
+        """Learn the characters of tokens from the counts of the tokens: the most frequent first."""
         characters: Counter[str] = Counter()
         for token, count in counts.items():
             for character in token:
@@ -37,7 +37,7 @@ class Spelling:
         self.vocabulary.learn(characters)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[list[int]]]:
-        """The ids of the characters of each token; equal tokens share a list, which nobody is to change."""
+        """The ids of the characters of each token. Equal tokens share one list: do not change it."""
         known: dict[str, list[int]] = {}
         for tokens in (sentences := list(sentences)):
             for token in tokens:
@@ -46,9 +46,9 @@ class Spelling:
         return [[known[token] for token in tokens] for tokens in sentences]
 
     def tensorflow_function(self) -> tuple[Callable[[Any], Any], Any]:
-        """The same mapping as a TensorFlow function, and the look-up table in it, which a SavedModel has to track.
+        """The same mapping as a TensorFlow function, and its look-up table, which a SavedModel has to track.
 
-        The function takes a tensor of strings and gives `(*its shape, max_characters)` int32.
+        The function maps a tensor of strings to `(*its shape, max_characters)` int32.
         """
         import tensorflow as tf
 
@@ -64,16 +64,15 @@ class Spelling:
             return tf.where(length > self.max_characters, start + end, tokens)
 
         def encode(tokens: Any) -> Any:
-            spelled = table.lookup(tf.strings.unicode_split(shorten(tf.reshape(tokens, [-1])), "UTF-8"))
-            spelled = spelled.to_tensor(PADDING_ID, shape=[None, self.max_characters])
-            spelled = tf.reshape(spelled, tf.concat([tf.shape(tokens), [self.max_characters]], axis=0))
-            return tf.cast(spelled, tf.int32)
+            ids = table.lookup(tf.strings.unicode_split(shorten(tf.reshape(tokens, [-1])), "UTF-8"))
+            ids = ids.to_tensor(PADDING_ID, shape=[None, self.max_characters])
+            return tf.cast(tf.reshape(ids, tf.concat([tf.shape(tokens), [self.max_characters]], axis=0)), tf.int32)
 
         return encode, table
 
     @property
     def _kept_ends(self) -> tuple[int, int]:
-        """How many characters of the beginning and of the end of a long token are kept."""
+        """Numbers of characters of the beginning and of the end of a long token that are kept."""
         return self.max_characters - self.max_characters // 2, self.max_characters // 2
 
     def _shorten(self, token: str) -> str:

@@ -1,4 +1,4 @@
-"""From raw text to ids of subwords and back: byte pair encoding (extra: `translation`)."""
+"""Vectoriser of texts into ids of subwords and back, with byte pair encoding (extra: `translation`)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ BYTES = 256
 class SubwordVectorizer(keras.layers.Layer):
     """Turns texts into lists of subword ids, with byte pair encoding learned from texts, and such lists into texts.
 
-    Sennrich, Haddow and Birch (ACL 2016), on bytes: every text can be written, nothing is unknown, and
-    `decode(encode(texts))` is `texts`. Subwords never reach over a space or from letters to digits; each digit
-    is one of its own, so that numbers can be read. Where the texts are of several languages, they share the subwords.
+    Byte pair encoding on bytes: every text can be encoded, nothing is unknown, and `decode(encode(texts))` is `texts`.
+    Subwords never cross a space or the border between letters and digits, and each digit is a subword of its own, so
+    that a model can read numbers. Texts of several languages share the subwords.
 
-    It is a Keras layer only so that a `.keras` file of a model that holds it carries the subwords (as the asset
-    `subwords.json`, in the format of the library `tokenizers`). It runs in plain Python, on every backend.
+    It is a Keras layer only so that the `.keras` file of a model contains the subwords (as the asset
+    `subwords.json`, in the format of the library `tokenizers`). It runs in plain Python on every backend.
 
-    Ids: 0 is padding, 1 the start and 2 the end of a text, neither of which `encode` writes.
+    Id 0 is padding, 1 the start and 2 the end of a text; `encode` writes neither start nor end.
 
     Args:
-        size: Largest size of the vocabulary, the three special ids and 256 bytes included. The paper of the CAS-LSTM
-            has 10,000.
-        min_count: Pairs seen less often than this in `adapt` are not joined.
+        max_tokens: Largest size of the vocabulary, the three special ids and 256 bytes included. The paper of the
+            CAS-LSTM has 10,000.
+        min_count: Pairs that occur less often than this in `adapt` are not joined.
         max_length: Keep only this many subwords of a text. None: all.
 
     Raises:
@@ -44,7 +44,7 @@ class SubwordVectorizer(keras.layers.Layer):
     Example:
 
     ```python
-    vectorizer = SubwordVectorizer(size=300)
+    vectorizer = SubwordVectorizer(max_tokens=300)
     vectorizer.adapt(["the meeting begins at noon", "die Besprechung beginnt um zwölf"])
     ids = vectorizer.encode(["it begins"])
     vectorizer.decode(ids)  # ["it begins"]
@@ -54,12 +54,12 @@ class SubwordVectorizer(keras.layers.Layer):
         [Sennrich, Haddow and Birch, 2016](https://aclanthology.org/P16-1162/)
     """
 
-    def __init__(self, size: int = 10_000, min_count: int = 2, max_length: int | None = None, **kwargs: Any):
+    def __init__(self, max_tokens: int = 10_000, min_count: int = 2, max_length: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
-        check_at_least("size", size, SPECIAL_IDS + BYTES)
+        check_at_least("max_tokens", max_tokens, SPECIAL_IDS + BYTES)
         check_at_least("min_count", min_count, 1)
         check_at_least("max_length", max_length, 1, optional=True)
-        self.size = size
+        self.max_tokens = max_tokens
         self.min_count = min_count
         self.max_length = max_length
         self._subwords = _Subwords()
@@ -68,7 +68,7 @@ class SubwordVectorizer(keras.layers.Layer):
     @property
     def is_adapted(self) -> bool:
         """Whether there are subwords."""
-        return self._subwords.is_there
+        return self._subwords.is_learned
 
     @property
     def vocabulary_size(self) -> int:
@@ -83,15 +83,15 @@ class SubwordVectorizer(keras.layers.Layer):
 
         Raises:
             ImportError: If `tokenizers` is not installed.
-            ValueError: If there is no text, or something is none.
+            ValueError: If there is no text, or one is not a string.
         """
         texts = list(check_texts(texts))
         if not texts:
             raise ValueError("There is no text to learn subwords from.")
-        self._subwords.learn(texts, self.size - SPECIAL_IDS, self.min_count)
+        self._subwords.learn(texts, self.max_tokens - SPECIAL_IDS, self.min_count)
 
     def copy_subwords(self, other: SubwordVectorizer) -> None:
-        """Know the subwords that another vectorizer knows."""
+        """Use the subwords of another vectoriser."""
         self._subwords.load(other._subwords.json)
 
     def encode(self, texts: Iterable[str]) -> list[list[int]]:
@@ -104,7 +104,7 @@ class SubwordVectorizer(keras.layers.Layer):
         return [ids[: self.max_length] for ids in self._subwords.encode(list(check_texts(texts)))]
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """The text of each list of ids. Special ids are left out; bytes that are no UTF-8 show as U+FFFD.
+        """The text of each list of ids. Special ids are left out; bytes that are not UTF-8 show as U+FFFD.
 
         Raises:
             ValueError: If there are no subwords yet.
@@ -129,19 +129,25 @@ class SubwordVectorizer(keras.layers.Layer):
         self._subwords.load(content.decode("utf-8"))
 
     def get_config(self) -> dict[str, Any]:
-        config = {"size": self.size, "min_count": self.min_count, "max_length": self.max_length}
+        config = {"max_tokens": self.max_tokens, "min_count": self.min_count, "max_length": self.max_length}
         return {**super().get_config(), **config}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SubwordVectorizer:
+        """Create a vectoriser from its configuration; older files call `max_tokens` `size`."""
+        names = {"size": "max_tokens"}
+        return cls(**{names.get(name, name): value for name, value in config.items()})
 
 
 class _Subwords:
-    """A tokenizer of the library, which is imported when it is needed; a Keras layer would copy its attributes."""
+    """A tokenizer of the library, imported when it is needed. Keras would copy it as an attribute of the layer."""
 
     def __init__(self) -> None:
         self.json = ""
         self._tokenizer: Any = None
 
     @property
-    def is_there(self) -> bool:
+    def is_learned(self) -> bool:
         return bool(self.json)
 
     @property
@@ -191,5 +197,5 @@ def _new(tokenizers: Any) -> Any:
 
 
 def _with_space(text: str) -> str:
-    """The first word of a text is written as any other: behind a space."""
+    """Put a space before the text, so that its first word is encoded like any other."""
     return f" {text}"

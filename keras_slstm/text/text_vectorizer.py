@@ -1,4 +1,4 @@
-"""From raw text to word ids: tokeniser and vocabulary."""
+"""Vectoriser of raw texts into word ids: tokeniser and vocabulary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import regex
 
-from keras_slstm.text.characters import Spelling
+from keras_slstm.text.characters import CharacterVocabulary
 from keras_slstm.text.vocabulary import PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
 
 # These patterns mean the same to Python's `regex` and to RE2 (`tf.strings`), so that an exported SavedModel
@@ -29,28 +29,28 @@ _TOKENIZERS = ("words", "whitespace")
 class TextVectorizer(keras.layers.Layer):
     """Turns texts into lists of word ids, with a vocabulary learned from texts.
 
-    It is a Keras layer only so that a `.keras` file of a model that holds it carries the vocabulary (as the
-    asset `vocabulary.txt`). The look-up itself runs in plain Python, on every backend: it cannot be called
-    on tensors. `tensorflow_function` gives the same mapping as a TensorFlow graph, for export.
+    It is a Keras layer only so that the `.keras` file of a model contains the vocabulary (as the asset
+    `vocabulary.txt`). The look-up runs in plain Python on every backend, so the layer cannot be called on tensors.
+    `tensorflow_function` returns the same mapping as a TensorFlow graph, for export.
 
     Two tokenisers:
 
     - `"words"`: a word is a run of letters, digits, combining marks and underscores, with apostrophes
       inside it (`don't`, `o'clock`; a typographic apostrophe counts as a plain one). Every other character
       that is neither space nor control character is a token of its own, and so is every Han character.
-    - `"whitespace"`: for text that is tokenised already. Cuts at ASCII white space (and NUL) only, so that
+    - `"whitespace"`: for text that is tokenised already. Splits at ASCII white space (and NUL) only, so that
       unusual spaces (U+00A0, U+0085) inside tokens stay.
 
-    Text is not normalised: compose it (NFC) first where it mixes composed and decomposed accents.
+    Text is not normalised: if it mixes composed and decomposed accents, compose it (NFC) first.
 
     Args:
         max_tokens: Largest size of the vocabulary, the two special ids included. None: no limit.
-        min_count: Words seen less often than this in `adapt` are left out.
+        min_count: Words that occur less often than this in `adapt` are left out.
         lowercase: Whether to lower-case the text first.
         tokenizer: `"words"` or `"whitespace"`.
         max_length: Keep only this many tokens of a text. None: all.
-        max_characters: Give the characters of each word, too (`encode_characters`), of longer words the first and the
-            last half of so many. They are those of the tokens, in lower case with `lowercase`. None: no characters.
+        max_characters: Encode the characters of each token, too (`encode_characters`). Longer tokens keep half as many
+            characters of their beginning and half of their end. None: no characters.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -89,8 +89,8 @@ class TextVectorizer(keras.layers.Layer):
         self.max_length = max_length
         self.max_characters = max_characters
         self._vocabulary = Vocabulary()
-        self._spelling = None if max_characters is None else Spelling(max_characters)
-        self.built = True  # there is nothing to build: the layer has no weights
+        self._characters = None if max_characters is None else CharacterVocabulary(max_characters)
+        self.built = True  # the layer has no weights
 
     @property
     def vocabulary(self) -> list[str]:
@@ -105,35 +105,39 @@ class TextVectorizer(keras.layers.Layer):
     @property
     def characters_size(self) -> int:
         """Number of ids of characters, padding and unknown included; 0 without characters."""
-        return 0 if self._spelling is None else self._spelling.vocabulary.size
+        return 0 if self._characters is None else self._characters.vocabulary.size
 
     @property
     def is_adapted(self) -> bool:
         """Whether there is a vocabulary."""
         return bool(self._vocabulary.words)
 
-    def adapt(self, texts: Iterable[str], known: Iterable[str] = ()) -> None:
+    def count(self, texts: Iterable[str]) -> Counter[str]:
+        """Count the tokens of texts: for `adapt`, `load_word_vectors` and `WordVectors.coverage` in one pass."""
+        return Counter(token for text in check_texts(texts) for token in self.tokenize(text))
+
+    def adapt(self, texts: Iterable[str] | Counter[str], known: Iterable[str] = ()) -> None:
         """Learn the vocabulary: the most frequent words first, words of equal frequency in code-point order.
 
         Args:
-            texts: The training texts.
-            known: Further words, put behind those of the texts: words that have a vector already. What this
-                tokeniser would never produce of a text is left out.
+            texts: The training texts, or the result of `count`.
+            known: Further words, put behind those of the texts: words that have a vector already. Words that this
+                tokeniser never produces are left out.
 
         Raises:
             ValueError: If no word remains.
         """
-        counts = Counter(token for text in check_texts(texts) for token in self.tokenize(text))
+        counts = texts if isinstance(texts, Counter) else self.count(texts)
         known = (word for word in known if self.tokenize(word) == [word])
         self._vocabulary.learn(counts, self.min_count, self.max_tokens, known)
-        if self._spelling is not None:
-            self._spelling.learn(counts)
+        if self._characters is not None:
+            self._characters.learn(counts)
 
     def set_vocabulary(self, words: Sequence[str]) -> None:
         """Use these words, in this order, from id 2 on.
 
         Raises:
-            ValueError: If a word is empty, holds a line break, or stands twice.
+            ValueError: If a word is empty, holds a line break, or occurs twice.
         """
         self._vocabulary.set(words)
 
@@ -155,8 +159,8 @@ class TextVectorizer(keras.layers.Layer):
         """The ids of the words of each text.
 
         Args:
-            texts: Strings. One without any token becomes a single unknown word, since a sentence of no
-                words has no meaning to an encoder.
+            texts: Strings. A text without any token becomes a single unknown word, because encoders need at least
+                one word.
 
         Returns:
             A list of ids for each text.
@@ -168,15 +172,15 @@ class TextVectorizer(keras.layers.Layer):
         return [self._vocabulary.ids(tokens) or [UNKNOWN_ID] for tokens in self.tokenize_all(texts)]
 
     def encode_characters(self, texts: Iterable[str]) -> list[list[list[int]]]:
-        """The ids of the characters of each word of each text; the single unknown word of an empty text has none.
+        """The ids of the characters of each word of each text; none for the single unknown word of an empty text.
 
         Raises:
             ValueError: As for `encode`, or if there are no characters (`max_characters` is None).
         """
         self._check_adapted()
-        if self._spelling is None:
-            raise ValueError("This vectorizer gives no characters: it was made without `max_characters`.")
-        return self._spelling.encode(tokens or [""] for tokens in self.tokenize_all(texts))
+        if self._characters is None:
+            raise ValueError("This vectoriser encodes no characters: it was made without `max_characters`.")
+        return self._characters.encode(tokens or [""] for tokens in self.tokenize_all(texts))
 
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """The tokens of each text, the first `max_length` of them."""
@@ -191,15 +195,15 @@ class TextVectorizer(keras.layers.Layer):
 
         Returns:
             A function from a `(batch,)` string tensor to `(batch, time)` int32 ids, padded on the right (with
-            characters, to a dict of them, `words`, and `characters`, `(batch, time, max_characters)` int32); and its
+            characters: to a dict of these `words` and of `characters`, `(batch, time, max_characters)` int32), and its
             look-up tables, which a SavedModel has to track.
         """
         import tensorflow as tf
 
         table = self._vocabulary.tensorflow_table()
         tables = [table]
-        if self._spelling is not None:
-            spell, characters = self._spelling.tensorflow_function()
+        if self._characters is not None:
+            encode_characters, characters = self._characters.tensorflow_function()
             tables.append(characters)
 
         def encode(texts: Any) -> Any:
@@ -212,11 +216,11 @@ class TextVectorizer(keras.layers.Layer):
                 tf.cast(ids.row_lengths() == 0, tf.int64),
             )
             words = tf.cast(tf.concat([ids, empty], axis=1).to_tensor(PADDING_ID), tf.int32)
-            if self._spelling is None:
+            if self._characters is None:
                 return words
             padded = tokens.to_tensor("", shape=[None, None])
             padded = tf.pad(padded, [[0, 0], [0, tf.shape(words)[1] - tf.shape(padded)[1]]], constant_values="")
-            return {"words": words, "characters": spell(padded)}
+            return {"words": words, "characters": encode_characters(padded)}
 
         return encode, tables
 
@@ -235,13 +239,13 @@ class TextVectorizer(keras.layers.Layer):
 
     def save_assets(self, dir_path: str) -> None:
         self._vocabulary.save(os.path.join(dir_path, "vocabulary.txt"))
-        if self._spelling is not None:
-            self._spelling.vocabulary.save(os.path.join(dir_path, "characters.txt"))
+        if self._characters is not None:
+            self._characters.vocabulary.save(os.path.join(dir_path, "characters.txt"))
 
     def load_assets(self, dir_path: str) -> None:
         self._vocabulary.load(os.path.join(dir_path, "vocabulary.txt"))
-        if self._spelling is not None:
-            self._spelling.vocabulary.load(os.path.join(dir_path, "characters.txt"))
+        if self._characters is not None:
+            self._characters.vocabulary.load(os.path.join(dir_path, "characters.txt"))
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -260,8 +264,8 @@ def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1) -> np.ndarray:
 
     Args:
         ids: A list of ids for each sentence.
-        multiple_of: The length of the array is rounded up to a multiple of this. Fewer different lengths
-            mean fewer compilations under XLA.
+        multiple_of: The length of the array is rounded up to a multiple of this, because XLA compiles once for each
+            length.
 
     Returns:
         `(len(ids), time)` int32.
@@ -284,7 +288,7 @@ def round_up(length: int, multiple_of: int) -> int:
 
 
 def check_texts(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the texts; raise ValueError at the first thing that is none."""
+    """Yield the texts; raise ValueError at the first element that is not a string."""
     if isinstance(texts, str):
         raise ValueError(f"Expected a list of texts, but got one string: {texts[:50]!r}. Put it into a list.")
     for position, text in enumerate(texts):
@@ -294,7 +298,7 @@ def check_texts(texts: Iterable[str]) -> Iterable[str]:
 
 
 def check_at_least(name: str, value: int | None, least: int, optional: bool = False) -> None:
-    """Raise ValueError if `value` is no integer of at least `least` (or None, if that is allowed)."""
+    """Raise ValueError unless `value` is an integer of at least `least` (or None, if `optional`)."""
     if value is None and optional:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < least:

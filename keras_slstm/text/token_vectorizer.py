@@ -1,4 +1,4 @@
-"""From tokens to ids: the words of tagged sentences, and the characters of each word."""
+"""Vectoriser of tokens into the ids of words and of their characters."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 
 import keras
 
-from keras_slstm.text.characters import Spelling
+from keras_slstm.text.characters import CharacterVocabulary
 from keras_slstm.text.text_vectorizer import check_at_least
 from keras_slstm.text.vocabulary import PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class TokenVectorizer(keras.layers.Layer):
-    """Turns sentences that are cut into tokens already into ids of words and of characters.
+    """Turns tokenised sentences into ids of words and of characters.
 
-    The vocabularies are learned from sentences. It is a Keras layer only so that a `.keras` file of a model
-    that holds it carries them (as the assets `words.txt` and `characters.txt`). The look-up itself runs in
-    plain Python, on every backend; `tensorflow_function` gives the same mapping as a TensorFlow graph.
+    The vocabularies are learned from sentences. It is a Keras layer only so that the `.keras` file of a model
+    contains them (as the assets `words.txt` and `characters.txt`). The look-up runs in plain Python on every
+    backend; `tensorflow_function` returns the same mapping as a TensorFlow graph.
 
-    A word is looked up as `normalize` writes it, in lower case by default; without `lowercase`, a word that is
-    unknown as it is written is looked up in lower case, too (for word vectors that know upper case). Characters
+    A word is looked up as `normalize` writes it, in lower case by default. Without `lowercase`, a word that is
+    unknown as it is written is looked up in lower case, too (for word vectors with upper case). Characters
     are those of the token as it is written.
 
     Args:
         max_tokens: Largest size of the vocabulary of words, the two special ids included. None: no limit.
-        min_count: Words seen less often than this in `adapt` are left out.
+        min_count: Words that occur less often than this in `adapt` are left out.
         lowercase: Whether words are looked up in lower case.
         zero_digits: Whether words are looked up with 0 in place of every digit: `0000-00-00` for a date.
-        max_characters: Of longer words the first and the last half of so many characters are kept.
+        max_characters: Longer words keep half as many characters of their beginning and half of their end.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -66,8 +66,8 @@ class TokenVectorizer(keras.layers.Layer):
         self.zero_digits = bool(zero_digits)
         self.max_characters = max_characters
         self._words = Vocabulary()
-        self._spelling = Spelling(max_characters)
-        self.built = True  # there is nothing to build: the layer has no weights
+        self._characters = CharacterVocabulary(max_characters)
+        self.built = True  # the layer has no weights
 
     @property
     def vocabulary(self) -> list[str]:
@@ -77,7 +77,7 @@ class TokenVectorizer(keras.layers.Layer):
     @property
     def characters(self) -> list[str]:
         """All characters by id, in the same way."""
-        return [*SPECIAL_TOKENS, *self._spelling.vocabulary.words]
+        return [*SPECIAL_TOKENS, *self._characters.vocabulary.words]
 
     @property
     def vocabulary_size(self) -> int:
@@ -87,7 +87,7 @@ class TokenVectorizer(keras.layers.Layer):
     @property
     def characters_size(self) -> int:
         """Number of ids of characters, padding and unknown included."""
-        return self._spelling.vocabulary.size
+        return self._characters.vocabulary.size
 
     @property
     def is_adapted(self) -> bool:
@@ -95,12 +95,12 @@ class TokenVectorizer(keras.layers.Layer):
         return bool(self._words.words)
 
     def adapt(self, sentences: Iterable[Sequence[str]], known: Iterable[str] = ()) -> None:
-        """Learn the vocabularies: the most frequent first, in code-point order where equally frequent.
+        """Learn the vocabularies: the most frequent first, words of equal frequency in code-point order.
 
         Args:
             sentences: The tokens of the training sentences.
-            known: Further words, put behind those of the sentences: words that have a vector already. What
-                `normalize` would make another word of than one in lower case is left out.
+            known: Further words, put behind those of the sentences: words that have a vector already. Words that
+                `normalize` changes in more than their case are left out.
 
         Raises:
             ValueError: If no word remains.
@@ -111,12 +111,12 @@ class TokenVectorizer(keras.layers.Layer):
             words[self.normalize(token)] += count
         known = (self.normalize(word) for word in known if self.normalize(word) in (word, word.lower()))
         self._words.learn(words, self.min_count, self.max_tokens, known)
-        self._spelling.learn(written)
+        self._characters.learn(written)
 
     def copy_vocabularies(self, other: TokenVectorizer) -> None:
-        """Know the words and characters that another vectorizer knows."""
+        """Use the words and characters of another vectoriser."""
         self._words.set(other._words.words)
-        self._spelling.vocabulary.set(other._spelling.vocabulary.words)
+        self._characters.vocabulary.set(other._characters.vocabulary.words)
 
     def normalize(self, token: str) -> str:
         """The form in which a word is looked up.
@@ -132,7 +132,7 @@ class TokenVectorizer(keras.layers.Layer):
         """The ids of the words of each sentence.
 
         Raises:
-            ValueError: If there is no vocabulary yet, a sentence is no list of tokens, or a token is empty.
+            ValueError: If there is no vocabulary yet, a sentence is not a list of tokens, or a token is empty.
         """
         self._check_adapted()
         return [[self._word_id(token) for token in tokens] for tokens in check_sentences(sentences)]
@@ -144,20 +144,20 @@ class TokenVectorizer(keras.layers.Layer):
             ValueError: As for `encode`.
         """
         self._check_adapted()
-        return self._spelling.encode(check_sentences(sentences))
+        return self._characters.encode(check_sentences(sentences))
 
     def tensorflow_function(self) -> tuple[Callable[[Any], dict[str, Any]], list[Any]]:
         """The same mapping as a TensorFlow function, for a SavedModel that takes tokens as strings.
 
         Returns:
             A function from tokens, a `(batch, time)` string tensor in which `""` is padding, to a dict of
-            `words`, `(batch, time)` int32, and `characters`, `(batch, time, characters)` int32; and the look-up
+            `words`, `(batch, time)` int32, and `characters`, `(batch, time, characters)` int32, and its look-up
             tables, which a SavedModel has to track.
         """
         import tensorflow as tf
 
         words = self._words.tensorflow_table()
-        spell, characters = self._spelling.tensorflow_function()
+        encode_characters, characters = self._characters.tensorflow_function()
 
         def look_up(tokens: Any) -> Any:
             return words.lookup(tf.strings.regex_replace(tokens, "[0-9]", "0") if self.zero_digits else tokens)
@@ -168,17 +168,17 @@ class TokenVectorizer(keras.layers.Layer):
             if not self.lowercase:
                 ids = tf.where(ids == UNKNOWN_ID, look_up(lower), ids)
             ids = tf.where(tokens == "", tf.constant(PADDING_ID, tf.int64), ids)
-            return {"words": tf.cast(ids, tf.int32), "characters": spell(tokens)}
+            return {"words": tf.cast(ids, tf.int32), "characters": encode_characters(tokens)}
 
         return encode, [words, characters]
 
     def save_assets(self, dir_path: str) -> None:
         self._words.save(os.path.join(dir_path, "words.txt"))
-        self._spelling.vocabulary.save(os.path.join(dir_path, "characters.txt"))
+        self._characters.vocabulary.save(os.path.join(dir_path, "characters.txt"))
 
     def load_assets(self, dir_path: str) -> None:
         self._words.load(os.path.join(dir_path, "words.txt"))
-        self._spelling.vocabulary.load(os.path.join(dir_path, "characters.txt"))
+        self._characters.vocabulary.load(os.path.join(dir_path, "characters.txt"))
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -202,7 +202,7 @@ class TokenVectorizer(keras.layers.Layer):
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:
-    """Yield the sentences; raise ValueError at the first that is no list of non-empty tokens."""
+    """Yield the sentences; raise ValueError at the first that is not a list of non-empty tokens."""
     if isinstance(sentences, str):
         raise ValueError(f"Expected a list of sentences, each a list of tokens, but got {sentences[:50]!r}.")
     for position, tokens in enumerate(sentences):

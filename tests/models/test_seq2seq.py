@@ -27,7 +27,7 @@ def corpus(times=1):
 def small(cell="caslstm", compiled=True, jit_compile=None, **options):
     keras.utils.set_random_seed(1)
     options = {"units": 16, "embedding_dim": 16, "dropout": 0.0, "embeddings_initializer": "random_normal", **options}
-    model = Seq2Seq(cell, vectorizer={"size": 290}, **options)
+    model = Seq2Seq(cell, vectorizer={"max_tokens": 290}, **options)
     model.adapt([text for side in corpus() for text in side])
     if compiled:
         jit_compile = BACKEND == "jax" if jit_compile is None else jit_compile
@@ -214,7 +214,7 @@ def test_embeddings_have_their_own_numbers():
         ({"dropout": 1.0}, "dropout"),
         ({"embedding_dim": 0}, "embedding_dim"),
         ({"cell_options": {"speed": 3}}, "speed"),
-        ({"vectorizer": {"size": 3}}, "size"),
+        ({"vectorizer": {"max_tokens": 3}}, "max_tokens"),
     ],
 )
 def test_bad_arguments_fail_at_construction(arguments, message):

@@ -11,7 +11,7 @@ TEXTS = ["the lower tower", "the lowest flower", "der Turm", "ein Turm", "12 tow
 
 @pytest.fixture
 def vectorizer():
-    vectorizer = SubwordVectorizer(size=SPECIAL_IDS + BYTES + 40)
+    vectorizer = SubwordVectorizer(max_tokens=SPECIAL_IDS + BYTES + 40)
     vectorizer.adapt(TEXTS)
     return vectorizer
 
@@ -41,16 +41,16 @@ def test_frequent_words_are_one_subword_and_digits_never_are(vectorizer):
 
 def test_size_count_and_length_are_limits(vectorizer):
     assert vectorizer.vocabulary_size <= SPECIAL_IDS + BYTES + 40
-    rare = SubwordVectorizer(size=400, min_count=100)
+    rare = SubwordVectorizer(max_tokens=400, min_count=100)
     rare.adapt(TEXTS)
     assert rare.vocabulary_size == SPECIAL_IDS + BYTES
-    short = SubwordVectorizer(size=400, max_length=2)
+    short = SubwordVectorizer(max_tokens=400, max_length=2)
     short.adapt(TEXTS)
     assert [len(row) for row in short.encode(["the tower and so on"])] == [2]
 
 
 def test_learning_is_repeatable(vectorizer):
-    again = SubwordVectorizer(size=vectorizer.size)
+    again = SubwordVectorizer(max_tokens=vectorizer.max_tokens)
     again.adapt(TEXTS)
     assert again._subwords.json == vectorizer._subwords.json
 
@@ -105,3 +105,7 @@ def test_json_that_holds_no_subwords(tmp_path):
     vectorizer.load_assets(tmp_path)
     with pytest.raises(ValueError, match="`tokenizers` cannot read the saved subwords"):
         vectorizer.encode(["a"])
+
+
+def test_configurations_of_older_files():
+    assert SubwordVectorizer.from_config({"size": 300, "name": "s"}).get_config()["max_tokens"] == 300

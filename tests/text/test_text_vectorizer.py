@@ -206,3 +206,12 @@ def test_tensorflow_function_spells_as_python_does(max_length):
     spelled = pad_characters(vectorizer.encode_characters(texts), words.shape[1], 4)
     np.testing.assert_array_equal(found["characters"], spelled)
     assert encode(tf.constant([""]))["characters"].shape == (1, 1, 4)
+
+
+def test_counts_serve_as_texts():
+    texts = ["Book a flight!", "book a table"]
+    from_texts, from_counts = TextVectorizer(), TextVectorizer()
+    from_texts.adapt(texts)
+    from_counts.adapt(from_counts.count(texts))
+    assert from_counts.vocabulary == from_texts.vocabulary
+    assert from_counts.count(texts)["book"] == 2
