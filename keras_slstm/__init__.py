@@ -21,7 +21,7 @@ from keras_slstm.layers import (
 from keras_slstm.losses import CRFLoss, SmoothedCrossentropy
 from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
 from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
-from keras_slstm.ops.crf import (
+from keras_slstm.ops.crf_functions import (
     crf_decode,
     crf_entropy,
     crf_k_best,

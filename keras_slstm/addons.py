@@ -1,4 +1,4 @@
-"""tensorflow-addons under Keras 3: its CRF functions on this package's potentials.
+"""The engine `"addons"` of the CRF: tensorflow-addons under Keras 3, on this package's potentials.
 
 tensorflow-addons ended with version 0.23, for Python < 3.12 and TensorFlow < 2.16; nothing else here touches it.
 """
@@ -12,13 +12,14 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_slstm.extras import require
-from keras_slstm.ops.crf_log_space import take_words
-from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials
+from keras_slstm.ops.crf import FORBIDDEN, PENALTY, Potentials
+from keras_slstm.ops.positions import take_words
 from keras_slstm.types import Tensor
 
 
@@ -67,6 +68,31 @@ def _keras_of_addons() -> Iterator[None]:
     finally:
         for name in names:
             del sys.modules[name]
+
+
+def mark(potentials: Tensor) -> Tensor:
+    """Append an axis of size 1 to potentials, by which the functions of the CRF take tensorflow-addons."""
+    return potentials[..., None]
+
+
+def marked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The shape that `mark` makes of a shape."""
+    return (*shape, 1)
+
+
+def is_marked(potentials: Tensor) -> bool:
+    """Whether `mark` has made the potentials."""
+    return tuple(potentials.shape) != unmarked_shape(potentials.shape)
+
+
+def unmark(potentials: Tensor) -> Tensor:
+    """The potentials before `mark`; others as they are."""
+    return ops.squeeze(potentials, axis=-1) if is_marked(potentials) else potentials
+
+
+def unmarked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The shape before `mark`; others as they are: their last axis is larger than 1."""
+    return tuple(shape[:-1] if len(shape) == 4 and shape[-1] == 1 else shape)
 
 
 def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:

@@ -8,8 +8,11 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm import addons
+from keras_slstm.addons_weights import read_weights
 from keras_slstm.layers.weight_arguments import WeightArguments
-from keras_slstm.ops.crf_potentials import FORBIDDEN, pack
+from keras_slstm.ops.crf import FORBIDDEN
+from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.label_schemes import allowed_transitions
 from keras_slstm.ops.masks import check_mask, is_first, is_last, zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
@@ -176,8 +179,6 @@ class CRF(WeightArguments, keras.layers.Layer):
         crf = keras_slstm.CRF.from_addons("tagger_weights.h5", labels=["O", "B-PER", "I-PER"], scheme="BIO")
         ```
         """
-        from keras_slstm.addons_weights import read_weights
-
         weights = read_weights(source, layer_name)
         units = len(weights["chain_kernel"])
         kernel = weights.get("kernel")
@@ -187,7 +188,7 @@ class CRF(WeightArguments, keras.layers.Layer):
             getattr(layer, name).assign(value)
         return layer
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: tuple[Any, ...]) -> None:
         features = check_features(input_shape, self.name)
         K = self.units
         if not self.use_kernel and features != K:
@@ -231,18 +232,18 @@ class CRF(WeightArguments, keras.layers.Layer):
             unary = _forbid(unary, forbidden)
             transitions = _forbid(transitions, ~self._allowed.transitions)
         potentials = pack(zero_padding(unary, mask), transitions, mask)
-        return potentials[..., None] if self.engine == "addons" else potentials
+        return addons.mark(potentials) if self.engine == "addons" else potentials
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
+    def compute_output_shape(self, input_shape: tuple[Any, ...]) -> tuple[Any, ...]:
         batch, time, _ = input_shape
         K = self.units
         if self.pairwise:
             return (batch, time, K + 1, K + 1)
         shape = (batch, None if time is None else time + K, K + 1)
-        return (*shape, 1) if self.engine == "addons" else shape
+        return addons.marked_shape(shape) if self.engine == "addons" else shape
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -288,8 +289,6 @@ def _check_engine(engine: str, pairwise: bool) -> str:
     if engine == "addons":
         if pairwise:
             raise ValueError('tensorflow-addons has no pairwise form: engine="addons" needs `pairwise=False`.')
-        from keras_slstm import addons
-
         addons.load()
     return engine
 

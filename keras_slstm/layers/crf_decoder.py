@@ -8,8 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.crf import at_least_float32
-from keras_slstm.ops.crf import crf_decode, crf_marginals
-from keras_slstm.ops.crf_potentials import check_potentials
+from keras_slstm.ops.crf_functions import crf_decode, crf_marginals, labels_shape
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_bool
 
@@ -50,8 +49,8 @@ class CRFDecoder(keras.layers.Layer):
         self.return_probabilities = check_bool("return_probabilities", return_probabilities)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple) -> None:
-        check_potentials(keras.KerasTensor(input_shape))
+    def build(self, input_shape: tuple[Any, ...]) -> None:
+        labels_shape(input_shape)
         self.built = True
 
     def call(self, inputs: Tensor) -> Any:
@@ -64,11 +63,9 @@ class CRFDecoder(keras.layers.Layer):
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         return (None, None) if self.return_probabilities else None
 
-    def compute_output_shape(self, input_shape: tuple) -> Any:
-        batch, time = input_shape[:2]
-        if time is not None and (len(input_shape) == 3 or input_shape[3] == 1):  # transitions stand below the words
-            time -= input_shape[2] - 1
-        return ((batch, time), (batch, time)) if self.return_probabilities else (batch, time)
+    def compute_output_shape(self, input_shape: tuple[Any, ...]) -> Any:
+        shape = labels_shape(input_shape)
+        return (shape, shape) if self.return_probabilities else shape
 
     def compute_output_spec(self, inputs: Tensor) -> Any:
         shape = self.compute_output_shape(inputs.shape)

@@ -7,9 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.crf import crf_log_likelihood, crf_token_log_likelihood
 from keras_slstm.ops.crf_checks import check_ignore_class, check_weights, replace_class
-from keras_slstm.ops.crf_potentials import unpack
+from keras_slstm.ops.crf_functions import crf_log_likelihood, crf_token_log_likelihood, unpack_potentials
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
@@ -75,7 +74,7 @@ class CRFLoss(keras.losses.Loss):
         y_pred = ops.convert_to_tensor(y_pred)
         if self._given_dtype is not None:
             y_pred = ops.cast(y_pred, self._given_dtype)
-        mask = unpack(y_pred).mask
+        mask = unpack_potentials(y_pred).mask
         if sample_weight is None:
             losses = self.call(y_true, y_pred)
         else:

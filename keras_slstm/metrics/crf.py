@@ -7,9 +7,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.crf import crf_decode
-from keras_slstm.ops.crf_checks import UNKNOWN, check_ignore_class, check_labels, check_weights, replace_class
-from keras_slstm.ops.crf_potentials import unpack
+from keras_slstm.ops.crf import UNKNOWN
+from keras_slstm.ops.crf_checks import check_ignore_class, check_labels, check_weights, replace_class
+from keras_slstm.ops.crf_functions import crf_decode, unpack_potentials
 from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 
@@ -47,7 +47,7 @@ class CRFAccuracy(keras.metrics.Mean):
         self.ignore_class = check_ignore_class(ignore_class)
 
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> None:
-        parts = unpack(y_pred)
+        parts = unpack_potentials(y_pred)
         labels, valid = check_labels(parts, replace_class(y_true, self.ignore_class))
         right = ops.cast(crf_decode(y_pred) == labels, self.dtype)
         weights = nan_unless(valid, ops.cast(parts.mask & (labels != UNKNOWN), self.dtype))

@@ -16,7 +16,7 @@ from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
 from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.label_ids import LabelIds
 from keras_slstm.models.raw_data import RawDataModel
-from keras_slstm.ops.crf import crf_decode, crf_marginals
+from keras_slstm.ops.crf_functions import crf_decode, crf_marginals
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.text.tag_schemes import tags_to_spans
 from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID

@@ -1,117 +1,224 @@
-"""What can be asked of a linear-chain CRF, as functions on the output of a `CRF` layer (`potentials`)."""
+"""The linear-chain conditional random field (Lafferty, McCallum and Pereira, 2001), in log space.
+
+With the labels y_1 ... y_n of the n words of a sentence,
+
+    score(y) = sum_i unary_i[y_i] + sum_{i > 1} transitions[y_{i-1}, y_i]
+    p(y)     = exp(score(y)) / Z,    Z = sum_y' exp(score(y'))
+
+The chain joins across masked positions, as if they were not there.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from keras import ops
 
-from keras_slstm.ops import crf_likelihood, crf_viterbi
-from keras_slstm.ops.crf_checks import check_labels
-from keras_slstm.ops.crf_likelihood import restricted
-from keras_slstm.ops.crf_log_space import incoming, index_before, outgoing, softmax, take_words
-from keras_slstm.ops.crf_potentials import FORBIDDEN, PENALTY, Potentials, made_for_addons, unpack
 from keras_slstm.ops.masks import is_first
-from keras_slstm.ops.value_checks import nan_unless
-from keras_slstm.types import Tensor
-from keras_slstm.validation import check_integer
+from keras_slstm.ops.scan import scan
+from keras_slstm.types import Tensor, Tensors
+
+# A label that is not known: the likelihood sums over all labels that it can be.
+UNKNOWN = -1
+# The score of a forbidden label or transition: finite, but no sum of other scores comes near it.
+FORBIDDEN = -1e30
+# What a forbidden label or transition counts in the score of given labels: a loss far beyond all others, but readable.
+PENALTY = -1e4
 
 
-def crf_log_partition(potentials: Tensor) -> Tensor:
-    """The log of the sum over all sequences of labels of exp(score)."""
-    parts = unpack(potentials)
-    return ops.sum(parts.unary, axis=(1, 2)) if _is_empty(parts) else crf_likelihood.log_partition(parts)
+class Potentials(NamedTuple):
+    """The scores of a linear-chain CRF.
+
+    Attributes:
+        unary: `(batch, time, labels)`: scores of labels at words, with those of the ends of a sentence added to its
+            first and last word; 0 at masked positions.
+        transitions: `(labels, labels)`, [from, to], the same at all words; or, in the pairwise form, `(batch, time,
+            labels, labels)`: into each word, from the label of the word before it. Not used at the first word.
+        mask: `(batch, time)` bool.
+    """
+
+    unary: Tensor
+    transitions: Tensor
+    mask: Tensor
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether every word has transitions of its own."""
+        return len(self.transitions.shape) == 4
 
 
-def crf_sequence_score(potentials: Tensor, labels: Tensor) -> Tensor:
-    """The score of one sequence of labels."""
-    parts = unpack(potentials)
-    labels, valid = check_labels(parts, labels, unknown=False)
-    if _is_empty(parts):
-        return ops.sum(parts.unary, axis=(1, 2))
-    return nan_unless(valid, crf_likelihood.sequence_score(parts, labels))
+def sequence_score(potentials: Potentials, labels: Tensor) -> Tensor:
+    """score(y), `(batch,)`, of known labels y, `(batch, time)` int32. What is forbidden counts `PENALTY`."""
+    unary, transitions, mask = _by_time(penalized(potentials))
+    here = ops.cast(one_hot(time_first(labels), unary.shape[2]), unary.dtype)
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        score, before = state
+        u, T, y, mask_t = at_time
+        added = ops.sum(u * y, axis=1) + ops.sum(before[:, :, None] * T * y[:, None, :], axis=(1, 2))
+        return ops.where(mask_t[:, 0], score + added, score), ops.where(mask_t, y, before)
+
+    nothing = _zeros(unary)  # no label stands before the first word
+    return scan(step, (nothing[:, 0], nothing), (unary, transitions, here, mask), num_stacked=0)[0]
 
 
-def crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
-    """The log of the probability of the labels."""
-    parts = unpack(potentials)
-    labels, valid = check_labels(parts, labels)
-    if _is_empty(parts):
-        return ops.sum(parts.unary, axis=(1, 2))
-    if made_for_addons(potentials):
-        from keras_slstm import addons
+def log_partition(potentials: Potentials) -> Tensor:
+    """Log Z, `(batch,)`, by the forward recursion; 0 for a row without a word.
 
-        return nan_unless(valid, addons.log_likelihood(parts, labels))
-    return nan_unless(valid, crf_likelihood.log_likelihood(parts, labels))
+    alpha_1[y] = unary_1[y]
+    alpha_i[y] = unary_i[y] + log sum_y' exp(alpha_{i-1}[y'] + transitions[y', y])
+    log Z = log sum_y exp(alpha_n[y])
+    """
+    unary, transitions, mask = _by_time(potentials)
 
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        (alpha,) = state
+        u, T, mask_t, first_t = at_time
+        message = ops.logsumexp(alpha[:, :, None] + T, axis=1)
+        return (ops.where(mask_t, u + ops.where(first_t, ops.zeros_like(message), message), alpha),)
 
-def crf_token_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
-    """The log of the probability of each label, given the labels before it; their sum is the log-likelihood."""
-    parts = unpack(potentials)
-    labels, valid = check_labels(parts, labels)
-    if _is_empty(parts):
-        return ops.sum(parts.unary, axis=2)
-    known = restricted(parts, labels)
-    came, after = incoming(known), outgoing(parts)
-    found = ops.logsumexp(came + known.unary + after, axis=2) - ops.logsumexp(came + parts.unary + after, axis=2)
-    found = ops.where(found < FORBIDDEN / 2, ops.full_like(found, PENALTY), found)
-    return nan_unless(valid, ops.where(parts.mask, found, ops.zeros_like(found)))
+    inputs = (unary, transitions, mask, _first(potentials))
+    (alpha,) = scan(step, (_zeros(unary),), inputs, num_stacked=0)
+    log_z = ops.logsumexp(alpha, axis=1)
+    return ops.where(ops.any(potentials.mask, axis=1), log_z, ops.zeros_like(log_z))
 
 
-def crf_decode(potentials: Tensor) -> Tensor:
-    """The best sequence of labels (Viterbi)."""
-    parts = unpack(potentials)
-    if _is_empty(parts):
-        return ops.zeros_like(parts.mask, dtype="int32")
-    if made_for_addons(potentials):
-        from keras_slstm import addons
-
-        return addons.decode(parts)
-    return crf_viterbi.best_labels(parts)
+def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
+    """Log p(y), `(batch,)`; the probabilities of all labels that an unknown one can be are summed."""
+    return log_partition(restricted(potentials, labels)) - log_partition(potentials)
 
 
-def crf_k_best(potentials: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k best sequences of labels."""
-    parts = unpack(potentials)
-    k = check_integer("k", k, least=1)
-    if _is_empty(parts):
-        batch, time, _ = ops.shape(parts.unary)
-        none = ops.cast(ops.zeros((batch, k)), parts.unary.dtype)
-        # A row without a word has one sequence, the empty one.
-        return ops.zeros((batch, k, time), "int32"), ops.where(ops.arange(k) > 0, -float("inf"), none)
-    return crf_viterbi.k_best_labels(parts, k)
+def incoming(potentials: Potentials) -> Tensor:
+    """Log-sums over the labels before each word, given its label, `(batch, time, labels)`; 0 at masked positions.
+
+    incoming_1[y] = 0
+    incoming_i[y] = log sum_y' exp(incoming_{i-1}[y'] + unary_{i-1}[y'] + transitions[y', y]) - constant
+
+    The constant of each word, of which no use depends, keeps the numbers of a long sentence small.
+    """
+    unary, transitions, mask = _by_time(potentials)
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        _, alpha = state
+        u, T, mask_t, first_t = at_time
+        message = ops.logsumexp(alpha[:, :, None] + T, axis=1)
+        message = ops.where(first_t | ~mask_t, ops.zeros_like(message), message)
+        return message, ops.where(mask_t, _shifted(message + u), alpha)
+
+    inputs = (unary, transitions, mask, _first(potentials))
+    return time_first(scan(step, (_zeros(unary), _zeros(unary)), inputs, num_stacked=1)[0])
 
 
-def crf_marginals(potentials: Tensor) -> Tensor:
-    """The probability of each label at each word."""
-    parts = unpack(potentials)
-    return parts.unary if _is_empty(parts) else _marginals(parts)
+def outgoing(potentials: Potentials) -> Tensor:
+    """Log-sums over the labels after each word, given its label, `(batch, time, labels)`; 0 at masked positions.
+
+    outgoing_n[y] = 0
+    outgoing_i[y] = log sum_y' exp(transitions[y, y'] + unary_{i+1}[y'] + outgoing_{i+1}[y']) - constant
+    """
+    unary, transitions, mask = _by_time(potentials)
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        _, message = state
+        u, T, mask_t = at_time
+        before = ops.logsumexp(T + _shifted(u + message)[:, None, :], axis=2)
+        return ops.where(mask_t, message, ops.zeros_like(message)), ops.where(mask_t, before, message)
+
+    initial = (_zeros(unary), _zeros(unary))
+    return time_first(scan(step, initial, (unary, transitions, mask), reverse=True, num_stacked=1)[0])
 
 
-def crf_entropy(potentials: Tensor) -> Tensor:
-    """The entropy of the distribution over all sequences of labels, in nats."""
-    parts = unpack(potentials)
-    unary, transitions, mask = parts
-    if _is_empty(parts):
-        return ops.sum(unary, axis=(1, 2))
-    marginals = _marginals(parts)
-    # Of the first label, and of each label given the one before it.
-    onward = unary + outgoing(parts)
-    first = _entropy(onward)
-    given = _entropy((transitions if parts.pairwise else transitions[None, None]) + onward[:, :, None, :])
-    later = ops.sum(take_words(marginals, index_before(mask)) * given, axis=2)
-    return ops.sum(ops.where(is_first(mask), first, ops.where(mask, later, ops.zeros_like(later))), axis=1)
-
-
-def _is_empty(potentials: Potentials) -> bool:
-    """Whether the batch is known to hold no row, or rows of no word: Keras' maximum takes no empty tensor."""
-    return 0 in potentials.unary.shape
-
-
-def _marginals(potentials: Potentials) -> Tensor:
+def marginals(potentials: Potentials) -> Tensor:
+    """p(y_i = y) at each word i, `(batch, time, labels)`; 0 at masked positions."""
     found = softmax(incoming(potentials) + potentials.unary + outgoing(potentials), axis=2)
     return ops.where(potentials.mask[..., None], found, ops.zeros_like(found))
 
 
-def _entropy(scores: Tensor) -> Tensor:
-    """Of the softmax over the last axis."""
-    logs = scores - ops.logsumexp(scores, axis=-1, keepdims=True)
-    return -ops.sum(ops.exp(logs) * logs, axis=-1)
+def best_labels(potentials: Potentials) -> Tensor:
+    """The labels of the highest score, `(batch, time)` int32, by Viterbi's algorithm; 0 at masked positions.
+
+    best_1[y] = unary_1[y]
+    best_i[y] = unary_i[y] + max_y' (best_{i-1}[y'] + transitions[y', y]),   origin_i[y] = the y' of the maximum
+    y_n = argmax_y best_n[y],   y_{i-1} = origin_i[y_i]
+    """
+    unary, transitions, mask = _by_time(potentials)
+    stay = ops.cast(_zeros(unary), "int32") + ops.arange(unary.shape[2], dtype="int32")
+
+    def forward(state: Tensors, at_time: Tensors) -> Tensors:
+        _, best = state
+        u, T, mask_t, first_t = at_time
+        scores = best[:, :, None] + T
+        came = ops.where(first_t, ops.zeros_like(best), ops.max(scores, axis=1))
+        origin = ops.cast(ops.argmax(scores, axis=1), "int32")
+        return ops.where(mask_t, origin, stay), ops.where(mask_t, u + came, best)
+
+    inputs = (unary, transitions, mask, _first(potentials))
+    origins, best = scan(forward, (stay, _zeros(unary)), inputs, num_stacked=1)
+
+    def backward(state: Tensors, at_time: Tensors) -> Tensors:
+        (label,) = state
+        (origin,) = at_time
+        return (ops.take_along_axis(origin, label[:, None], axis=1)[:, 0],)
+
+    label = ops.cast(ops.argmax(best, axis=1), "int32")
+    (before,) = scan(backward, (label,), (origins,), reverse=True)
+    labels = ops.transpose(ops.concatenate([before, label[None]], axis=0)[1:])
+    return ops.where(potentials.mask, labels, ops.zeros_like(labels))
+
+
+def penalized(potentials: Potentials) -> Potentials:
+    """The potentials with `PENALTY`, a constant, in place of scores of what is forbidden."""
+    unary, transitions = (
+        ops.where(is_forbidden(x), ops.full_like(x, PENALTY), x) for x in (potentials.unary, potentials.transitions)
+    )
+    return Potentials(unary, transitions, potentials.mask)
+
+
+def restricted(potentials: Potentials, labels: Tensor) -> Potentials:
+    """The penalized potentials with all labels forbidden but those that agree with the known ones, `(batch, time)`."""
+    potentials = penalized(potentials)
+    agree = one_hot(labels, potentials.unary.shape[2]) | (labels == UNKNOWN)[..., None]
+    agree = agree | ~potentials.mask[..., None]
+    return potentials._replace(unary=ops.where(agree, potentials.unary, ops.full_like(potentials.unary, FORBIDDEN)))
+
+
+def is_forbidden(scores: Tensor) -> Tensor:
+    """Whether scores are those of forbidden labels or transitions."""
+    return scores < FORBIDDEN / 2
+
+
+def one_hot(labels: Tensor, size: int) -> Tensor:
+    """`(..., size)` bool, True at the place of each label; False everywhere for a label that does not exist."""
+    return labels[..., None] == ops.arange(size, dtype="int32")
+
+
+def softmax(x: Tensor, axis: int) -> Tensor:
+    """As `keras.ops.softmax`, which warns of axes of size 1: a CRF may have one label."""
+    weights = ops.exp(x - ops.max(x, axis=axis, keepdims=True))
+    return weights / ops.sum(weights, axis=axis, keepdims=True)
+
+
+def time_first(x: Tensor) -> Tensor:
+    """Swap the first two axes."""
+    return ops.transpose(x, (1, 0, *range(2, len(x.shape))))
+
+
+def _by_time(potentials: Potentials) -> Potentials:
+    """Potentials by time: transitions `(time, batch or 1, from, to)`, mask `(time, batch, 1)`."""
+    unary, transitions, mask = potentials
+    if not potentials.pairwise:
+        transitions = ops.broadcast_to(transitions[None], (ops.shape(mask)[1], *transitions.shape))[None]
+    return Potentials(time_first(unary), time_first(transitions), time_first(mask)[..., None])
+
+
+def _first(potentials: Potentials) -> Tensor:
+    """`(time, batch, 1)` bool: whether a position is that of the first word."""
+    return time_first(is_first(potentials.mask))[..., None]
+
+
+def _zeros(unary: Tensor) -> Tensor:
+    """`(batch, labels)`, from unary scores `(time, batch, labels)`."""
+    return ops.sum(ops.zeros_like(unary), axis=0)
+
+
+def _shifted(x: Tensor) -> Tensor:
+    return x - ops.stop_gradient(ops.max(x, axis=1, keepdims=True))

@@ -8,12 +8,9 @@ from numbers import Integral
 import keras
 from keras import ops
 
-from keras_slstm.ops.crf_potentials import Potentials
+from keras_slstm.ops.crf import UNKNOWN, Potentials
 from keras_slstm.ops.value_checks import check_values
 from keras_slstm.types import Tensor
-
-# A label that is not known: the likelihood sums over all labels that it can be.
-UNKNOWN = -1
 
 
 def check_ignore_class(value: int | None) -> int | None:

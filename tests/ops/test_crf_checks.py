@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from keras_slstm import CRFAccuracy, CRFLoss
-from keras_slstm.ops import crf
+from keras_slstm.ops import crf_functions as crf
 from keras_slstm.ops.crf_potentials import pack
 from tests.backend import BACKEND, MODES, gradients, outputs
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_slstm.ops import crf, crf_scaled
-from keras_slstm.ops.crf_potentials import FORBIDDEN, pack, unpack
+from keras_slstm.ops import crf_functions as crf
+from keras_slstm.ops.crf import FORBIDDEN
+from keras_slstm.ops.crf_potentials import pack, unpack
+from keras_slstm.ops.kernels import crf_scaled
 from keras_slstm.ops.label_schemes import allowed_transitions
 from tests.backend import MODES, dtype_policy, gradients, outputs, to_numpy
 from tests.oracles import crf as oracle

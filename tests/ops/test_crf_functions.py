@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_slstm.ops import crf
-from keras_slstm.ops.crf_potentials import FORBIDDEN, pack
+from keras_slstm.ops import crf_functions as crf
+from keras_slstm.ops.crf import FORBIDDEN
+from keras_slstm.ops.crf_potentials import pack
 from tests.backend import BACKEND, MODES, default_cotangent, dtype_policy, gradients, outputs, to_numpy
 from tests.oracles import crf as oracle
 from tests.oracles.differences import central_differences

@@ -1,4 +1,4 @@
-"""The log-partition of a linear-chain CRF and its gradient, fast: in probabilities, normalised at every word."""
+"""The forward-backward recursion of a linear-chain CRF in probabilities, normalised at every word: fast."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.ops.crf_log_space import Score, index_after, rows, take_words, time_first
-from keras_slstm.ops.crf_potentials import Potentials
+from keras_slstm.ops.crf import Potentials, time_first
+from keras_slstm.ops.kernels.crf_log_space import Score, rows
 from keras_slstm.ops.masks import is_first, is_last
+from keras_slstm.ops.positions import index_after, take_words
 from keras_slstm.ops.scan import scan
-from keras_slstm.types import Tensor
+from keras_slstm.types import Tensor, Tensors
 
 
 def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
-    """The log of the sum over all sequences of labels of exp(score).
+    """Log Z and its gradient.
 
     The recursions from both ends run as one, side by side; all else is done for all words at once:
 
@@ -22,16 +23,16 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
         backward_i[y] = (sum_{y'} E[y, y']  backward_{i+1}[y'] + [i = n]) e_i[y] / d_i
 
     with e = exp(unary - its maximum at the word), E = exp(transitions - their maximum), and c and d such that the
-    largest number is 1. What is below the smallest number of the dtype, beside 1, is lost; that is reliable as long as
-    forward and backward, which have seen different halves of the sentence, do not contradict each other at any word.
+    largest number is 1. Numbers below the smallest of the dtype underflow. The result is reliable as long as forward
+    and backward, which have seen different halves of the sentence, do not contradict each other at any word.
 
     Returns:
         The score, and a bool: whether it is reliable.
     """
     unary, transitions, mask = potentials
     labels = unary.shape[2]
-    first, last, real = (time_first(x)[..., None] for x in (is_first(mask), is_last(mask), mask))
-    counts = real & ~first  # words with a transition
+    first, last, words = (time_first(x)[..., None] for x in (is_first(mask), is_last(mask), mask))
+    counts = words & ~first  # words with a transition
     unary = time_first(unary)
     highest = ops.max(unary, axis=2, keepdims=True)
     e = ops.exp(unary - highest)
@@ -44,18 +45,18 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     steepest = steepest[..., 0]  # (time, batch, 1), or (1, 1)
     start, end = ops.cast(first, e.dtype), ops.cast(last, e.dtype)
 
-    def step(state: tuple, at_time: tuple) -> tuple:
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
         *_, x = state
-        e_now, ends, is_real, *own = at_time
+        e_now, ends, mask_t, *own = at_time
         if potentials.pairwise:
             moved = ops.stack([_times(x[:, 0], own[0]), _times(x[:, 1], own[1])], axis=1)
         else:
             moved = ops.reshape(ops.reshape(x, (-1, 2 * labels)) @ both_ways, ops.shape(x))
         came = moved + ends
         p = came * e_now
-        return x, came, ops.where(is_real, p / ops.max(p, axis=2, keepdims=True), x)
+        return x, came, ops.where(mask_t, p / ops.max(p, axis=2, keepdims=True), x)
 
-    inputs: tuple[Tensor, ...] = tuple(_from_both_ends(*x) for x in ((e, e), (start, end), (real, real)))
+    inputs: tuple[Tensor, ...] = tuple(_from_both_ends(*x) for x in ((e, e), (start, end), (words, words)))
     if potentials.pairwise:
         inputs += (E, onward)
     else:
@@ -63,7 +64,7 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
         none = ops.zeros_like(E)
         both_ways = ops.concatenate([ops.concatenate(row, axis=1) for row in ((E, none), (none, onward))], axis=0)
     nothing = ops.sum(ops.zeros_like(inputs[0]), axis=0)
-    # Kept are what a step begins with, forward of the real word before, and what has come to the word of it.
+    # Stacked: the state that a step begins with, and the sum that reaches its word.
     before, came, _ = scan(step, (nothing, nothing, nothing), inputs, num_stacked=2)
     before = before[:, :, 0]
     p = came[:, :, 0] * e
@@ -71,14 +72,14 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     total = ops.sum(p * q, axis=2, keepdims=True)
     # The largest number that forward and backward agree on is far above what may have been lost on the way.
     info = np.finfo(keras.backend.standardize_dtype(e.dtype))
-    reliable = ops.all((total > float(info.tiny / info.eps**2)) | ~real)
+    reliable = ops.all((total > float(info.tiny / info.eps**2)) | ~words)
 
     scale = ops.where(last, total, ops.max(p, axis=2, keepdims=True))
     none = ops.zeros_like(scale)
-    found = ops.where(real, ops.log(scale) + highest, none) + ops.where(counts, steepest + none, none)
+    found = ops.where(words, ops.log(scale) + highest, none) + ops.where(counts, steepest + none, none)
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
-        share = ops.where(real, q / total * upstream[:, None], ops.zeros_like(q))
+        share = ops.where(words, q / total * upstream[:, None], ops.zeros_like(q))
         moving = ops.where(counts, before, ops.zeros_like(before))
         if potentials.pairwise:
             d_transitions = time_first(moving[..., :, None] * E * (e * share)[..., None, :])

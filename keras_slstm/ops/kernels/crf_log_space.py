@@ -1,16 +1,19 @@
-"""Sums over all sequences of labels in log space: never out of range, but slow."""
+"""Sums over all sequences of labels in log space, with gradients written by hand: never out of range, but slow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_slstm.ops.crf_potentials import Potentials
+from keras_slstm.ops import crf as equation
+from keras_slstm.ops.crf import Potentials, softmax, time_first
 from keras_slstm.ops.masks import is_first, zero_padding
+from keras_slstm.ops.positions import index_after, take_words
+from keras_slstm.ops.reference import kernel_of
 from keras_slstm.ops.scan import scan
-from keras_slstm.types import Tensor
+from keras_slstm.types import Tensor, Tensors
 
 
 class Score(NamedTuple):
@@ -27,10 +30,10 @@ class Score(NamedTuple):
 
 
 def log_partition(potentials: Potentials) -> Score:
-    """The log of the sum over all sequences of labels of exp(score)."""
+    """Log Z, without an underflow."""
     _, before, last, shift = _forward(potentials)
-    some = ops.any(potentials.mask, axis=1)
-    found = ops.where(some, ops.logsumexp(last, axis=1) + shift[:, 0], ops.zeros_like(shift[:, 0]))
+    words = ops.any(potentials.mask, axis=1)
+    found = ops.where(words, ops.logsumexp(last, axis=1) + shift[:, 0], ops.zeros_like(shift[:, 0]))
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
         d_last = softmax(last, axis=1) * upstream[:, None]
@@ -40,29 +43,22 @@ def log_partition(potentials: Potentials) -> Score:
     return Score(found, gradient)
 
 
+@kernel_of(equation.incoming)
 def incoming(potentials: Potentials) -> Tensor:
-    """The log of the sum over all that can stand before a word, given its label, up to a constant for each word.
-
-        incoming_1[y] = 0
-        incoming_i[y] = log sum_{y'} exp(incoming_{i-1}[y'] + unary_{i-1}[y'] + transitions[y', y]) - constant
-
-    Its gradient is written by hand, since XLA on TensorFlow finds none of a loop.
-
-    Returns:
-        `(batch, time, labels)`; 0 at masked positions.
-    """
+    """Always taken: with its gradient, which XLA on TensorFlow does not find for a loop of unknown length."""
 
     @ops.custom_gradient
-    def compute(unary: Tensor, transitions: Tensor, real: Tensor) -> tuple:
-        parts = Potentials(ops.stop_gradient(unary), ops.stop_gradient(transitions), real > 0.5)
+    def compute(unary: Tensor, transitions: Tensor, mask_f: Tensor) -> tuple[Any, ...]:
+        parts = Potentials(ops.stop_gradient(unary), ops.stop_gradient(transitions), mask_f > 0.5)
         came, before, _, _ = _forward(parts)
 
-        def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> tuple:
+        def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
             # PyTorch hands over the inputs, and the gradient by its name.
             d_came = inputs[0] if upstream is None else upstream
             d_unary, d_transitions = _backward(parts, before, time_first(d_came), ops.zeros_like(d_came[:, 0]))
+            d_unary = zero_padding(d_unary, parts.mask)
             inputs = (unary, transitions) if upstream is None else inputs[:2]
-            return (*differentiable_once((d_unary, d_transitions), inputs), ops.zeros_like(real))
+            return (*differentiable_once((d_unary, d_transitions), inputs), ops.zeros_like(mask_f))
 
         return time_first(came), gradient
 
@@ -70,18 +66,12 @@ def incoming(potentials: Potentials) -> Tensor:
     return zero_padding(compute(unary, transitions, ops.cast(mask, unary.dtype)), mask)
 
 
+@kernel_of(equation.outgoing)
 def outgoing(potentials: Potentials) -> Tensor:
-    """The log of the sum over all that can stand after a word, given its label, up to a constant for each word.
-
-        outgoing_n[y] = 0
-        outgoing_i[y] = log sum_{y'} exp(transitions[y, y'] + unary_{i+1}[y'] + outgoing_{i+1}[y']) - constant
-
-    Returns:
-        `(batch, time, labels)`; 0 at masked positions.
-    """
+    """Always taken: `incoming` of the sentence read from its end."""
     unary, transitions, mask = potentials
     if potentials.pairwise:
-        # What leads to a word leads, read from the end, to the real word before it.
+        # Read from the end, the transitions into a word are those into the word before it.
         transitions = ops.flip(ops.transpose(take_words(transitions, index_after(mask)), (0, 1, 3, 2)), axis=1)
     else:
         transitions = ops.transpose(transitions)
@@ -89,25 +79,32 @@ def outgoing(potentials: Potentials) -> Tensor:
     return ops.flip(incoming(turned), axis=1)
 
 
+@kernel_of(equation.marginals)
+def marginals(potentials: Potentials) -> Tensor:
+    """Always taken: from the kernels `incoming` and `outgoing`."""
+    found = softmax(incoming(potentials) + potentials.unary + outgoing(potentials), axis=2)
+    return ops.where(potentials.mask[..., None], found, ops.zeros_like(found))
+
+
 def _forward(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The recursion of `incoming`, with the largest score of each word subtracted.
 
     Returns:
-        `incoming`, and with the unary scores added that of the real word before, each `(time, batch, labels)`; the
-        latter for the last real word, `(batch, labels)`; and all that was subtracted, `(batch, 1)`.
+        `incoming`, and with the unary scores added that of the word before, each `(time, batch, labels)`; the
+        latter for the last word, `(batch, labels)`; and all that was subtracted, `(batch, 1)`.
     """
     unary, transitions, mask = potentials
 
-    def step(state: tuple, at_time: tuple) -> tuple:
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
         came, before, shift = state
-        u, real, start, *own = at_time
+        u, mask_t, first_t, *own = at_time
         scores = before[:, :, None] + (own[0] if own else transitions)
-        into = ops.where(start, ops.zeros_like(came), ops.logsumexp(scores, axis=1))
+        into = ops.where(first_t, ops.zeros_like(came), ops.logsumexp(scores, axis=1))
         largest = ops.max(into + u, axis=1, keepdims=True)
         return (
-            ops.where(real, into, came),
-            ops.where(real, into + u - largest, before),
-            ops.where(real, shift + largest, shift),
+            ops.where(mask_t, into, came),
+            ops.where(mask_t, into + u - largest, before),
+            ops.where(mask_t, shift + largest, shift),
         )
 
     inputs = (unary, mask[..., None], is_first(mask)[..., None], *([transitions] if potentials.pairwise else []))
@@ -133,13 +130,13 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
     """
     transitions, mask, pairwise = potentials.transitions, potentials.mask, potentials.pairwise
 
-    def step(state: tuple, at_time: tuple) -> tuple:
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
         d_after, d_pairs = state
-        alpha, d_into, real, counts, *own = at_time
+        alpha, d_into, mask_t, counts, *own = at_time
         scores = alpha[:, :, None] + (own[0] if own else transitions)
         flow = softmax(scores, axis=1) * (d_into + d_after)[:, None, :]
         flow = ops.where(counts, flow, ops.zeros_like(flow))
-        d_before = ops.where(real, ops.sum(flow, axis=2), d_after)
+        d_before = ops.where(mask_t, ops.sum(flow, axis=2), d_after)
         return d_before, flow if pairwise else d_pairs + flow
 
     inputs = (mask[..., None], (mask & ~is_first(mask))[..., None, None], *([transitions] if pairwise else []))
@@ -155,60 +152,17 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
     return d_unary, time_first(d_pairs) if pairwise else ops.sum(d_pairs, axis=0)
 
 
-def index_before(mask: Tensor) -> Tensor:
-    """`(batch, time)` int32: where the last real word before each position stands; 0 where there is none."""
-    real = ops.cast(mask, "int32")
-    position = ops.zeros_like(real) + ops.arange(ops.shape(real)[1], dtype="int32")
-    begins = mask & (ops.concatenate([ops.zeros_like(real[:, :1]), real[:, :-1]], axis=1) == 0)
-
-    def through_holes() -> Tensor:
-        def step(state: tuple, at_time: tuple) -> tuple:
-            _, latest = state
-            here, is_real = at_time
-            return latest, ops.where(is_real, here, latest)
-
-        none = ops.cast(ops.sum(ops.zeros_like(real), axis=1), "int32")
-        before, _ = scan(step, (none, none), (ops.transpose(position), ops.transpose(mask)), num_stacked=1)
-        return ops.transpose(before)
-
-    holes = ops.any(begins & ~is_first(mask))
-    return ops.cond(holes, through_holes, lambda: position - ops.cast(position > 0, "int32"))
-
-
-def index_after(mask: Tensor) -> Tensor:
-    """`(batch, time)` int32: where the next real word after each position stands; the last where there is none."""
-    return ops.shape(mask)[1] - 1 - ops.flip(index_before(ops.flip(mask, axis=1)), axis=1)
-
-
-def take_words(x: Tensor, index: Tensor) -> Tensor:
-    """Of each row of `x`, `(batch, time, ...)`, what stands at the positions `index`, `(batch, time)`."""
-    batch, time = ops.shape(index)
-    flat = ops.reshape(x, (-1, *x.shape[2:]))
-    return ops.take(flat, ops.arange(batch, dtype="int32")[:, None] * time + index, axis=0)
-
-
-def differentiable_once(gradients: tuple, inputs: tuple) -> tuple:
+def differentiable_once(gradients: Tensors, inputs: Tensors) -> Tensors:
     """`gradients` that depend on `inputs` in a way that no backend sees: another derivative raises, and is not 0."""
 
     @ops.custom_gradient
-    def tie(gradient: Tensor, *inputs: Tensor) -> tuple:
+    def tie(gradient: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
         def refuse(*_: Tensor, upstream: Tensor | None = None) -> None:
             raise NotImplementedError("The second derivative of a CRF's quantities is not available.")
 
         return ops.copy(gradient), refuse
 
     return tuple(tie(gradient, *inputs) for gradient in gradients)
-
-
-def softmax(x: Tensor, axis: int) -> Tensor:
-    """As `keras.ops.softmax`, which warns of axes of size 1: there may be one label."""
-    weights = ops.exp(x - ops.max(x, axis=axis, keepdims=True))
-    return weights / ops.sum(weights, axis=axis, keepdims=True)
-
-
-def time_first(x: Tensor) -> Tensor:
-    """Swap the first two axes."""
-    return ops.transpose(x, (1, 0, *range(2, len(x.shape))))
 
 
 def rows(x: Tensor) -> Tensor:

@@ -1,0 +1,224 @@
+"""The public functions of a CRF, on the output of a `CRF` layer (`potentials`).
+
+Masked positions do not count, and the chain joins across them. All results are in at least float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras import ops
+
+from keras_slstm import addons
+from keras_slstm.ops.crf import FORBIDDEN, PENALTY, Potentials, restricted
+from keras_slstm.ops.crf_checks import check_labels
+from keras_slstm.ops.crf_k_best import k_best_labels
+from keras_slstm.ops.crf_potentials import unpack, words_shape
+from keras_slstm.ops.kernels.crf_forward_backward import log_likelihood, log_partition, sequence_score
+from keras_slstm.ops.kernels.crf_log_space import incoming, marginals, outgoing
+from keras_slstm.ops.kernels.viterbi import best_labels
+from keras_slstm.ops.masks import is_first
+from keras_slstm.ops.positions import index_before, take_words
+from keras_slstm.ops.value_checks import nan_unless
+from keras_slstm.types import Tensor
+from keras_slstm.validation import check_integer
+
+
+def crf_log_partition(potentials: Tensor) -> Tensor:
+    """The log of the sum over all sequences of labels of exp(score).
+
+    Args:
+        potentials: The output of a `CRF` layer.
+
+    Returns:
+        `(batch,)`; 0 for a sentence without a word.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer.
+    """
+    parts = unpack_potentials(potentials)
+    return ops.sum(parts.unary, axis=(1, 2)) if _is_empty(parts) else log_partition(parts)
+
+
+def crf_sequence_score(potentials: Tensor, labels: Tensor) -> Tensor:
+    """The score of one sequence of labels for each sentence.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+        labels: `(batch, time)`, numbers from 0 to K - 1; any at masked positions.
+
+    Returns:
+        `(batch,)`. A forbidden label or transition counts -10,000.
+
+    Raises:
+        ValueError: If the arguments do not fit each other, or a label does not exist. A `tf.function` raises
+            `tf.errors.InvalidArgumentError`; under XLA, the result is NaN.
+    """
+    parts = unpack_potentials(potentials)
+    labels, valid = check_labels(parts, labels, unknown=False)
+    if _is_empty(parts):
+        return ops.sum(parts.unary, axis=(1, 2))
+    return nan_unless(valid, sequence_score(parts, labels))
+
+
+def crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
+    """The log of the probability of the labels of each sentence.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+        labels: `(batch, time)`, numbers from 0 to K - 1, or -1 for an unknown label: the probabilities of all labels
+            that it can be are summed. Any at masked positions.
+
+    Returns:
+        `(batch,)`; about -10,000 for each forbidden label or transition.
+
+    Raises:
+        ValueError: As `crf_sequence_score`.
+    """
+    parts = unpack_potentials(potentials)
+    labels, valid = check_labels(parts, labels)
+    if _is_empty(parts):
+        return ops.sum(parts.unary, axis=(1, 2))
+    compute = addons.log_likelihood if addons.is_marked(potentials) else log_likelihood
+    return nan_unless(valid, compute(parts, labels))
+
+
+def crf_token_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
+    """The log of the probability of each label given the labels before it; their sum is `crf_log_likelihood`.
+
+    Args:
+        potentials, labels: As in `crf_log_likelihood`.
+
+    Returns:
+        `(batch, time)`; 0 at masked positions.
+
+    Raises:
+        ValueError: As `crf_sequence_score`.
+    """
+    parts = unpack_potentials(potentials)
+    labels, valid = check_labels(parts, labels)
+    if _is_empty(parts):
+        return ops.sum(parts.unary, axis=2)
+    known = restricted(parts, labels)
+    before, after = incoming(known), outgoing(parts)
+    found = ops.logsumexp(before + known.unary + after, axis=2) - ops.logsumexp(before + parts.unary + after, axis=2)
+    found = ops.where(found < FORBIDDEN / 2, ops.full_like(found, PENALTY), found)
+    return nan_unless(valid, ops.where(parts.mask, found, ops.zeros_like(found)))
+
+
+def crf_decode(potentials: Tensor) -> Tensor:
+    """The best sequence of labels of each sentence (Viterbi).
+
+    Args:
+        potentials: The output of a `CRF` layer, for instance from `model.predict`.
+
+    Returns:
+        `(batch, time)` int32; 0 at masked positions.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer.
+
+    Example:
+
+    ```python
+    model = keras.Sequential([keras.Input((None, 50)), keras_slstm.CRF(9)])
+    labels = keras_slstm.crf_decode(model.predict(np.zeros((2, 7, 50))))
+    ```
+    """
+    parts = unpack_potentials(potentials)
+    if _is_empty(parts):
+        return ops.zeros_like(parts.mask, dtype="int32")
+    return (addons.decode if addons.is_marked(potentials) else best_labels)(parts)
+
+
+def crf_k_best(potentials: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k best sequences of labels of each sentence, best first.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+        k: The number of sequences, at least 1.
+
+    Returns:
+        The sequences, `(batch, k, time)` int32, 0 at masked positions, and their scores, `(batch, k)`. Where fewer
+        than k sequences are allowed, 0 and -inf.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer, or `k` is no number of sequences.
+    """
+    parts = unpack_potentials(potentials)
+    k = check_integer("k", k, least=1)
+    if _is_empty(parts):
+        batch, time, _ = ops.shape(parts.unary)
+        zeros = ops.zeros((batch, k), parts.unary.dtype)
+        # A row without a word has one sequence, the empty one.
+        return ops.zeros((batch, k, time), "int32"), ops.where(ops.arange(k) > 0, -float("inf"), zeros)
+    return k_best_labels(parts, k)
+
+
+def crf_marginals(potentials: Tensor) -> Tensor:
+    """The probability of each label at each word.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+
+    Returns:
+        `(batch, time, K)`; 0 at masked positions.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer.
+    """
+    parts = unpack_potentials(potentials)
+    return parts.unary if _is_empty(parts) else marginals(parts)
+
+
+def crf_entropy(potentials: Tensor) -> Tensor:
+    """The entropy of the distribution over all sequences of labels, in nats.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+
+    Returns:
+        `(batch,)`; 0 for a sentence without a word.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer.
+    """
+    parts = unpack_potentials(potentials)
+    unary, transitions, mask = parts
+    if _is_empty(parts):
+        return ops.sum(unary, axis=(1, 2))
+    # The entropy of the first label, and of each label given the one before it.
+    onward = unary + outgoing(parts)
+    first = _entropy(onward)
+    given = _entropy((transitions if parts.pairwise else transitions[None, None]) + onward[:, :, None, :])
+    later = ops.sum(take_words(marginals(parts), index_before(mask)) * given, axis=2)
+    return ops.sum(ops.where(is_first(mask), first, ops.where(mask, later, ops.zeros_like(later))), axis=1)
+
+
+def unpack_potentials(potentials: Tensor) -> Potentials:
+    """The scores and the mask in the output of a `CRF` layer, in at least float32.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer.
+    """
+    return unpack(addons.unmark(ops.convert_to_tensor(potentials)))
+
+
+def labels_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The shape `(batch, time)` of the labels from the shape of the output of a `CRF` layer.
+
+    Raises:
+        ValueError: If it cannot be the shape of the output of a `CRF` layer.
+    """
+    return words_shape(addons.unmarked_shape(shape))
+
+
+def _is_empty(potentials: Potentials) -> bool:
+    """Whether the batch is known to hold no row, or rows of no word: Keras' maximum takes no empty tensor."""
+    return 0 in potentials.unary.shape
+
+
+def _entropy(scores: Tensor) -> Tensor:
+    """The entropy of the softmax over the last axis."""
+    logs = scores - ops.logsumexp(scores, axis=-1, keepdims=True)
+    return -ops.sum(ops.exp(logs) * logs, axis=-1)

@@ -1,0 +1,56 @@
+"""Viterbi decoding without a table of origins."""
+
+from __future__ import annotations
+
+from keras import ops
+
+from keras_slstm.ops import crf as equation
+from keras_slstm.ops.crf import Potentials, time_first
+from keras_slstm.ops.masks import is_first
+from keras_slstm.ops.reference import kernel_of
+from keras_slstm.ops.scan import scan
+from keras_slstm.types import Tensor, Tensors
+
+
+@kernel_of(equation.best_labels)
+def best_labels(potentials: Potentials) -> Tensor:
+    """Always taken: keeps the scores, and on the way back looks for the origins of one sequence only."""
+    unary, transitions, mask = potentials
+    pairwise = potentials.pairwise
+    masks = time_first(mask)[..., None]
+    first = time_first(is_first(mask))[..., None]
+    unary = time_first(unary)
+    # [to, from], as the maximum over the last axis is the fastest.
+    into = ops.swapaxes(time_first(transitions) if pairwise else transitions, -1, -2)
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        (best,) = state
+        u, first_t, mask_t, *own = at_time
+        # The scores of a long sentence would lose digits. (Shifting `came` instead costs XLA three times as much, as it
+        # computes all of `came` twice.)
+        shifted = best - ops.max(best, axis=1, keepdims=True)
+        came = ops.max(shifted[:, None, :] + (own[0] if own else into), axis=2)
+        return (ops.where(mask_t, ops.where(first_t, ops.zeros_like(came), came) + u, best),)
+
+    zeros = ops.sum(ops.zeros_like(unary), axis=0)
+    own = [into] if pairwise else []
+    (best,) = scan(step, (zeros,), (unary, first, masks, *own))
+    best = ops.concatenate([zeros[None], best], axis=0)
+
+    def back(state: Tensors, at_time: Tensors) -> Tensors:
+        (label,) = state
+        before, mask_t, *own = at_time
+        if own:
+            rows = ops.take_along_axis(own[0], label[:, None, None], axis=1)[:, 0]
+        else:
+            rows = ops.take(into, label, axis=0)
+        return (ops.where(mask_t, _argmax(before + rows), label),)
+
+    label = _argmax(best[-1])
+    (labels,) = scan(back, (label,), (best[:-1], masks[..., 0], *own), reverse=True)
+    labels = ops.transpose(ops.concatenate([labels, label[None]], axis=0)[1:])
+    return ops.where(mask, labels, ops.zeros_like(labels))
+
+
+def _argmax(x: Tensor) -> Tensor:
+    return ops.cast(ops.argmax(x, axis=1), "int32")
