@@ -211,6 +211,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        inputs = ops.cast(inputs, self.compute_dtype)  # Keras casts floats only
         mask = check_mask(inputs, mask, self.name)
         h = zero_padding(inputs, mask)
         if mask is None:
@@ -266,8 +267,9 @@ def at_least_float32(policy: Any) -> Any:
 
 
 def _check_labels(labels: Sequence[str]) -> list[str]:
-    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
-        raise ValueError(f"`labels` must be a list of names, but got {labels!r}.")
+    # The order counts: a set has none, and a dict hides its numbers.
+    if isinstance(labels, str) or not isinstance(labels, Sequence) or not all(isinstance(y, str) for y in labels):
+        raise ValueError(f"`labels` must be a list of names, in the order of their numbers, but got {labels!r}.")
     repeated = sorted({label for label in labels if list(labels).count(label) > 1})
     if repeated:
         raise ValueError(f"`labels` must differ from each other, but {', '.join(map(repr, repeated))} repeat.")

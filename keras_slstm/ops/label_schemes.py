@@ -1,4 +1,4 @@
-"""Which labels may begin a sentence, follow each other, and end it, from their names."""
+"""The labels that may begin a sentence, follow each other, and end it, from their names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 SCHEMES = ("BIO", "BIOES")
-# Prefixes of words that continue a span, and of those whose span has to go on.
+# The prefixes of words that continue a span, and of those whose span has to go on.
 _CONTINUES = {"BIO": "I", "BIOES": "IE"}
 _GOES_ON = {"BIO": "", "BIOES": "BI"}
 
 
 class Allowed(NamedTuple):
-    """What a scheme allows, as bool arrays.
+    """The labels and transitions that a scheme allows, as bool arrays.
 
     Attributes:
         first: `(labels,)`, whether a label may begin a sentence.
@@ -28,7 +28,7 @@ class Allowed(NamedTuple):
 
 
 def allowed_transitions(labels: Sequence[str], scheme: str) -> Allowed:
-    """What a scheme allows.
+    """The labels and transitions that a scheme allows.
 
     Args:
         labels: Label names: `O`, and `B-PER`, `I-PER`, ... The type is what follows the first hyphen.
@@ -39,8 +39,8 @@ def allowed_transitions(labels: Sequence[str], scheme: str) -> Allowed:
         Three bool arrays.
 
     Raises:
-        ValueError: If there is no such scheme, a label does not belong to it, or no label may stand alone, so that a
-            sentence of one word could have none.
+        ValueError: If the scheme does not exist, a label does not belong to it or is part of no allowed sequence (I-X
+            without B-X), or no label may stand alone, so that a sentence of one word could have none.
 
     Example:
 
@@ -65,7 +65,22 @@ def allowed_transitions(labels: Sequence[str], scheme: str) -> Allowed:
     )
     if not np.any(allowed.first & allowed.last):
         raise ValueError(f"With the labels {list(labels)}, {scheme} has no label for a sentence of one word.")
+    useless = [repr(label) for label, useful in zip(labels, _useful(allowed)) if not useful]
+    if useless:
+        raise ValueError(
+            f"No sequence of the labels {list(labels)} that {scheme} allows has {', '.join(useless)}: add the labels "
+            "that belong to the same span, such as B-..., or remove it."
+        )
     return allowed
+
+
+def _useful(allowed: Allowed) -> np.ndarray:
+    """`(labels,)` bool, whether a label is part of an allowed sequence."""
+    begun, ended = allowed.first, allowed.last
+    for _ in allowed.first:  # a sequence that visits no label twice has at most that many transitions
+        begun = begun | (begun @ allowed.transitions)
+        ended = ended | (allowed.transitions @ ended)
+    return begun & ended
 
 
 def _parse(label: str, scheme: str) -> tuple[str, str]:

@@ -168,6 +168,9 @@ def test_computes_in_at_least_float32(policy):
         ({"units": 0}, "units"),
         ({"units": 3, "labels": BIO}, "number of `labels`, 4, but got 3"),
         ({"labels": "OBI"}, "list of names"),
+        ({"labels": {"O"}}, r"in the order of their numbers, but got \{'O'\}"),
+        ({"labels": {"O": 0}}, r"in the order of their numbers, but got \{'O': 0\}"),
+        ({"labels": ["O", "B-X", "I-Y"], "scheme": "BIO"}, "has 'I-Y'"),
         ({"labels": ["O", "O"]}, "'O' repeat"),
         ({"units": 3, "scheme": "BIO"}, "needs the names"),
         ({"labels": ["O", "X"], "scheme": "BIO"}, "'X'"),
@@ -192,6 +195,23 @@ def test_bad_inputs_say_what_is_wrong():
         keras_slstm.crf_decode(H[..., :2, 0])
     with pytest.raises(ValueError, match="output of a `CRF` layer"):
         layers.CRFDecoder()(H[:, :2])
+    probabilities = np.full((2, 7, 5), 0.2)
+    with pytest.raises(ValueError, match=r"with the mask, 0 or 1, in the last column of each word, but got 0\.2"):
+        keras_slstm.crf_decode(probabilities)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool"])
+def test_integers_are_cast(dtype):
+    layer, x = layers.CRF(3), H > 0
+    np.testing.assert_array_equal(to_numpy(layer(x.astype(dtype))), to_numpy(layer(x.astype("float32"))))
+
+
+@pytest.mark.parametrize("pairwise", [False, True])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
+def test_empty_batches_and_sentences(shape, pairwise):
+    potentials = layers.CRF(3, pairwise=pairwise)(np.zeros((*shape, FEATURES), "float32"))
+    labels, probabilities = layers.CRFDecoder(return_probabilities=True)(potentials)
+    assert labels.shape == probabilities.shape == shape
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="the engine is TensorFlow's")

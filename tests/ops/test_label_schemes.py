@@ -59,6 +59,9 @@ def test_what_is_allowed_are_the_labels_of_spans(scheme):
         (["O", "O-PER"], "BIO", "but got 'O-PER'"),
         (["B-X", "E-X"], "BIOES", r"\['B-X', 'E-X'\], BIOES has no label for a sentence of one word"),
         (["I-X"], "BIO", "no label for a sentence of one word"),
+        (["O", "B-X", "I-X", "I-Y"], "BIO", "No sequence .* that BIO allows has 'I-Y'"),
+        (["O", "B-X", "S-X"], "BIOES", "No sequence .* that BIOES allows has 'B-X'"),
+        (["O", "I-X", "E-X"], "BIOES", "has 'I-X', 'E-X'"),
     ],
 )
 def test_wrong_labels(labels, scheme, message):
