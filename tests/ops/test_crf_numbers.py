@@ -87,6 +87,42 @@ def test_a_path_that_the_end_of_the_sentence_forces(dtype):
         np.testing.assert_allclose(gradient[:, -2:, :2].sum(axis=0), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("words", [[2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5], [0, 2, 3, 5, 6, 8]], ids=str)
+def test_masked_positions_do_not_count_in_log_space(words):
+    unary, transitions = _forced()
+    mask = np.isin(np.arange(9), words)
+    padded = np.zeros((9, 2))
+    padded[mask] = unary
+    parts = (padded[None], np.maximum(transitions, FORBIDDEN))
+    arrays = (ops.convert_to_tensor(x, "float32") for x in parts)
+    packed = to_numpy(pack(*arrays, ops.convert_to_tensor(mask[None])))
+    assert not crf_scaled.log_partition(unpack(packed))[1]
+    scores = oracle.enumerate_scores(padded, transitions, mask)
+    (found,), (gradient,) = gradients(crf.crf_log_partition, packed, mode=MODES[-1])
+    np.testing.assert_allclose(found, [oracle.log_partition(scores)], rtol=1e-6)
+    np.testing.assert_allclose(gradient[0, :9, :2] / np.sin(1), oracle.marginals(scores, mask, 2), atol=1e-6)
+
+
+def test_decoding_keeps_the_digits_of_long_sentences():
+    best = np.random.default_rng(0).integers(5, size=2000)
+    unary = 1000 + 0.05 * np.eye(5)[best]  # float32 holds 2,000 * 1000 in steps of 0.125
+    (found,) = outputs(crf.crf_decode, _pack(unary, np.zeros((5, 5))), mode=MODES[-1])
+    np.testing.assert_array_equal(found, [best])
+
+
+@pytest.mark.parametrize("labels", [[[3, 2, 0]], [[3, -1, 0]]], ids=["known", "partly known"])
+def test_a_penalty_has_no_gradient(labels):
+    """E-X may not begin a sentence, and O may not follow I-X."""
+    unary, transitions = _sentence(3, 1.0)
+    packed = _pack(unary, transitions)
+    forbidden = packed < FORBIDDEN / 2
+    for function in (crf.crf_log_likelihood, crf.crf_sequence_score)[: 2 - (-1 in labels[0])]:
+        (found,), (gradient,) = gradients(lambda packed, f=function: f(packed, np.array(labels)), packed)
+        assert found < -9e3
+        assert np.any(gradient)
+        assert not np.any(gradient[forbidden])
+
+
 def test_ordinary_scores_take_the_fast_way():
     unary, transitions = _sentence(200, 10.0)
     assert crf_scaled.log_partition(unpack(_pack(unary, transitions)))[1]
