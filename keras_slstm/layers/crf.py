@@ -25,54 +25,63 @@ from keras_slstm.validation import check_bool, check_features, check_integer
 class CRF(WeightArguments, keras.layers.Layer):
     """Linear-chain conditional random field: scores of whole sequences of labels.
 
-    The probability of the labels y_1 ... y_n of the n real words of a sentence is exp(score) divided by the sum of
-    that over all sequences of labels. With the word vectors h_i,
+    The probability of the labels y_1 ... y_n of the n words of a sentence is exp(score), divided by the sum of
+    exp(score) over all sequences of labels. With the word vectors h_i,
 
         score = sum_i (h_i W + b)[y_i] + sum_{i > 1} A[y_{i-1}, y_i] + left[y_1] + right[y_n]
 
     (the form of tensorflow-addons' layer), or, with `pairwise`, a weight vector for each pair of labels (Zhang, Liu
     and Song, 2018):
 
-        score = h_1 . W_start[y_1] + left[y_1] + sum_{i > 1} (h_i . W[y_{i-1}, y_i] + A[y_{i-1}, y_i]) + right[y_n]
+        score = h_1 . W_left[y_1] + left[y_1] + sum_{i > 1} (h_i . W[y_{i-1}, y_i] + A[y_{i-1}, y_i]) + right[y_n]
 
-    The layer returns *potentials*, one tensor that holds these scores and the mask. `CRFLoss`, `CRFAccuracy`, the
-    layer `CRFDecoder` and the functions `crf_decode`, `crf_marginals`, ... take it from there.
+    The layer returns *potentials*, one tensor that holds these scores and the mask: the input of `CRFLoss`,
+    `CRFAccuracy`, the layer `CRFDecoder` and the functions `crf_decode`, `crf_marginals`, ... (`ops/crf.py` states the
+    equations.)
 
-    With `scheme`, what the names of the labels rule out is impossible: not chosen, and not part of the sum over all
-    sequences, either. Given labels that are impossible have a loss of about 10,000 for each breach.
+    With `scheme`, sequences that the names of the labels rule out are never decoded and are no part of the sum over all
+    sequences. Each forbidden label or transition in the given labels adds about 10,000 to the loss.
 
     Args:
         units: Number K of labels. Not needed with `labels`.
         chain_initializer: Initialiser of A.
-        use_boundary: Whether there are left and right. (With `pairwise` there is always left.)
+        use_boundary: Whether to add left and right. (With `pairwise`, left is always added.)
         boundary_initializer: Initialiser of left and right.
-        use_kernel: Whether there are W and b; if not, the inputs are the scores of the labels themselves.
+        use_kernel: Whether to compute h_i W + b. If False, the inputs are the scores of the labels themselves.
         labels: The names of the labels, in the order of their numbers.
         scheme: `"BIO"` (every span of words begins with B) or `"BIOES"`, or None if every label may follow every
             other. Needs `labels`: `O`, `B-PER`, `I-PER`, ...
-        pairwise: Whether there is a weight vector for each pair of labels. Takes memory for K^2 numbers a word.
-        engine: What computes likelihood and best sequence: `"keras"`, or `"addons"` for tensorflow-addons (TensorFlow
+        pairwise: Whether each pair of labels has a weight vector of its own. Takes memory for K^2 numbers a word.
+        engine: `"keras"`, or `"addons"` to compute likelihood and best sequence by tensorflow-addons (on the TensorFlow
             backend only, without XLA; not with `pairwise`).
-        kernel_initializer, bias_initializer: Initialisers of W (and W_start), and b.
-        kernel_regularizer, bias_regularizer, chain_regularizer, boundary_regularizer: Regularisers of W (and W_start),
+        kernel_initializer, bias_initializer: Initialisers of W (and W_left), and b.
+        kernel_regularizer, bias_regularizer, chain_regularizer, boundary_regularizer: Regularisers of W (and W_left),
             b, A, and left and right.
         kernel_constraint, bias_constraint, chain_constraint, boundary_constraint: Their constraints.
 
     Call arguments:
         inputs: `(batch, time, features)`; without `use_kernel`, `(batch, time, K)`.
-        mask: `(batch, time)` bool, True at real words, on either side or in between; None if all are real. The chain
-            joins across masked positions, as if they were not there.
+        mask: `(batch, time)` bool, False at padding, on either side or in between; None if no position is padding. The
+            chain joins across masked positions, as if they were not there.
 
     Returns:
         Potentials, `(batch, time + K, K + 1)`: the scores of the labels at each word, with the mask in the last column,
         and below them A. With `pairwise` `(batch, time, K + 1, K + 1)`: for each word the scores of the pairs, below
-        them those of the labels, and the mask in the last corner. `engine="addons"` appends an axis of size 1, by which
-        the functions know. In at least float32: with a policy of half precision the layer computes in float32. The
-        output has no Keras mask, as it holds its own.
+        them those of the labels, and the mask in the last corner. (`engine="addons"` marks its output by a last axis of
+        size 1.) In at least float32: with a policy of half precision the layer computes in float32. The output has no
+        Keras mask, because it holds the mask itself.
+
+        Keras 3's `Concatenate` joins masks by *any*: beside an input without a mask, all positions count. Pass the mask
+        of the words instead:
+
+        ```python
+        mask = embedding.compute_mask(ids)
+        potentials = crf(encoder(joined, mask=mask), mask=mask)
+        ```
 
     Raises:
         ValueError: If an argument is out of its range, `units` is not the number of `labels`, a label does not belong
-            to the scheme, or the input or the mask has another shape than the above.
+            to the scheme or is part of no allowed sequence, or the input or the mask has another shape.
         ImportError: If `engine="addons"` and tensorflow-addons is not installed.
 
     Weights:
@@ -80,7 +89,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         bias: b, `(K,)`; not with `pairwise`.
         chain_kernel: A, `(K, K)`, [from, to].
         left_boundary, right_boundary: `(K,)`, with `use_boundary`; left always with `pairwise`.
-        start_kernel: W_start, `(features, K)`, with `pairwise`.
+        left_kernel: W_left, `(features, K)`, with `pairwise`.
 
     Example:
 
@@ -161,17 +170,18 @@ class CRF(WeightArguments, keras.layers.Layer):
         """A layer with the weights of a `tensorflow_addons.layers.CRF`: it gives the same scores and labels.
 
         Args:
-            source: The layer, or the path of what Keras 2 (TensorFlow 2.15 and before) has saved: weights (`.h5`), a
+            source: The layer, or the path of a file that Keras 2 (TensorFlow 2.15 and before) saved: weights (`.h5`), a
                 model (`.h5`, `.keras`), or a checkpoint.
-            layer_name: Part of the path of the layer in the file, where there are several.
+            layer_name: Part of the path of the layer in the file, if the file holds several.
             **kwargs: Further arguments of the layer, such as `labels` and `scheme`, `name` or `dtype`.
 
         Returns:
             The layer, with its weights.
 
         Raises:
-            ValueError: If the layer has no weights yet, or the file not exactly one CRF.
-            FileNotFoundError: If there is no such file.
+            ValueError: If the layer has no weights yet, or the file is damaged, refers to other files, or does not hold
+                exactly one CRF.
+            FileNotFoundError: If the file does not exist.
 
         Example:
 
@@ -199,7 +209,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         if self.use_kernel:
             self.kernel = self.add_weight_like("kernel", "kernel", (features, K * K if self.pairwise else K))
         if self.pairwise:
-            self.start_kernel = self.add_weight_like("kernel", "start_kernel", (features, K))
+            self.left_kernel = self.add_weight_like("kernel", "left_kernel", (features, K))
         elif self.use_kernel:
             self.bias = self.add_weight_like("bias", "bias", (K,))
         self.chain_kernel = self.add_weight_like("chain", "chain_kernel", (K, K))
@@ -219,7 +229,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         first, last = is_first(mask), is_last(mask)
         transitions = ops.convert_to_tensor(self.chain_kernel)
         if self.pairwise:
-            unary = zero_padding(project(h, self.start_kernel), first)
+            unary = zero_padding(project(h, self.left_kernel), first)
             batch, time = ops.shape(h)[:2]
             transitions = ops.reshape(project(h, self.kernel), (batch, time, *transitions.shape)) + transitions
         else:
@@ -261,7 +271,7 @@ class CRF(WeightArguments, keras.layers.Layer):
 
 
 def at_least_float32(policy: Any) -> Any:
-    """The policy, or one of float32 in place of one that computes in half precision: a CRF subtracts large sums."""
+    """The policy, or float32 for one that computes in half precision: a CRF subtracts large sums."""
     dtype = accumulation_dtype(policy.compute_dtype)
     return policy if dtype == policy.compute_dtype else keras.dtype_policies.get(dtype)
 

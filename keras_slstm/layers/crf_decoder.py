@@ -17,12 +17,11 @@ from keras_slstm.validation import check_bool
 class CRFDecoder(keras.layers.Layer):
     """The best sequence of labels from the output of a `CRF` layer, for models that are exported.
 
-    A model is trained with the `CRF` as its last layer; `keras.Sequential([model, CRFDecoder()])` or a functional
-    model around both then gives labels wherever it is served.
+    Train a model with the `CRF` as its last layer. `keras.Sequential([model, CRFDecoder()])`, or a functional model
+    around both, then gives labels wherever it is served.
 
     Args:
-        return_probabilities: Whether to return, too, how probable the label at each word is: its marginal probability
-            (`crf_marginals`).
+        return_probabilities: Whether to return the marginal probability of each label, too (`crf_marginals`).
 
     Call arguments:
         inputs: The output of a `CRF` layer.
@@ -32,7 +31,7 @@ class CRFDecoder(keras.layers.Layer):
         their probabilities, `(batch, time)`, 0 at masked positions.
 
     Raises:
-        ValueError: If the input has not the shape of the output of a `CRF` layer.
+        ValueError: If the input cannot be the output of a `CRF` layer.
 
     Example:
 

@@ -29,9 +29,9 @@ class CRFLoss(keras.losses.Loss):
 
     Args:
         reduction: `"sum_over_batch_size"` (also `"mean"`): the mean over the sentences. `"sum"`. `"token_mean"`: the
-            sum divided by the number of real words in the batch. None (also `"none"`): a loss for each sentence.
-            Under a `tf.distribute` strategy, sum and mean over two replicas are those over the whole batch; the token
-            mean is the mean of each replica's own.
+            sum divided by the number of words in the batch. None (also `"none"`): a loss for each sentence. Under a
+            `tf.distribute` strategy, sum and mean are those of the whole batch; the token mean is the mean of the
+            replicas' token means.
         name: Name of the loss.
         dtype: Of the losses. Default: that of the potentials, which are at least float32.
         ignore_class: A label, often -100 or 255, that is treated as unknown, like -1. None for no other one.
@@ -39,8 +39,8 @@ class CRFLoss(keras.losses.Loss):
     Call arguments:
         y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.
         y_pred: The output of a `CRF` layer.
-        sample_weight: `(batch,)` or `(batch, 1)`: a factor for each sentence's loss. `(batch, time)`: one for each
-            word's part of it, -log p(its label | the labels before it, the sentence); they sum up to the sentence's.
+        sample_weight: `(batch,)` or `(batch, 1)`: a factor for each sentence's loss. `(batch, time)`: a factor for each
+            word's part of it, -log p(its label | the labels before it, the sentence). The parts add up to the loss.
 
     Returns:
         A number, or without a reduction `(batch,)`.

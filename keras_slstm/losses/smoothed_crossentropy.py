@@ -1,4 +1,4 @@
-"""Cross-entropy of integer labels, of which a part is spread over all labels."""
+"""Cross-entropy of integer labels with label smoothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keras_slstm.validation import check_rate
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class SmoothedCrossentropy(keras.losses.Loss):
-    """The cross-entropy of labels given as integers, with label smoothing (which Keras' own has not).
+    """The cross-entropy of integer labels with label smoothing, which Keras' own loss lacks.
 
         loss = -sum_k q_k log p_k,   q_k = (1 - s) [k = y] + s / K
 

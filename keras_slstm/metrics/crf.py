@@ -1,4 +1,4 @@
-"""How many words a CRF labels right."""
+"""The accuracy of a CRF."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from keras_slstm.types import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFAccuracy(keras.metrics.Mean):
-    """The fraction of real words whose label in the best sequence (Viterbi) is right.
+    """The fraction of words whose label in the best sequence (Viterbi) is right.
 
-    Words whose label is unknown (-1) and masked positions do not count. The fraction is that of all words since the
-    last reset, however they were divided into batches.
+    Words of unknown label (-1) and masked positions do not count. All words since the last reset count alike, however
+    they were divided into batches.
 
     Args:
         name: Name of the metric.

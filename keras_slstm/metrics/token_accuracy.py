@@ -1,4 +1,4 @@
-"""How many words are labelled right."""
+"""The accuracy of labels of words."""
 
 from __future__ import annotations
 

@@ -128,14 +128,14 @@ def potentials(
     word where the kernel has a column for each pair of labels.
     """
     k, words = len(first), words_of(mask)
-    pairwise = "start_kernel" in weights
+    pairwise = "left_kernel" in weights
     unary = np.zeros((len(h), k))
     transitions = np.zeros((len(h), k, k))
     for i, t in enumerate(words):
         for y in range(k):
             if pairwise:
                 if i == 0:
-                    unary[t, y] = np.dot(h[t], weights["start_kernel"][:, y])
+                    unary[t, y] = np.dot(h[t], weights["left_kernel"][:, y])
             elif "kernel" in weights:
                 unary[t, y] = np.dot(h[t], weights["kernel"][:, y]) + weights["bias"][y]
             else:
