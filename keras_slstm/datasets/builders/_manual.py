@@ -1,12 +1,14 @@
-"""What the builders of data sets have in common that are read from their original files."""
+"""Base of the TFDS builders that read the original files of published data sets."""
 
 from __future__ import annotations
 
 import hashlib
+import tomllib
 import urllib.request
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from keras_slstm.errors import DataError
 from keras_slstm.text.lines import raw_lines
 
 Files = dict[str, Path]  # the file of each role
+DATA_SETS = tomllib.loads(resources.files(__package__).joinpath("data_sets.toml").read_text(encoding="utf-8"))
 Examples = dict[str, dict[str, Any]]  # the example of each key; TFDS shuffles a split by its keys
 
 
@@ -70,12 +73,23 @@ class Originals:
         return files
 
 
+def originals_of(name: str, kind: str = "originals") -> tuple[Originals, ...]:
+    """The original files of a data set, in order of preference, as `data_sets.toml` lists them."""
+    found = []
+    for entry in DATA_SETS[name][kind]:
+        source = entry.get("source")
+        if isinstance(source, str) and "{}" in source:
+            source = {role: source.format(file) for role, file in entry["names"].items()}
+        found.append(Originals(entry["names"], tuple(entry["folders"]), source, entry.get("remark", "")))
+    return tuple(found)
+
+
 class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
     """Base of the data sets that are read from their original files.
 
-    The files are taken from `manual_dir` if they are there, and downloaded otherwise. A subclass says which files
-    they are (`ORIGINALS`, in order of preference: the first is the one that is downloaded) and reads them
-    (`_read`). What was prepared is never mistaken for what other files would give.
+    The files are taken from `manual_dir` if they are there, and downloaded otherwise. `data_sets.toml` lists them with
+    the description of the data set (`ORIGINALS`, in order of preference: the first is downloaded), and a subclass reads
+    them (`_read`). Prepared data that comes from other files than those in `manual_dir` is refused.
     """
 
     VERSION = tfds.core.Version("1.0.0")
@@ -89,6 +103,11 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
+        entry = DATA_SETS.get(cls.name, {})
+        for key in ("description", "homepage", "citation"):
+            setattr(cls, key.upper(), entry.get(key, ""))
+        if "originals" in entry:
+            cls.ORIGINALS = originals_of(cls.name)
         cls.MANUAL_DOWNLOAD_INSTRUCTIONS = _how_to_get(cls.ORIGINALS)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The DBpedia ontology classes of Zhang, Zhao and LeCun as a TFDS data set."""
+"""TFDS builder of the DBpedia ontology classes of Zhang, Zhao and LeCun."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from keras_slstm.datasets.builders._manual import (
     Examples,
     Files,
     OriginalFilesBuilder,
-    Originals,
     check_count,
     published_lines,
 )
@@ -42,34 +41,11 @@ class Dbpedia(OriginalFilesBuilder):
     The original files are `train.csv` and `test.csv`: the number of the class, the title and the abstract in
     quotation marks, a line an article. The paper classifies title and abstract together; `load_corpus("dbpedia")`
     does so too. There is no development part.
-
-    Example:
-
-    ```python
-    builder = Dbpedia(data_dir="~/tensorflow_datasets")
-    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(manual_dir="~/dbpedia_csv"))
-    abstracts = builder.as_dataset(split="train", as_supervised=True)
-    ```
     """
 
     ARTICLES = {"train": 560_000, "test": 70_000}
     LABELS = CLASSES
-    ORIGINALS = (
-        Originals(
-            names={"train": "train.csv", "test": "test.csv"},
-            folders=("dbpedia", "dbpedia_csv"),
-            source="https://s3.amazonaws.com/fast-ai-nlp/dbpedia_csv.tgz",
-        ),
-    )
     SUPERVISED_KEYS = ("content", "label")
-    DESCRIPTION = "Wikipedia articles by the class that they have in the DBpedia ontology."
-    HOMEPAGE = "https://course.fast.ai/datasets"
-    CITATION = """@inproceedings{zhang-etal-2015-character,
-  title = {Character-level Convolutional Networks for Text Classification},
-  author = {Zhang, Xiang and Zhao, Junbo and LeCun, Yann},
-  booktitle = {Advances in Neural Information Processing Systems},
-  year = {2015},
-}"""
 
     def _features(self) -> dict[str, tfds.features.FeatureConnector]:
         return {

@@ -1,4 +1,4 @@
-"""The reviews of sixteen domains of Liu, Qiu and Huang as a TFDS data set."""
+"""TFDS builder of the reviews of sixteen domains of Liu, Qiu and Huang."""
 
 from __future__ import annotations
 
@@ -48,27 +48,19 @@ FILES = {
 class FduMtl(OriginalFilesBuilder):
     """Reviews of sixteen domains (FDU-MTL, "Amazon-16"): a configuration for each, and `all` of them together.
 
-    A domain has 1,400 reviews to train on (some a few less), 200 to develop and 400 to test. The files have no
-    development part of their own: it is the last 200 lines of the training file, which gives the numbers of
-    the papers. With `all`, the feature `domain` says where a review is from.
+    A domain has 1,400 training reviews (some a few less), 200 for development and 400 for testing. The files have no
+    development part: it is the last 200 lines of the training file, which gives the numbers of the papers. The
+    feature `domain` names the domain of a review.
 
-    The texts are tokenised and lower-cased. The files are in UTF-8 but for single lines in Windows-1252, and
-    texts hold characters, such as U+0085, at which `str.splitlines` would cut.
-
-    Example:
-
-    ```python
-    builder = FduMtl(config="books", data_dir="~/tensorflow_datasets")
-    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(manual_dir="~/fdu_mtl"))
-    reviews = builder.as_dataset(split="train", as_supervised=True)
-    ```
+    The texts are tokenised and lower-cased. They contain characters, such as U+0085, at which `str.splitlines` would
+    split them.
     """
 
     BUILDER_CONFIGS = [
         tfds.core.BuilderConfig(name="all", description="All sixteen domains."),
         *(tfds.core.BuilderConfig(name=domain, description=f"The domain {domain}.") for domain in DOMAINS),
     ]
-    TRAINING_LINES = TRAINING_LINES  # of each domain, development part included
+    TRAINING_LINES = TRAINING_LINES  # of each domain, including the development part
     DEVELOPMENT_LINES = 200
     TEST_LINES = 400
     LABELS = tuple(POLARITIES.values())
@@ -79,14 +71,6 @@ class FduMtl(OriginalFilesBuilder):
             source={role: f"{SOURCE}/{name}" for role, name in FILES.items()},
         ),
     )
-    DESCRIPTION = "Reviews of products and movies of sixteen domains, positive or negative."
-    HOMEPAGE = "https://aclanthology.org/P17-1001/"
-    CITATION = """@inproceedings{liu-etal-2017-adversarial,
-  title = {Adversarial Multi-task Learning for Text Classification},
-  author = {Liu, Pengfei and Qiu, Xipeng and Huang, Xuanjing},
-  booktitle = {Proceedings of ACL},
-  year = {2017},
-}"""
 
     @property
     def _domains(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The Stanford Sentiment Treebank, sentences and phrases, as a TFDS data set."""
+"""TFDS builder of the Stanford Sentiment Treebank, sentences and phrases."""
 
 from __future__ import annotations
 
@@ -32,22 +32,13 @@ class Sst(OriginalFilesBuilder):
     | `phrases_5` | 318,582 | 1,101 | 2,210 |
     | `phrases_2` | 98,794 | 872 | 1,821 |
 
-    With phrases, every node of every training tree is an example (a phrase comes as often as it is a node);
-    validation and test hold sentences alone. Two labels leave the neutral ones out.
+    With phrases, every node of every training tree is an example (a phrase occurs as often as it is a node);
+    validation and test consist of sentences only. With two labels, neutral examples are left out.
 
-    The source are the trees: they alone hold the phrases, they are what the authors publish, and all four
-    configurations agree with each other because they are read from them. The files `stsa.fine.*` of the
-    sentence sets, which hold the same sentences and labels in lower case and another order, are read for the
-    two sentence configurations where there are no trees. Tokens are as in the files: `-LRB-` for a
-    bracket, a backslash before a slash.
-
-    Example:
-
-    ```python
-    builder = Sst(config="phrases_2", data_dir="~/tensorflow_datasets")
-    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(manual_dir="~/sst"))
-    phrases = builder.as_dataset(split="train", as_supervised=True)
-    ```
+    All configurations are read from the published trees, the only files that hold the phrases. If there are no
+    trees, the two sentence configurations are read from the files `stsa.fine.*`, which hold the same sentences and
+    labels in lower case and another order. Tokens are as in the files: `-LRB-` for a bracket, a backslash before a
+    slash.
     """
 
     BUILDER_CONFIGS = [
@@ -62,27 +53,6 @@ class Sst(OriginalFilesBuilder):
         "phrases_5": {"train": 318_582, "validation": 1101, "test": 2210},
         "phrases_2": {"train": 98_794, "validation": 872, "test": 1821},
     }
-    ORIGINALS = (
-        Originals(
-            names={"train": "trees/train.txt", "validation": "trees/dev.txt", "test": "trees/test.txt"},
-            folders=("sst", "trainDevTestTrees_PTB"),
-            source="https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip",
-        ),
-        Originals(
-            names={"train": "stsa.fine.train", "validation": "stsa.fine.dev", "test": "stsa.fine.test"},
-            folders=("sst",),
-            remark="These files are for sentences, not for phrases.",
-        ),
-    )
-    DESCRIPTION = "Sentences of movie reviews and their phrases, by sentiment (Stanford Sentiment Treebank)."
-    HOMEPAGE = "https://nlp.stanford.edu/sentiment/"
-    CITATION = """@inproceedings{socher-etal-2013-recursive,
-  title = {Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank},
-  author = {Socher, Richard and Perelygin, Alex and Wu, Jean and Chuang, Jason and Manning, Christopher D.
-            and Ng, Andrew Y. and Potts, Christopher},
-  booktitle = {Proceedings of EMNLP},
-  year = {2013},
-}"""
 
     @property
     def _phrases(self) -> bool:

@@ -1,4 +1,4 @@
-"""The TREC question types of Li and Roth as a TFDS data set."""
+"""TFDS builder of the TREC question types of Li and Roth."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from keras_slstm.datasets.builders._manual import (
     Examples,
     Files,
     OriginalFilesBuilder,
-    Originals,
     check_count,
     published_lines,
 )
 from keras_slstm.errors import DataError
 
-SOURCE = "https://cogcomp.seas.upenn.edu/Data/QA/QC"
 FINE_TYPES = {
     "ABBR": ("abb", "exp"),
     "DESC": ("def", "desc", "manner", "reason"),
@@ -35,17 +33,8 @@ FINE = [f"{coarse}:{fine}" for coarse, fines in FINE_TYPES.items() for fine in f
 class Trec(OriginalFilesBuilder):
     """5,452 training and 500 test questions, of 6 types (`coarse`) or 50 (`fine`: `"HUM:ind"`, `"NUM:date"`...).
 
-    TFDS itself has a set named `trec`. Its fine labels lack the coarse part, by which they fall together to 47.
-    This one is therefore named `trec_original` in TFDS; `load_corpus("trec/fine")` takes it. The files may
-    be in Windows-1252, as published, or in UTF-8. There is no development part.
-
-    Example:
-
-    ```python
-    builder = Trec(config="fine", data_dir="~/tensorflow_datasets")
-    builder.download_and_prepare(download_config=tfds.download.DownloadConfig(manual_dir="~/trec"))
-    questions = builder.as_dataset(split="train", as_supervised=True)
-    ```
+    TFDS has a set named `trec`, too, whose fine labels lack the coarse part, so that only 47 are distinct. This one is
+    named `trec_original` in TFDS; `load_corpus("trec/fine")` loads it. There is no development part.
     """
 
     name = "trec_original"
@@ -54,21 +43,6 @@ class Trec(OriginalFilesBuilder):
         tfds.core.BuilderConfig(name="fine", description="50 types of question."),
     ]
     QUESTIONS = {"train": 5452, "test": 500}
-    ORIGINALS = (
-        Originals(
-            names={"train": "train_5500.label", "test": "TREC_10.label"},
-            folders=("trec",),
-            source={"train": f"{SOURCE}/train_5500.label", "test": f"{SOURCE}/TREC_10.label"},
-        ),
-    )
-    DESCRIPTION = "Questions by the type of their answer."
-    HOMEPAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"
-    CITATION = """@inproceedings{li-roth-2002-learning,
-  title = {Learning Question Classifiers},
-  author = {Li, Xin and Roth, Dan},
-  booktitle = {Proceedings of COLING},
-  year = {2002},
-}"""
 
     @property
     def _fine(self) -> bool:

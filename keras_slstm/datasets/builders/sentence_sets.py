@@ -1,4 +1,4 @@
-"""Data sets with a file for each label, one sentence a line."""
+"""TFDS builders of the sentence sets that have one file for each label: MR, Subj, CR and MPQA."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from pathlib import Path
 from keras_slstm.datasets.builders._manual import Examples, Files, OriginalFilesBuilder, check_count, published_lines
 from keras_slstm.errors import DataError
 
-# Where CR and MPQA lie in the form in which the field uses them.
-SENTENCE_SETS = (
-    "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/7917668a7bf647fc9e7b02bdbc40d8ab5567ea67/data"
-)
-
 
 class LabelPerFile(OriginalFilesBuilder, skip_registration=True):
     """Base of the sets with a file for each label. They have no official split: everything is in `train`.
 
-    The roles of `ORIGINALS` are the labels.
+    The roles of the original files are the labels.
     """
 
+    LABELS = ("neg", "pos")
     SENTENCES: int  # of each label
 
     def _read(self, files: Files) -> dict[str, Examples]:
@@ -41,9 +37,9 @@ class LabelPerFile(OriginalFilesBuilder, skip_registration=True):
 
 
 class LabelPerFileWithBlanks(LabelPerFile, skip_registration=True):
-    """Base of the sets whose files hold empty lines, too: these are left out.
+    """Base of the sets whose files have empty lines, which are left out.
 
-    The papers give one number for both labels, and do not say whether the empty lines are in it.
+    The papers give one number for both labels, and do not say whether it includes the empty lines.
     """
 
     SENTENCES: int  # of both labels together
@@ -54,8 +50,44 @@ class LabelPerFileWithBlanks(LabelPerFile, skip_registration=True):
         if not filled <= self.SENTENCES <= lines:
             label = list(files)[-1]
             names = " and ".join(Path(path).name for path in files.values())
-            raise DataError(
-                files[label],
-                len(sentences[label]),
-                f"{self.SENTENCES:,} sentences expected in {names} together, found {filled:,}",
-            )
+            problem = f"{self.SENTENCES:,} sentences expected in {names} together, found {filled:,}"
+            raise DataError(files[label], len(sentences[label]), problem)
+
+
+class MovieReview(LabelPerFile):
+    """The 10,662 sentences of the sentence polarity data set v1.0 (MR), half of them positive."""
+
+    SENTENCES = 5331
+
+
+class Subj(LabelPerFile):
+    """The 10,000 sentences of the subjectivity data set v1.0 (Subj): half from reviews, half from plots.
+
+    The files have the names of the original archive, or those under which they are passed on together with other
+    sentence sets (`subj.objective`, `subj.subjective`).
+    """
+
+    LABELS = ("objective", "subjective")
+    SENTENCES = 5000
+
+
+class CR(LabelPerFileWithBlanks):
+    """The 3,775 positive or negative sentences of the customer reviews (CR) of Hu and Liu.
+
+    The files are those in which the set is passed on for sentence classification (Wang and Manning 2012, Kim 2014):
+    tokenised, one sentence a line, without neutral sentences.
+    """
+
+    name = "cr"
+    SENTENCES = 3775
+
+
+class MPQA(LabelPerFileWithBlanks):
+    """The 10,606 positive or negative opinion phrases of the MPQA corpus, three words long on average.
+
+    The files are those in which the set is passed on for sentence classification (Wang and Manning 2012, Kim 2014):
+    tokenised, one phrase a line.
+    """
+
+    name = "mpqa"
+    SENTENCES = 10_606
