@@ -18,6 +18,7 @@ import numpy as np
 from _common import (
     FAILURES,
     add_preset_options,
+    check_dimension,
     check_prediction_options,
     command,
     draw,
@@ -121,6 +122,7 @@ def train_jobs(
         require("matplotlib", "plots")
         jobs = plan(args)
         vectors = load_vectors(args, jobs, texts_of, further_texts)
+        check_dimension(args.embedding_dim, vectors)
     except (ValueError, OSError, ImportError) as error:
         return fail(error)
     results = []
@@ -470,8 +472,6 @@ def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
 
 def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace, kinds: Collection[str]) -> None:
     """End the program where options do not make sense."""
-    if args.epochs is not None and args.epochs < 1:
-        parser.error(f"--epochs must be at least 1, but got {args.epochs}")
     check_prediction_options(parser, args, kinds)
     for name in ("dev_data", "test_data"):
         if vars(args)[name] and not args.data:

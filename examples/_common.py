@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
 import shlex
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from keras_slstm.distribute import is_chief
 from keras_slstm.files import read_json, write_json
+from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.results import append_result
 from keras_slstm.training.run_folder import RunFolder
 from keras_slstm.training.training_run import TrainingRun
@@ -24,6 +27,44 @@ FILE_OPTIONS = (
     "source_file", "target_file", "validation_source", "validation_target", "test_source", "test_target",
 )  # fmt: skip
 LEFT_OUT = ("output", "results", "data_dir", "overwrite", "seed", "strategy", "timeout", "save_every")
+
+# The numbers that options take.
+_COUNT, _POSITIVE, _SHARE = "an integer of at least 1", "a number above 0", "in [0, 1)"
+_IN_RANGE: dict[str, Callable[[float], bool]] = {
+    _COUNT: lambda value: value >= 1,
+    "an integer of at least 2": lambda value: value >= 2,
+    "at least 0": lambda value: 0 <= value < math.inf,
+    _POSITIVE: lambda value: 0 < value < math.inf,
+    _SHARE: lambda value: 0 <= value < 1,
+    "above 0, and at most 1": lambda value: 0 < value <= 1,
+    "between 0 and 4294967295": lambda value: 0 <= value < 2**32,
+}
+RANGES = {
+    **dict.fromkeys(("units", "embedding_dim", "mlp_layers", "num_layers", "subwords", "longest"), _COUNT),
+    **dict.fromkeys(("batch_size", "epochs", "patience", "limit", "max_length", "beam", "save_every"), _COUNT),
+    "folds": "an integer of at least 2",
+    **dict.fromkeys(("mlp_units", "plateau", "l2", "weight_decay", "length_penalty"), "at least 0"),
+    **dict.fromkeys(("learning_rate", "clip"), _POSITIVE),
+    **dict.fromkeys(("dropout", "mlp_dropout", "word_dropout", "label_smoothing"), _SHARE),
+    "decay": "above 0, and at most 1",
+    **dict.fromkeys(("seed", "split_seed"), "between 0 and 4294967295"),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of the command line that says in one line what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (--help lists all options)\n")
+
+    def parse_args(self, *given: Any, **options: Any) -> Any:
+        args = super().parse_args(*given, **options)
+        for name, allowed in RANGES.items():
+            values = vars(args).get(name)
+            for value in values if isinstance(values, list) else [values]:
+                if value is not None and not _IN_RANGE[allowed](value):
+                    self.error(f"--{name.replace('_', '-')} must be {allowed}, but got {value}")
+        return args
 
 
 def command(script: str, parser: argparse.ArgumentParser, args: argparse.Namespace) -> str:
@@ -111,6 +152,21 @@ def train_seeds(args: argparse.Namespace, train: Callable[[int, Path], dict[str,
                 continue
         results.append(train(seed, folder))
     return results
+
+
+@contextlib.contextmanager
+def options_named(*names: str) -> Iterator[None]:
+    """Name the options whose NAME=VALUE pairs become arguments, where these do not fit."""
+    try:
+        yield
+    except TypeError as error:
+        raise ValueError(f"{' or '.join(names)} does not fit: {error}") from error
+
+
+def check_dimension(wanted: int | None, vectors: WordVectors | None) -> None:
+    """Raise ValueError where `--embedding-dim` contradicts the word vectors."""
+    if wanted is not None and vectors is not None and wanted != vectors.dim:
+        raise ValueError(f"--embedding-dim {wanted} does not fit --vectors, which have {vectors.dim} numbers per word")
 
 
 def report_best(run: TrainingRun, monitor: str, name: str, digits: int = 4) -> float:

@@ -69,7 +69,7 @@ from _classification import (
     timed,
     train_jobs,
 )
-from _common import command, fail, short_name
+from _common import Parser, command, fail, options_named, short_name
 
 from keras_slstm.datasets.corpus import Corpus, load_corpus, load_folds
 from keras_slstm.datasets.readers import file_kind, read_lines
@@ -218,7 +218,8 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     for name, value in nothing.items():
         if settings[name] == value:  # as if there were no such setting
             del settings[name]
-    model, batches = build_model(settings, job, vectors)
+    with options_named("--encoder-option", "--variants"):
+        model, batches = build_model(settings, job, vectors)
     parts = (corpus.train, corpus.validation)
     columns = (column for part in parts for column in (part.texts, part.labels))
     # With the vocabulary, which has the words of the test part that have a vector.
@@ -340,18 +341,17 @@ def show(model: SentenceClassifier, texts: list[str]) -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """All options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     data = parser.add_argument_group("data")
-    data.add_argument(
+    source = data.add_mutually_exclusive_group()
+    source.add_argument(
         "--dataset",
         nargs="+",
         default=["travel_desk"],
         metavar="NAME",
         help="travel_desk, movie_review, any of TFDS ...",
     )
-    data.add_argument("--data", help="your own .tsv, .csv or .jsonl file, instead of --dataset")
+    source.add_argument("--data", help="your own .tsv, .csv or .jsonl file, instead of --dataset")
     data.add_argument("--text-column", help="column of the text (default: text)")
     data.add_argument("--limit", type=int, help="train on so many texts only, drawn at random")
     data.add_argument("--max-length", type=int, help="read only so many words of a text")
@@ -392,15 +392,8 @@ def parse_arguments(parser: argparse.ArgumentParser | None = None) -> argparse.N
             parser.error(
                 f"--{name.replace('_', '-')} belongs to --encoder {' and '.join(encoders)}, not {args.encoder}"
             )
-    for name in ("limit", "max_length"):
-        if vars(args)[name] is not None and vars(args)[name] < 1:
-            parser.error(f"--{name.replace('_', '-')} must be at least 1, but got {vars(args)[name]}")
     if args.characters not in (None, "none", *CHARACTERS):
         parser.error(f"--characters must be none, {' or '.join(CHARACTERS)}, but got {args.characters}")
-    if args.label_smoothing is not None and not 0 <= args.label_smoothing < 1:
-        parser.error(f"--label-smoothing must be in [0, 1), but got {args.label_smoothing}")
-    if args.folds is not None and args.folds < 2:
-        parser.error(f"--folds must be at least 2, but got {args.folds}")
     if args.output is None:
         source = "-".join(map(short_name, [args.data] if args.data else args.dataset))
         args.output = Path("runs", "-".join(word for word in (source, args.encoder, args.pooling, args.model) if word))

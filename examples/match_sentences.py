@@ -70,7 +70,7 @@ from _classification import (
     timed,
     train_jobs,
 )
-from _common import command, fail, short_name
+from _common import Parser, command, fail, options_named, short_name
 
 from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
 from keras_slstm.datasets.pair_readers import Pair, read_pair_lines
@@ -207,7 +207,8 @@ def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Re
     settings["fixed_vectors"] &= vectors is not None
     if args.model:
         settings["model"] = args.model
-    model, batches = build_model(settings, job, vectors)
+    with options_named("--encoder-option", "--variants"):
+        model, batches = build_model(settings, job, vectors)
     parts = (corpus.train, corpus.validation)
     columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
     # With the vocabulary, which has the words of the test part that have a vector.
@@ -312,9 +313,7 @@ def show(model: SentencePairClassifier, pairs: Sequence[Pair]) -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """All options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     add_training_options(parser)
     use = parser.add_argument_group("prediction")
     use.add_argument("--model", metavar="FILE", help="a saved .keras file: no training, only predictions;"
@@ -328,14 +327,15 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     """Data, model and run."""
     data = parser.add_argument_group("data")
     data.add_argument("--task", choices=tuple(FEATURES), help="(as the data set wants; inference for labels of --data)")
-    data.add_argument(
+    source = data.add_mutually_exclusive_group()
+    source.add_argument(
         "--dataset",
         nargs="+",
         default=["sick/entailment"],
         metavar="NAME",
         help="snli, multi_nli/matched, sick/entailment, sick/relatedness, stsb, mrpc, qqp, any of TFDS ...",
     )
-    data.add_argument("--data", help="your own .tsv, .csv or .jsonl file, instead of --dataset")
+    source.add_argument("--data", help="your own .tsv, .csv or .jsonl file, instead of --dataset")
     data.add_argument("--first-column", help="column of the first text (default: text_a, premise, sentence1 ...)")
     data.add_argument("--second-column", help="column of the second (default: text_b, hypothesis, sentence2 ...)")
     data.add_argument("--score-range", nargs=2, type=int, metavar=("LOW", "HIGH"), help="(that of the training part)")
@@ -366,8 +366,6 @@ def parse_arguments() -> argparse.Namespace:
 def complete_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """End the program where options do not make sense; say where the run is kept."""
     check_options(parser, args, MODELS)
-    if args.limit is not None and args.limit < 1:
-        parser.error(f"--limit must be at least 1, but got {args.limit}")
     if args.model == "esim" and (args.pooling or args.features or args.batch_norm or args.mlp_dropout is not None):
         parser.error("--model esim has no --pooling, --features, --batch-norm or --mlp-dropout of its own")
     if args.output is None:

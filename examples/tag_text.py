@@ -32,12 +32,15 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 from _common import (
     FAILURES,
+    Parser,
     add_preset_options,
+    check_dimension,
     check_prediction_options,
     command,
     draw,
     fail,
     option,
+    options_named,
     report_best,
     short_name,
     train_seeds,
@@ -118,6 +121,7 @@ def train_all(args: argparse.Namespace) -> int:
         require("matplotlib", "plots")
         corpus = load_data(args)
         vectors = load_vectors(args, corpus)
+        check_dimension(args.embedding_dim, vectors)
     except (ValueError, OSError, ImportError) as error:
         return fail(error)
     try:
@@ -164,7 +168,8 @@ def train(
 ) -> dict[str, Any]:
     """Train, evaluate on the development and the test set, save, and tag a few sentences; what was found."""
     settings = choose_settings(args, seed)
-    model, batches = build_model(args, settings, corpus, vectors)
+    with options_named("--encoder-option", "--head-option"):
+        model, batches = build_model(args, settings, corpus, vectors)
     parts = (corpus.train, corpus.validation)
     columns = (map(" ".join, column) for part in parts for column in (part.tokens, part.tags))
     # With the vocabulary, which has the words of the test part that have a vector.
@@ -398,13 +403,12 @@ def column(text: str) -> Column:
 
 def make_parser() -> argparse.ArgumentParser:
     """All options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     data = parser.add_argument_group("data")
     data.add_argument("--task", default="slots", choices=tuple(TASKS), help="what to tag: says the data set and more")
-    data.add_argument("--dataset", help="(travel_desk, conll2003 or ud_ewt, as the task wants), or any of TFDS")
-    data.add_argument("--data", help="your own column file or .conllu file, instead of --dataset")
+    source = data.add_mutually_exclusive_group()
+    source.add_argument("--dataset", help="(travel_desk, conll2003 or ud_ewt, as the task wants), or any of TFDS")
+    source.add_argument("--data", help="your own column file or .conllu file, instead of --dataset")
     data.add_argument("--dev-data", help="development set of --data (default: a tenth of it)")
     data.add_argument("--test-data", help="test set of --data (default: a tenth of it)")
     data.add_argument("--token-column", type=column, help="column of the words (default: the first)")
@@ -449,9 +453,9 @@ def parse_arguments() -> argparse.Namespace:
     """The command line, with the defaults that depend on other options."""
     parser = make_parser()
     args = parser.parse_args()
-    for name in ("epochs", "limit"):
-        if vars(args)[name] is not None and vars(args)[name] < 1:
-            parser.error(f"--{name} must be at least 1, but got {vars(args)[name]}")
+    for name in ("dev_data", "test_data"):
+        if vars(args)[name] and not args.data:
+            parser.error(f"--{name.replace('_', '-')} goes with --data, a file")
     for name in SLSTM_OPTIONS:
         if vars(args)[name] is not None and args.encoder != "slstm":
             parser.error(f"--{name.replace('_', '-')} belongs to --encoder slstm, not {args.encoder}")

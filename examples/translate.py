@@ -34,11 +34,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
 import keras
 from _common import (
     FAILURES,
+    Parser,
     add_preset_options,
     check_prediction_options,
     command,
     fail,
     option,
+    options_named,
     report_best,
     short_name,
     train_seeds,
@@ -148,7 +150,8 @@ def load_data(args: argparse.Namespace) -> ParallelCorpus:
 def train(args: argparse.Namespace, corpus: ParallelCorpus, seed: int, folder: Path) -> dict[str, Any]:
     """Train, evaluate on the development and the test set, save, and translate a few texts; what was found."""
     settings = choose_settings(args, seed)
-    model, batches = build_model(settings, corpus.train)
+    with options_named("--cell-option"):
+        model, batches = build_model(settings, corpus.train)
     parts = (corpus.train, corpus.validation)
     settings["data"] = fingerprint(*(column for part in parts for column in (part.sources, part.targets)))
     run = TrainingRun(folder, settings, overwrite=args.overwrite)
@@ -324,13 +327,12 @@ def choose_settings(args: argparse.Namespace, seed: int) -> dict[str, Any]:
 
 def make_parser() -> argparse.ArgumentParser:
     """All options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     data = parser.add_argument_group("data")
-    data.add_argument("--dataset", default="office_notes", metavar="NAME",
+    source = data.add_mutually_exclusive_group()
+    source.add_argument("--dataset", default="office_notes", metavar="NAME",
                       help="office_notes/to_figures, office_notes/to_words, any of TFDS with translations")  # fmt: skip
-    data.add_argument("--source-file", help="your own texts, one a line, instead of --dataset")
+    source.add_argument("--source-file", help="your own texts, one a line, instead of --dataset")
     data.add_argument("--target-file", help="their translations, one a line")
     for part in ("validation", "test"):
         for side in ("source", "target"):
@@ -376,9 +378,6 @@ def parse_arguments() -> argparse.Namespace:
     parser = make_parser()
     args = parser.parse_args()
     check_prediction_options(parser, args)
-    for name in ("epochs", "limit", "beam"):
-        if vars(args)[name] is not None and vars(args)[name] < 1:
-            parser.error(f"--{name} must be at least 1, but got {vars(args)[name]}")
     pairs = [("source_file", "target_file")] + [(f"{p}_source", f"{p}_target") for p in ("validation", "test")]
     for source, target in pairs:
         given = [name for name in (source, target) if vars(args)[name]]

@@ -18,13 +18,13 @@ _LONGEST_NAME = 40
 
 
 def check_picture_name(path: str | os.PathLike[str]) -> None:
-    """Raise where no picture can be written to a file of that name: before anything long is computed for it.
+    """Check the name of a picture, before anything long is computed for it.
 
     Args:
         path: The file.
 
     Raises:
-        ValueError: If its ending is not that of a picture.
+        ValueError: If its ending is not one of a picture format.
         ImportError: If matplotlib is missing.
     """
     known = require("matplotlib.backend_bases", "plots").FigureCanvasBase.get_supported_filetypes()
@@ -96,7 +96,7 @@ def transition_matrix(
         scores: `(labels, labels)`: the weight `chain_kernel` of a `CRF` layer.
         labels: The label names.
         path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
-        scheme: `"BIO"` or `"BIOES"`: what it rules out is left blank.
+        scheme: `"BIO"` or `"BIOES"`: transitions that it rules out are left blank.
 
     Raises:
         ValueError: If `scores` does not fit `labels`, or the labels do not belong to the scheme.
@@ -133,7 +133,7 @@ def transition_matrix(
 
 
 def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike[str]) -> None:
-    """Draw what the vertical gates of a CAS-LSTM do (Figure 4 of Choi, Kim and Lee, 2019): a column for each layer.
+    """Draw histograms of the vertical gates of a CAS-LSTM (Figure 4 of Choi, Kim and Lee, 2019), a column per layer.
 
     From top to bottom: the values of the vertical forget gate g, their range over the units of a word, and how far
     they are from the output gate o of the layer below.
@@ -178,7 +178,7 @@ def word_depths(
     path: str | os.PathLike[str],
     words_a_line: int = 25,
 ) -> None:
-    """Draw how deep the words of sentences go (Figure 4 of Liu et al., 2020): a column for each word, a cell a layer.
+    """Draw the depths of words (Figure 4 of Liu et al., 2020): a column per word, with a cell for each layer.
 
     Args:
         sentences: The words of each sentence, and the depth of each word, such as `read_depths` returns.
@@ -220,7 +220,7 @@ def word_depths(
 
 
 def depth_histogram(counts: Any, path: str | os.PathLike[str]) -> None:
-    """Draw how many words go how deep.
+    """Draw a histogram of the depths of words.
 
     Args:
         counts: `(max_depth,)`: the attribute `counts` of `DepthCounts`.

@@ -1,4 +1,4 @@
-"""Texts of others, for terminals and reports."""
+"""Texts from data, made safe for terminals and reports."""
 
 from __future__ import annotations
 

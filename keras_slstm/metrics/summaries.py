@@ -1,4 +1,4 @@
-"""Scores of several runs, and of texts of several lengths, in short."""
+"""Summaries of scores: over several runs, and by the length of texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 
 def right_by_length(lengths: Sequence[int], right: Sequence[bool]) -> dict[str, list[int]]:
-    """For each length of a sentence: how many there are, and how many were classified right."""
+    """For each length, the number of sentences, and of those that were classified right."""
     counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for length, correct in zip(lengths, right, strict=True):
         counts[length][0] += 1

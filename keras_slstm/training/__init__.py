@@ -1,4 +1,4 @@
-"""Trainings that resume, learning-rate schedules, checks of the loss, and result files."""
+"""Training runs that resume, learning-rate schedules, a check of the loss, and files of results."""
 
 from keras_slstm.training.check_loss import CheckLoss, NonFiniteLossError
 from keras_slstm.training.schedules import decay_on_plateau, rate_on_plateau

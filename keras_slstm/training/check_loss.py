@@ -1,4 +1,4 @@
-"""A loss that is no number: the training stops and says where, or leaves the step out."""
+"""A callback that stops a training whose loss is not a number, or undoes the step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class NonFiniteLossError(ArithmeticError):
 
 
 class CheckLoss(keras.callbacks.Callback):
-    """Watches the loss after every step.
+    """Checks after every step that the loss is a finite number.
 
-    On JAX and on GPUs this waits for each step before the next one is asked for.
+    On JAX and on GPUs, the next step has to wait for this check.
 
     Args:
-        skip: What to do where the loss is infinite or not a number. False: raise `NonFiniteLossError`, which names the
-            epoch and the step. True: go back to the state before the step, warn, and go on with the next batch; this
-            keeps a copy of the model's and the optimizer's variables, which costs time and memory at each step.
+        skip: False: raise `NonFiniteLossError`, which names the epoch and the step. True: undo the step, warn, and go
+            on with the next batch. This copies the variables of the model and the optimizer before each step, which
+            costs time and memory.
 
     Example:
 
@@ -54,8 +54,8 @@ class CheckLoss(keras.callbacks.Callback):
         where = f"The loss is {loss} after step {batch + 1} of epoch {self._epoch + 1}"
         if not self.skip:
             raise NonFiniteLossError(
-                f"{where}. A lower learning rate, clipped gradients or a wider dtype may help; so may a look at that "
-                "batch. The step can also be left out."
+                f"{where}. Try a lower learning rate, clipped gradients or a wider dtype, and look at that batch. "
+                "`skip=True` leaves such steps out."
             )
         assert self._copy is not None
         for variable, value in zip(self._variables(), self._copy, strict=True):
@@ -64,7 +64,7 @@ class CheckLoss(keras.callbacks.Callback):
         warnings.warn(f"{where}: the step is left out.", RuntimeWarning, stacklevel=2)
 
     def _variables(self) -> list[Any]:
-        """What a step changes, but for the random state: the next step is to draw other numbers."""
+        """All that a step changes, except the random state: the next step must draw other numbers."""
         model = self.model
         variables = [v for v in model.variables if v.name != "seed_generator_state"]
         known = {id(variable) for variable in variables}

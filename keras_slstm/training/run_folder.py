@@ -55,6 +55,8 @@ class RunFolder:
             BlockingIOError: If another process has locked it.
             ValueError: If a newer version wrote it.
         """
+        if self.path.exists() and not self.path.is_dir():
+            raise NotADirectoryError(f"{self.path} is a file: choose a folder.")
         self.path.mkdir(parents=True, exist_ok=True)
         self._check_owner()
         try:

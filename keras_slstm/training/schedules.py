@@ -1,4 +1,4 @@
-"""A learning rate that falls when the development score stops rising, in trainings that resume."""
+"""Learning rates that fall when the development score stops rising, for runs that resume."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from keras_slstm.training.training_run import TrainingRun
 
 
 def rate_on_plateau(initial: float, scores: Iterable[float], patience: int, factor: float = 0.5) -> float:
-    """The learning rate after epochs with such scores.
+    """The learning rate after epochs with these scores.
 
-    It is multiplied by `factor` whenever `patience` epochs in a row have not been better than all before them.
+    The rate is multiplied by `factor` whenever `patience` epochs in a row were no better than the best before them.
 
     Args:
         initial: The learning rate of the first epoch.
@@ -42,14 +42,14 @@ def decay_on_plateau(
 ) -> keras.callbacks.Callback:
     """A callback for `run.fit` that lowers the learning rate on a plateau.
 
-    The rate is computed from the run's history, so that a training which resumes goes on with the right one: of
-    `keras.callbacks.ReduceLROnPlateau`, an interruption forgets what it has seen. The optimizer's learning rate must be
-    a number, not a schedule.
+    `keras.callbacks.ReduceLROnPlateau` forgets the earlier scores in an interruption. This callback computes the rate
+    from the history of the run, so that a resumed training has the right one. The optimizer's learning rate must be a
+    number, not a schedule.
 
     Args:
         run: The training.
         initial, patience, factor: See `rate_on_plateau`.
-        monitor: The entry of Keras' logs that is the score.
+        monitor: The entry of Keras' logs with the score.
 
     Example:
 

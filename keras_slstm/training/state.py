@@ -1,4 +1,4 @@
-"""What decides how a training goes on, besides the weights: random state, metrics, and the place in the data."""
+"""The state of a training besides its weights: random generators, metrics, and the place in the data."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from keras_slstm.distribute.variables import seed_generators
 
 
 def random_state(model: keras.Model) -> dict[str, Any]:
-    """What decides about the next dropout masks, as JSON values. Keras saves none of it with the weights."""
+    """The state of the random generators, as JSON values. Keras does not save it with the weights."""
     state: dict[str, Any] = {
         "seed_generators": [keras.ops.convert_to_numpy(v).tolist() for v in seed_generators(model)]
     }
-    if keras.backend.backend() == "torch":  # where unseeded layers draw from the generators of torch itself
+    if keras.backend.backend() == "torch":  # unseeded layers draw from torch's own generators
         import torch
 
         generators = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
@@ -28,7 +28,7 @@ def random_state(model: keras.Model) -> dict[str, Any]:
 
 
 def set_random_state(model: keras.Model, state: dict[str, Any]) -> None:
-    """Go back to a random state."""
+    """Restore the state of the random generators."""
     for variable, value in zip(seed_generators(model), state["seed_generators"], strict=True):
         variable.assign(np.array(value, dtype=variable.dtype))
     if keras.backend.backend() == "torch" and "torch" in state:
@@ -41,12 +41,12 @@ def set_random_state(model: keras.Model, state: dict[str, Any]) -> None:
 
 
 def metric_values(model: keras.Model) -> list[Any]:
-    """What the metrics have seen of the epoch so far, as JSON values."""
+    """The state of the metrics, as JSON values."""
     return [keras.ops.convert_to_numpy(v).tolist() for v in model.metrics_variables]
 
 
 def set_metric_values(model: keras.Model, values: list[Any]) -> None:
-    """Go back to what the metrics had seen."""
+    """Restore the state of the metrics."""
     for variable, value in zip(model.metrics_variables, values, strict=True):
         variable.assign(np.array(value, dtype=variable.dtype))
 
@@ -59,9 +59,9 @@ class _WeightsInMemory(io.BytesIO):
 
 
 def weights_in_memory(model: keras.Model) -> memoryview:
-    """What `model.save_weights` writes.
+    """The contents of the file that `model.save_weights` writes.
 
-    HDF5 must not write to a full disk: it fails again, with a segmentation fault, when Python exits.
+    HDF5 itself must not write to the disk: if that is full, Python ends with a segmentation fault.
     """
     file = _WeightsInMemory()
     model.save_weights(file)
@@ -69,12 +69,12 @@ def weights_in_memory(model: keras.Model) -> memoryview:
 
 
 class RestOfEpoch(keras.utils.PyDataset):
-    """The batches of an epoch that a training which resumes has not seen yet.
+    """The rest of an epoch, for a training that was interrupted in it.
 
     Args:
-        data: All batches. If their order depends on the epoch, `data.set_epoch` must say which one comes next.
-        epoch: The epoch.
-        step: How many of its batches are left out.
+        data: All batches. If their order depends on the epoch, `data` must have a method `set_epoch`.
+        epoch: The epoch, counted from 0.
+        step: Number of batches to leave out.
     """
 
     def __init__(self, data: keras.utils.PyDataset, epoch: int, step: int):
@@ -88,8 +88,8 @@ class RestOfEpoch(keras.utils.PyDataset):
         return len(self.data) - self.step
 
     def __getitem__(self, index: int) -> Any:
-        # Before the epoch, Keras looks at two batches to see what they have in common. Let it see the two that
-        # `data` shows for that, unless there is only one more.
+        # Before the epoch, Keras compares the shapes of the first two batches, so show those of the whole epoch.
+        # It never asks for a second one if only one is left.
         return self.data[index if not self._begun and len(self) > 1 else index + self.step]
 
     def on_epoch_begin(self) -> None:
@@ -104,7 +104,7 @@ class RestOfEpoch(keras.utils.PyDataset):
 
 @contextlib.contextmanager
 def unfinished(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
-    """Inside, the end of `fit` is not the end of the training, where moving averages take the place of weights."""
+    """Keep `fit` from replacing the weights by their moving averages: the training has not ended yet."""
     optimizer.finalize_variable_values = lambda variables: None
     try:
         yield

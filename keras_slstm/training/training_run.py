@@ -1,4 +1,4 @@
-"""Trainings that can be interrupted: a folder with all that is needed to go on."""
+"""Trainings that resume after an interruption."""
 
 from __future__ import annotations
 
@@ -152,20 +152,21 @@ class TrainingRun:
         callbacks: Iterable[keras.callbacks.Callback] = (),
         **arguments: Any,
     ) -> dict[str, list[float]]:
-        """Train, from where an interrupted training stood; the model ends with the weights of the best epoch.
+        """Train, or go on with an interrupted training. The model ends with the weights of the best epoch.
 
         Args:
             model: A compiled model that has its weights.
-            *data: What `model.fit` takes as data. For `save_every`, batches whose order depends on nothing but the
-                epoch: what the package's models make (`model.batches`), or another `keras.utils.PyDataset` with
+            *data: The data, as `model.fit` takes it. `save_every` needs batches in an order that depends on the epoch
+                only: those of the package's models (`model.batches`), or another `keras.utils.PyDataset` with
                 `shuffle=False`.
             epochs: Number of epochs, finished ones included.
-            monitor: The entry of Keras' logs that says which epoch is best; of equal ones, the first.
+            monitor: The entry of Keras' logs with the score. The first epoch with the best score is the best; a score
+                that is infinite or not a number never is.
             mode: `"max"` or `"min"`.
-            patience: Stop after so many epochs without a better one. None: never.
-            save_every: Write the state after so many steps, too. None: after epochs only.
-            skip_non_finite: What to do when the loss is infinite or not a number. False: stop, and say at which step.
-                True: leave the step out; see `CheckLoss`.
+            patience: Stop after this many epochs without a better one. None: never.
+            save_every: Write the state also after this many steps. None: after each epoch only.
+            skip_non_finite: Whether to leave steps out whose loss is infinite or not a number. False: stop, and name
+                the step. See `CheckLoss`.
             callbacks: Further callbacks. They are not resumed.
             **arguments: Further arguments of `model.fit`.
 
@@ -173,7 +174,7 @@ class TrainingRun:
             A list with one value per epoch for each entry of Keras' logs, earlier epochs included.
 
         Raises:
-            NonFiniteLossError: See `skip_non_finite`. The folder holds the last state before that.
+            NonFiniteLossError: See `skip_non_finite`. The folder keeps the last state before that step.
             keras_slstm.distribute.WorkerLost: If another process of the training has died.
             ValueError: If an argument does not fit, or processes see different folders.
         """
@@ -253,7 +254,7 @@ def _written_by_all(path: Path) -> Iterator[Path]:
 
 
 def _check_order(save_every: int | None, model: keras.Model, data: Any, arguments: dict[str, Any]) -> None:
-    """Raise ValueError where a training could not find its place in the data again."""
+    """Raise ValueError if a resumed training could not find its place in the data."""
     if save_every is not None and (not isinstance(save_every, int) or save_every < 1):
         raise ValueError(f"`save_every` must be an integer of at least 1, or None, but got {save_every!r}.")
     batches = data[0] if data else None

@@ -176,6 +176,8 @@ def test_folds_seeds_and_vectors(data, tmp_path, script, capsys):
     assert script(*command, "--units", 4) == 2  # these are other runs
     assert "holds what another command has found" in capsys.readouterr().err
     assert len(read_results(tmp_path / "results.jsonl")) == 4
+    assert script(*command, "--embedding-dim", 4) == 2
+    assert "--embedding-dim 4 does not fit --vectors, which have 8 numbers per word" in capsys.readouterr().err
 
     model = keras.saving.load_model(tmp_path / "runs" / "mails-fold1-seed0" / "model.keras")
     known = model.vectorizer.vocabulary.index("good")
@@ -275,8 +277,10 @@ def test_settings_of_bcn(script):
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
         (["--dataset", "nowhere"], "No corpus is named 'nowhere'"),
         (["--dataset", "travel_desk", "--folds", "3"], "comes with a part of its own"),
-        (["--folds", "1"], "--folds must be at least 2"),
-        (["--epochs", "0"], "--epochs must be at least 1"),
+        (["--epochs", "0"], "--epochs must be an integer of at least 1"),
+        (["--data", "a.tsv", "--dataset", "trec"], "argument --dataset: not allowed with argument --data"),
+        (["--encoder-option", "units=3"], "--encoder-option or --variants does not fit"),
+        (["--output", "/dev/null"], "/dev/null is a file"),
         (["--units", "0"], "units"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--vectors", "nowhere.txt"], "nowhere.txt"),

@@ -36,6 +36,36 @@ def test_names_of_folders(common):
     assert [common.short_name(name) for name in names] == ["mails", "mails", "sst-phrases_2", "glue-sst2"]
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--patience", "-1"], "--patience must be an integer of at least 1, but got -1"),
+        (["--patience", "0"], "--patience must be an integer of at least 1, but got 0"),
+        (["--learning-rate", "nan"], "--learning-rate must be a number above 0, but got nan"),
+        (["--learning-rate", "inf"], "--learning-rate must be a number above 0, but got inf"),
+        (["--decay", "2"], "--decay must be above 0, and at most 1, but got 2.0"),
+        (["--dropout", "nan"], "--dropout must be in [0, 1), but got nan"),
+        (["--dropout", "1"], "--dropout must be in [0, 1), but got 1.0"),
+        (["--weight-decay", "-1"], "--weight-decay must be at least 0, but got -1.0"),
+        (["--folds", "1"], "--folds must be an integer of at least 2, but got 1"),
+        (["--seed", "3", "-1"], "--seed must be between 0 and 4294967295, but got -1"),
+        (["--units", "many"], "argument --units: invalid int value: 'many'"),
+    ],
+)
+def test_impossible_numbers_are_named_in_one_line(common, given, message, capsys):
+    parser = common.Parser(prog="script.py")
+    parser.add_argument("--seed", type=int, nargs="+", default=[0])
+    for name in ("units", "patience", "folds"):
+        parser.add_argument(f"--{name}", type=int)
+    for name in ("learning-rate", "decay", "dropout", "weight-decay"):
+        parser.add_argument(f"--{name}", type=float)
+    assert vars(parser.parse_args(["--decay", "1", "--dropout", "0", "--seed", "0", "7"]))["seed"] == [0, 7]
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(given)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"script.py: {message} (--help lists all options)\n"
+
+
 def test_options_of_presets(common):
     parser = argparse.ArgumentParser()
     group = parser.add_argument_group("model")

@@ -161,9 +161,9 @@ def test_fingerprint():
 def test_killed_process_resumes(tmp_path):
     script = f"""
 import os, signal, sys
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 import keras
-from tests.test_training import TrainingRun, new_model, train
+from tests.training.test_training_run import TrainingRun, new_model, train
 class Kill(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         if epoch == 2:
