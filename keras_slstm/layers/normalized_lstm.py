@@ -122,6 +122,8 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """The trained h and the zero c of every row, each `(batch, units)`."""
+        if not self.built:
+            raise ValueError(f"{self.name} has a trained first state, which is one of its weights: build it first.")
         zeros = ops.zeros((batch_size, self.units), dtype=self.compute_dtype)
         return [zeros + ops.cast(self.initial_state, self.compute_dtype), zeros]
 
@@ -189,6 +191,9 @@ class NormalizedLSTM(MaskedRNN):
     ```
     """
 
+    # Which rows of a stateful layer have read a word, `(batch, 1)`: the others start from the trained state.
+    _started: Any = None
+
     def __init__(
         self,
         units: int,
@@ -215,12 +220,38 @@ class NormalizedLSTM(MaskedRNN):
             **kwargs,
         )
 
+    def build(self, sequences_shape: tuple, initial_state_shape: Any = None) -> None:
+        super().build(sequences_shape, initial_state_shape)
+        if self.stateful and self._started is None:
+            started = keras.Variable("zeros", (sequences_shape[0], 1), trainable=False, name="started")
+            object.__setattr__(self, "_started", started)  # untracked and not saved, as Keras' own states
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+        sequences_mask: Tensor | None = None,
+    ) -> Any:
+        mask = sequences_mask if mask is None else mask
+        if not self.stateful:
+            return super().call(sequences, initial_state, mask, training)
+        if initial_state is None:
+            started = ops.cast(self._started, "bool")
+            first = self.get_initial_state(self.states[0].shape[0])
+            carried = (ops.cast(state, self.compute_dtype) for state in self.states)
+            initial_state = [ops.where(started, x, y) for x, y in zip(carried, first, strict=True)]
+        result = super().call(sequences, initial_state, mask, training)
+        read = ops.ones_like(self._started) if mask is None else ops.any(ops.cast(mask, "bool"), axis=1)[:, None]
+        self._started.assign(ops.maximum(self._started, ops.cast(read, self._started.dtype)))
+        return result
+
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         h_mask = None
-        # The rate first: rematerialised on JAX, `training` is a tracer, which has no truth value.
-        if self.dropout and training:
+        if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             sequences = sequences * dropout_mask(sequences[:, :1], self.dropout, self.seed_generator)
         if self.recurrent_dropout and training:
             h_mask = dropout_mask(initial_state[0], self.recurrent_dropout, self.seed_generator)
@@ -244,3 +275,4 @@ class NormalizedLSTM(MaskedRNN):
         if self.states is not None:
             for state, value in zip(self.states, self.get_initial_state(self.states[0].shape[0])):
                 state.assign(value)
+            self._started.assign(ops.zeros_like(self._started))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_slstm import layers
-from tests.backend import EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, evaluate, to_numpy
+from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, evaluate, to_numpy
 from tests.layer_checks import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.normalized_lstm import normalized_lstm
@@ -107,6 +107,51 @@ def test_stateful_layer_returns_to_the_trained_state():
     assert np.max(np.abs(first - second)) > 1e-3
     layer.reset_state()
     np.testing.assert_allclose(to_numpy(layer(x)), first, atol=1e-6)
+
+
+def test_stateful_layer_starts_from_the_trained_state():
+    """From its value when a sentence starts, not from the one that it had when the layer was built."""
+    plain, stateful = _layer(), _layer(stateful=True)
+    weights = _weights(plain.cell)
+    with dtype_policy("float64"):
+        for weight, value in zip(stateful.cell.trainable_variables, weights, strict=True):
+            weight.assign(value)
+    expected = _run(plain)
+    for _ in range(2):
+        found = _run(stateful)
+        np.testing.assert_allclose(found.outputs[0], expected.outputs[0], **EXACT)
+        for one, other in zip(found.weight_gradients.values(), expected.weight_gradients.values(), strict=True):
+            assert np.any(other)
+            np.testing.assert_allclose(one, other, **EXACT)
+        stateful.reset_state()
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="Keras hands on the states of stateful layers outside of functions only")
+def test_stateful_layer_trains_its_first_state():
+    model = keras.Sequential([keras.Input(batch_shape=(4, 4, 3)), layers.NormalizedLSTM(UNITS, stateful=True)])
+    model.compile(keras.optimizers.SGD(0.5), loss="mse")
+    before = to_numpy(model.layers[0].cell.initial_state)
+    model.fit(X.astype("float32"), np.ones((4, UNITS)), batch_size=4, shuffle=False, verbose=0)
+    assert np.all(to_numpy(model.layers[0].cell.initial_state) != before)
+
+
+def test_a_row_without_words_has_not_started():
+    """It takes the trained state when its first word comes."""
+    layer = _layer(stateful=True, return_state=True)
+    mask = np.array([[1, 1], [0, 0], [0, 0], [1, 0]], bool)
+    with dtype_policy("float64"):
+        layer(X[:, :2], mask=mask)
+        layer.cell.initial_state.assign([0.7, -0.2])
+        found = to_numpy(layer(X[:, 2:])[0])
+        layer.reset_state()
+        fresh = to_numpy(layer(X[:, 2:])[0])
+    np.testing.assert_allclose(found[1:3], fresh[1:3], **EXACT)
+    assert np.all(np.abs(found[[0, 3]] - fresh[[0, 3]]) > 1e-6)
+
+
+def test_first_state_of_a_cell_needs_its_weights():
+    with pytest.raises(ValueError, match=r"has a trained first state, .* build it first"):
+        layers.NormalizedLSTMCell(2).get_initial_state(3)
 
 
 def test_dropout_is_the_same_for_all_words():

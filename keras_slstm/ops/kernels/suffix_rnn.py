@@ -35,7 +35,7 @@ def from_first_word(
 ) -> Tensor:
     """Always taken: multiplies by W once, and takes the gradient of U in one product."""
     (first,) = _run(_recurrence(cell, weights, x, mask, dropout_mask), False, rematerialize)
-    return _zero_padding(first, mask)
+    return _finish(first, x, mask)
 
 
 @kernel_of(equation.from_every_word)
@@ -51,10 +51,11 @@ def from_every_word(
     """Always taken: advances the rows that have started only, half of those that the equation computes."""
     if context is None:
         _, every = _run(_recurrence(cell, weights, x, mask, dropout_mask), True, rematerialize)
-        return _zero_padding(every, mask)
-    moved, moved_mask = _padding_last(x, mask)
-    recurrence = _recurrence(cell, weights, moved, moved_mask, dropout_mask)
-    return _move_back(_within(recurrence, context, rematerialize), mask)
+    else:
+        moved, moved_mask = _padding_last(x, mask)
+        recurrence = _recurrence(cell, weights, moved, moved_mask, dropout_mask)
+        every = _move_back(_within(recurrence, context, rematerialize), mask)
+    return _finish(every, x, mask)
 
 
 @kernel_of(equation.from_first_and_every_word)
@@ -70,21 +71,31 @@ def from_first_and_every_word(
     """Always taken: row 0 of the cell that starts at every word is the cell that starts at the first."""
     if context is None:
         first, every = _run(_recurrence(cell, weights, x, mask, dropout_mask), True, rematerialize)
-        return _zero_padding(first, mask), _zero_padding(every, mask)
-    moved, moved_mask = _padding_last(x, mask)
-    recurrence = _recurrence(cell, weights, moved, moved_mask, dropout_mask)
-    (first,) = _run(recurrence, False, rematerialize)
-    return _move_back(first, mask), _move_back(_within(recurrence, context, rematerialize), mask)
+    else:
+        moved, moved_mask = _padding_last(x, mask)
+        recurrence = _recurrence(cell, weights, moved, moved_mask, dropout_mask)
+        (first,) = _run(recurrence, False, rematerialize)
+        every = _within(recurrence, context, rematerialize)
+        first, every = _move_back(first, mask), _move_back(every, mask)
+    return _finish(first, x, mask), _finish(every, x, mask)
 
 
 def _recurrence(
     cell: str, weights: RecurrentWeights, x: Tensor, mask: Tensor | None, dropout_mask: Tensor | None
 ) -> Recurrence:
+    if not _has_words(x):  # the loops read the first word even if they make no step
+        x, mask = _with_one_more_if_empty(x), None if mask is None else _with_one_more_if_empty(mask)
     kernel, recurrent_kernel, bias = weights
     bias, recurrent_bias = (bias[0], bias[1]) if cell == "gru" else (bias, None)
     projected = project(x, kernel) + bias
     mask_f = None if mask is None else ops.cast(mask, projected.dtype)
     return Recurrence(CELLS[cell], projected, recurrent_kernel, recurrent_bias, mask_f, dropout_mask)
+
+
+def _with_one_more_if_empty(x: Tensor) -> Tensor:
+    time, *rest = ops.shape(x)
+    more = 1 if x.shape[0] == 0 else ops.cast(ops.equal(time, 0), "int32")
+    return ops.concatenate([x, ops.zeros((more, *rest), dtype=x.dtype)], axis=0)
 
 
 def _within(recurrence: Recurrence, context: Context, rematerialize: bool) -> Tensor:
@@ -155,12 +166,19 @@ def _padding_last(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None
 
 
 def _move_back(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Words that `_padding_last` has moved, back in their places, and 0 at padding."""
+    """Words that `_padding_last` has moved, back in their places; values at padding are meaningless."""
     if mask is None:
         return x
     place = ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=0) - 1, 0)
-    return _zero_padding(ops.take_along_axis(x, place, axis=0), mask)
+    return ops.take_along_axis(x, place, axis=0)
 
 
-def _zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
-    return x if mask is None else ops.where(mask, x, ops.zeros_like(x))
+def _has_words(x: Tensor) -> bool:
+    """Whether `x`, `(time, ...)`, surely has a word."""
+    return x.shape[0] not in (None, 0)
+
+
+def _finish(h: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
+    """`h` without the word that `_recurrence` may have added, and 0 at padding."""
+    h = h if _has_words(x) else h[: ops.shape(x)[0]]
+    return h if mask is None else ops.where(mask, h, ops.zeros_like(h))
