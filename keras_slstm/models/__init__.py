@@ -9,6 +9,7 @@ from keras_slstm.models.sentence_encoder import SentenceEncoder
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
+from keras_slstm.saving import save_for_inference
 
 __all__ = [
     "BCN",
@@ -22,4 +23,5 @@ __all__ = [
     "SequenceTagger",
     "build_encoder",
     "register_encoder",
+    "save_for_inference",
 ]

@@ -43,7 +43,7 @@ class BCN(SentenceClassifier):
     ```python
     model = keras_slstm.models.BCN(corpus.label_names, encoder="subilstm", units=100, embedding_dim=100)
     model.adapt(corpus.train.texts)
-    model.compile("adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.compile("adam")
     model.fit(corpus.train.texts, corpus.train.labels, epochs=5)
     ```
 

@@ -26,11 +26,11 @@ class LabelIds:
     def __init__(self, labels: Sequence[str], scheme: str | None):
         self.labels = check_labels(labels)
         self.scheme = scheme
-        self._ids = {label: i for i, label in enumerate(self.labels)}
+        self._ids: dict[str | int, int] = {key: i for i, label in enumerate(self.labels) for key in (label, i)}
         self._allowed = None if scheme is None else allowed_transitions(self.labels, scheme)
 
-    def encode(self, labels: Iterable[Sequence[str | None]]) -> list[list[int]]:
-        """The ids of the labels of each sentence; -1 for a label that is not known (None).
+    def encode(self, labels: Iterable[Sequence[str | int | None]]) -> list[list[int]]:
+        """The ids of the labels of each sentence, given as names or ids; -1 for a label that is not known (None or -1).
 
         Raises:
             ValueError: If there is no such label, or the labels of a sentence break the scheme; the message names
@@ -40,12 +40,13 @@ class LabelIds:
         for position, names in enumerate(labels):
             if isinstance(names, str) or not isinstance(names, (list, tuple)):
                 raise ValueError(f"The labels of sentence {position} are not a list of names: {names!r}.")
-            encoded.append([self._id(name, position, word) for word, name in enumerate(names)])
-            self._check_scheme(names, encoded[-1], position)
+            ids = [self._id(name, position, word) for word, name in enumerate(names)]
+            self._check_scheme([None if i == UNKNOWN_LABEL else self.labels[i] for i in ids], ids, position)
+            encoded.append(ids)
         return encoded
 
-    def _id(self, name: str | None, position: int, word: int) -> int:
-        if name is None:
+    def _id(self, name: str | int | None, position: int, word: int) -> int:
+        if name is None or name == UNKNOWN_LABEL:
             return UNKNOWN_LABEL
         if name not in self._ids:
             raise ValueError(

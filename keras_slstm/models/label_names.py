@@ -16,31 +16,35 @@ def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def label_ids(names: Sequence[str], labels: Iterable[str]) -> np.ndarray:
-    """The ids of labels, int32.
+def label_ids(names: Sequence[str], labels: Iterable[str | int]) -> np.ndarray:
+    """The ids of labels, int32: of names, or of integers, which are ids already.
 
     Raises:
         ValueError: If there is no such label; the message names its position.
     """
-    known = {name: i for i, name in enumerate(names)}
+    known = _ids_by_key(names)
     ids = []
     for position, label in enumerate(labels):
-        if label not in known:
+        if isinstance(label, (list, tuple)):
+            raise ValueError(f"Label {position} must be a name or an id, not one-hot, but got {label!r}.")
+        if isinstance(label, (bool, float)) or label not in known:
             raise ValueError(f"Unknown label {label!r} at position {position}. Known labels: {', '.join(names)}.")
         ids.append(known[label])
     return np.array(ids, np.int32)
 
 
-def class_weight_by_id(names: Sequence[str], class_weight: Mapping[str | int, float] | None) -> dict[int, float] | None:
+def class_weight_by_id(names: Sequence[str], class_weight: Mapping[str | int, float]) -> dict[int, float]:
     """The weights of classes as Keras takes them: the keys that are label names become ids.
 
     Raises:
         ValueError: If there is no such label.
     """
-    if class_weight is None:
-        return None
-    known = {key: i for i, name in enumerate(names) for key in (name, i)}
+    known = _ids_by_key(names)
     for key in class_weight:
         if key not in known:
             raise ValueError(f"Unknown label {key!r} in `class_weight`. Known labels: {', '.join(names)}.")
     return {known[key]: weight for key, weight in class_weight.items()}
+
+
+def _ids_by_key(names: Sequence[str]) -> dict[str | int, int]:
+    return {key: i for i, name in enumerate(names) for key in (name, i)}

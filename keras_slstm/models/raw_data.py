@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from keras_slstm.distribute.trainer import DistributedModel, with_callback
+from keras_slstm.models.raw_examples import Source, read_source
 from keras_slstm.text.batches import Batches
 
 
@@ -16,8 +18,12 @@ class RawDataModel(DistributedModel):
 
     Made in the scope of a strategy of `keras_slstm.distribute`, it is trained and used on all replicas.
 
-    A subclass recognises its examples (`as_examples`) and turns them into batches (`batches`).
+    A subclass names its examples (`example_kind`), recognises them (`as_examples`) and turns them into batches
+    (`batches`). It also names the loss and the metrics that `compile` uses by default.
     """
+
+    # What an example is: "text", "pair" or "tokens".
+    example_kind = "text"
 
     @abstractmethod
     def as_examples(self, x: Any) -> list[Any] | None:
@@ -26,6 +32,40 @@ class RawDataModel(DistributedModel):
     @abstractmethod
     def batches(self, x: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Batches:
         """Turn raw examples, their labels and their weights into batches of similar length."""
+
+    def default_loss(self) -> Any:
+        """The loss that `compile` uses if none is given."""
+        return "sparse_categorical_crossentropy"
+
+    def default_metrics(self) -> list[Any]:
+        """The metrics that `compile` uses if none are given."""
+        return ["accuracy"]
+
+    def class_weight_by_id(self, class_weight: Mapping[str | int, float]) -> dict[int, float]:
+        """Return class weights as Keras takes them.
+
+        Raises:
+            ValueError: If the model has no labels of whole examples.
+        """
+        raise ValueError(
+            "`class_weight` weighs examples by their label, but here each word has a label: give `sample_weight`, a "
+            "number for each example, or a loss of your own."
+        )
+
+    def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
+        """As `keras.Model.compile`, with the loss and the metrics that the model needs as defaults.
+
+        `metrics=[]` saves the time that the default metrics take.
+        """
+        loss = self.default_loss() if loss is None else loss
+        metrics = self.default_metrics() if metrics is None else metrics
+        super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        # Keras does so by itself only where `compile` is its own.
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.optimizer is not None and self.built:
+            self.optimizer.build(self.trainable_variables)
 
     def fit(
         self,
@@ -37,23 +77,33 @@ class RawDataModel(DistributedModel):
         sample_weight: Any = None,
         callbacks: Any = None,
         validation_batch_size: int | None = None,
+        validation_split: float = 0.0,
+        class_weight: Mapping[str | int, float] | None = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
-        """As `keras.Model.fit`. `x` and `y` may be lists of raw examples and of their labels, and so may be those of
-        `validation_data`; or `x` what `batches` returns, or whatever else Keras takes.
+        """As `keras.Model.fit`, and takes raw examples with their labels.
+
+        `x` and `y` may be lists, NumPy arrays, pandas series or tensors of strings, and so may be those of
+        `validation_data`. `x` may also be a `tf.data.Dataset` or a PyTorch `DataLoader` of strings, which is read once,
+        what `batches` returns, or whatever else Keras takes. `validation_split` takes the last examples. The keys of
+        `class_weight` may be label names.
         """
-        if isinstance(validation_data, (tuple, list)) and len(validation_data):
-            examples = self.as_examples(validation_data[0])
-            if examples is not None:
-                labels, weights = (*validation_data[1:], None, None)[:2]
-                size = validation_batch_size or batch_size or 32
-                validation_data = self.batches(examples, _needed(labels), weights, shuffle=False, batch_size=size)
+        weights = None if class_weight is None else self.class_weight_by_id(class_weight)
+        source = self._read_examples(x, y, sample_weight)
+        if source is not None:
+            batch_size = batch_size or source.batch_size or 32
+            if validation_split and validation_data is None:
+                source, validation_data = _split(source, validation_split)
+            validation_split = 0.0
+        if validation_data is not None:
+            parts = validation_data if isinstance(validation_data, (tuple, list)) else (validation_data,)
+            read = self._read_examples(*(*parts, None, None)[:3])
+            if read is not None:
+                size = validation_batch_size or read.batch_size or batch_size or 32
+                validation_data = self._labelled_batches(read, batch_size=size, shuffle=False)
                 validation_batch_size = None
-        examples = self.as_examples(x)
-        if examples is not None:
-            if kwargs.get("validation_split"):
-                raise ValueError("`validation_split` does not cut lists of raw examples: use `validation_data`.")
-            x = self.batches(examples, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=shuffle)
+        if source is not None:
+            x = self._labelled_batches(source, batch_size=batch_size, shuffle=shuffle)
             y = sample_weight = batch_size = None
         if isinstance(x, Batches):
             shuffle = False  # `x` shuffles by itself
@@ -67,6 +117,8 @@ class RawDataModel(DistributedModel):
             sample_weight=sample_weight,
             callbacks=callbacks,
             validation_batch_size=validation_batch_size,
+            validation_split=validation_split,
+            class_weight=weights,
             **kwargs,
         )
 
@@ -78,10 +130,10 @@ class RawDataModel(DistributedModel):
         sample_weight: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """As `keras.Model.evaluate`; `x` and `y` may be lists of raw examples and of their labels."""
-        examples = self.as_examples(x)
-        if examples is not None:
-            x = self.batches(examples, _needed(y), sample_weight, batch_size=batch_size or 32, shuffle=False)
+        """As `keras.Model.evaluate`, and takes raw examples with their labels, as `fit` does."""
+        source = self._read_examples(x, y, sample_weight)
+        if source is not None:
+            x = self._labelled_batches(source, batch_size=batch_size or source.batch_size or 32, shuffle=False)
             y = sample_weight = batch_size = None
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
@@ -89,8 +141,27 @@ class RawDataModel(DistributedModel):
         """As `keras.Model.predict`."""
         return super().predict(x, batch_size=batch_size, **kwargs)
 
+    def _read_examples(self, x: Any, y: Any = None, sample_weight: Any = None) -> Source | None:
+        """The examples that data holds, with their labels, or None where it holds what Keras takes."""
+        source = read_source(x, y, sample_weight, self.example_kind)
+        examples = self.as_examples(source.x)
+        return None if examples is None else source._replace(x=examples)
 
-def _needed(labels: Any) -> Any:
-    if labels is None:
-        raise ValueError("`y` is missing: give the label of each example.")
-    return labels
+    def _labelled_batches(self, source: Source, **options: Any) -> Batches:
+        if source.y is None:
+            raise ValueError("`y` is missing: give the label of each example.")
+        return self.batches(source.x, source.y, source.sample_weight, **options)
+
+
+def _split(source: Source, share: float) -> tuple[Source, tuple[Any, ...]]:
+    """Split off the last examples, as `keras.Model.fit` does for `validation_split`."""
+    count = int(len(source.x) * (1 - share))
+    if not 0 < count < len(source.x):
+        raise ValueError(f"`validation_split` must leave examples on both sides, but got {share} of {len(source.x)}.")
+    first, last = _rows(source, slice(None, count)), _rows(source, slice(count, None))
+    return first, last[:3]
+
+
+def _rows(source: Source, rows: slice) -> Source:
+    x, y, weights = (None if values is None else list(values)[rows] for values in source[:3])
+    return Source(x, y, weights, source.batch_size)

@@ -9,7 +9,8 @@ import keras
 import numpy as np
 
 from keras_slstm.layers.character_vectors import CharacterVectors
-from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
+from keras_slstm.models.label_names import check_labels, label_ids
+from keras_slstm.models.serving import write_saved_model
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.contextual_vectors import ContextualFunction
@@ -69,7 +70,7 @@ class SentenceClassifier(TextModel):
     ```python
     model = keras_slstm.SentenceClassifier(["cancel", "book"], units=100, embedding_dim=100)
     model.adapt(train_texts)
-    model.compile("adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.compile("adam")
     model.fit(train_texts, train_labels, validation_data=(dev_texts, dev_labels), epochs=5)
     model.save("intents.keras")
 
@@ -177,20 +178,8 @@ class SentenceClassifier(TextModel):
         labels = None if y is None else label_ids(self.labels, y)
         return self.sentence_batches(x, labels, sample_weight, **options)
 
-    def fit(
-        self, *args: Any, class_weight: dict[str | int, float] | None = None, **kwargs: Any
-    ) -> keras.callbacks.History:
-        """As `keras.Model.fit`. `x` and `y` may be lists of texts and of label names, and so may be those of
-        `validation_data`; or `x` a `TextBatches` (see `batches`), or whatever else Keras takes. The keys of
-        `class_weight` may be label names.
-        """
-        return super().fit(*args, class_weight=class_weight_by_id(self.labels, class_weight), **kwargs)
-
     def as_examples(self, x: Any) -> list[str] | None:
         """The texts that `x` holds, or None where it holds what Keras takes."""
-        if hasattr(x, "tolist"):  # NumPy, pandas
-            kind = getattr(getattr(x, "dtype", None), "kind", None)
-            return list(check_texts(x.tolist())) if kind in ("U", "T", "O", "S") else None
         if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or any(isinstance(text, str) for text in x))):
             return list(check_texts(x))
         return None
@@ -227,7 +216,8 @@ class SentenceClassifier(TextModel):
         """Write a TensorFlow SavedModel that takes raw strings: for serving without this package.
 
         Its signature `serving_default` maps `texts`, a `(batch,)` string tensor, to `probabilities`,
-        `(batch, labels)`, and `label`, `(batch,)` strings.
+        `(batch, labels)`, and `label`, `(batch,)` strings. Its signature `labels` and its file
+        `assets.extra/labels.txt` hold the label names in the order of the probabilities.
 
         Args:
             filepath: The folder to write.
@@ -247,13 +237,7 @@ class SentenceClassifier(TextModel):
             label = tf.gather(labels, tf.argmax(probabilities, axis=-1))
             return {"probabilities": probabilities, "label": label}
 
-        archive = keras.export.ExportArchive()
-        archive.track(self)
-        for table in tables:
-            archive.track(table)
-        signature = [tf.TensorSpec([None], tf.string, name="texts")]
-        archive.add_endpoint("serve", serve, input_signature=signature)
-        archive.write_out(filepath, verbose=False)
+        write_saved_model(filepath, self, tables, serve, {"texts": [None]}, self.labels)
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -10,8 +10,9 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.metrics.score_pearson import ScorePearson
-from keras_slstm.models.label_names import check_labels, class_weight_by_id, label_ids
+from keras_slstm.models.label_names import check_labels, label_ids
 from keras_slstm.models.score_range import ScoreRange
+from keras_slstm.models.serving import write_saved_model
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.ops.pair_features import PAIR_FEATURES, pair_features
 from keras_slstm.text.contextual_vectors import ContextualFunction
@@ -85,6 +86,8 @@ class SentencePairClassifier(TextModel):
     Reference:
         [Choi, Kim and Lee, 2019](https://proceedings.mlr.press/v101/choi19a.html)
     """
+
+    example_kind = "pair"
 
     def __init__(
         self,
@@ -172,29 +175,16 @@ class SentencePairClassifier(TextModel):
         pairs = ops.reshape(sentences, (-1, 2, sentences.shape[-1]))
         return self.decide(pair_features(pairs[:, 0], pairs[:, 1], self.features), training)
 
-    def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
-        """As `keras.Model.compile`, with the loss and the metric that the model needs as defaults.
+    def default_loss(self) -> Any:
+        return "kl_divergence" if self._scores else super().default_loss()
 
-        They are cross-entropy and the accuracy, or, for scores, the Kullback-Leibler divergence and `ScorePearson`.
-        """
-        if loss is None:
-            loss = "kl_divergence" if self._scores else "sparse_categorical_crossentropy"
-        if metrics is None:
-            metrics = [ScorePearson()] if self._scores else ["accuracy"]
-        super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        # Keras does so by itself only where `compile` is its own.
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        if self.optimizer is not None and self.built:
-            self.optimizer.build(self.trainable_variables)
+    def default_metrics(self) -> list[Any]:
+        return [ScorePearson()] if self._scores else super().default_metrics()
 
     # Pairs of texts in, label names or scores out.
 
     def as_examples(self, x: Any) -> list[Pair] | None:
         """The pairs that `x` holds, or None where it holds what Keras takes."""
-        if getattr(getattr(x, "dtype", None), "kind", None) in ("U", "T", "O", "S"):  # NumPy
-            x = x.tolist()
         if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or isinstance(x[0], (str, list, tuple)))):
             return list(check_pairs(x))
         return None
@@ -225,15 +215,6 @@ class SentencePairClassifier(TextModel):
             targets = self._scores.encode(y) if self._scores else label_ids(self.labels, y)  # type: ignore[arg-type]
         contextual = self.contextual_vectors([text for pair in pairs for text in pair])
         return PairBatches(first, second, targets, sample_weight, contextual=contextual, **options)
-
-    def fit(
-        self, *args: Any, class_weight: dict[str | int, float] | None = None, **kwargs: Any
-    ) -> keras.callbacks.History:
-        """As `keras.Model.fit`. `x` and `y` may be lists of pairs and of label names (or scores), and so may be those
-        of `validation_data`; or `x` a `PairBatches` (see `batches`), or whatever else Keras takes. The keys of
-        `class_weight` may be label names.
-        """
-        return super().fit(*args, class_weight=class_weight_by_id(self.labels, class_weight), **kwargs)
 
     def classify(
         self, pairs: Sequence[Pair], return_probabilities: bool = False, batch_size: int = 32
@@ -290,7 +271,8 @@ class SentencePairClassifier(TextModel):
         """Write a TensorFlow SavedModel that takes raw strings: for serving without this package.
 
         Its signature `serving_default` maps `first` and `second`, `(batch,)` string tensors, to `probabilities`,
-        `(batch, labels)`, and to `label`, `(batch,)` strings, or `score`, `(batch,)`.
+        `(batch, labels)`, and to `label`, `(batch,)` strings, or `score`, `(batch,)`. Its signature `labels` and its
+        file `assets.extra/labels.txt` hold the label names in the order of the probabilities.
 
         Args:
             filepath: The folder to write.
@@ -313,13 +295,7 @@ class SentencePairClassifier(TextModel):
                 return {"probabilities": probabilities, "score": tf.linalg.matvec(probabilities, levels)}
             return {"probabilities": probabilities, "label": tf.gather(labels, tf.argmax(probabilities, axis=-1))}
 
-        archive = keras.export.ExportArchive()
-        archive.track(self)
-        for table in tables:
-            archive.track(table)
-        signature = [tf.TensorSpec([None], tf.string, name=name) for name in ("first", "second")]
-        archive.add_endpoint("serve", serve, input_signature=signature)
-        archive.write_out(filepath, verbose=False)
+        write_saved_model(filepath, self, tables, serve, {"first": [None], "second": [None]}, self.labels)
 
     def get_config(self) -> dict[str, Any]:
         return {

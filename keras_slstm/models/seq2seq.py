@@ -172,23 +172,17 @@ class Seq2Seq(RawDataModel):
     def compute_output_shape(self, input_shape: dict[str, tuple]) -> tuple:
         return (*input_shape["target"], self.head.units)
 
-    def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
-        """As `keras.Model.compile`, with cross-entropy and the accuracy of subwords (`accuracy`) as defaults.
+    def default_loss(self) -> Any:
+        # Both take the subword to be written, given those before it, and leave out padding, -1.
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1, name="crossentropy")
 
-        Both take the subword that was to be written, given those before it, and leave padding, -1, out.
-        """
-        if loss is None:
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1, name="crossentropy")
-        if metrics is None:
-            metrics = [TokenAccuracy(name="accuracy")]
-        super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
+    def default_metrics(self) -> list[Any]:
+        return [TokenAccuracy(name="accuracy")]
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """As `keras.Model.compile`; cross-entropy and the accuracy of subwords are the defaults."""
+        super().compile(*args, **kwargs)
         self._searches.clear()  # compiled as the model was
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        # Keras does so by itself only where `compile` is its own.
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        if self.optimizer is not None and self.built:
-            self.optimizer.build(self.trainable_variables)
 
     # Text in, text out.
 
@@ -226,13 +220,13 @@ class Seq2Seq(RawDataModel):
         Raises:
             TypeError: If there are further arguments beside texts, but `verbose`, of which there is nothing to show.
         """
-        texts = self.as_examples(x)
-        if texts is None:
+        source = self._read_examples(x)
+        if source is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
         kwargs.pop("verbose", None)
         if kwargs:
             raise TypeError(f"`predict` takes no {', '.join(sorted(kwargs))} for texts: see `translate`.")
-        return self.translate(texts, batch_size=batch_size or 32)
+        return self.translate(source.x, batch_size=batch_size or source.batch_size or 32)
 
     @overload
     def translate(

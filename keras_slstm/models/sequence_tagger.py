@@ -16,6 +16,7 @@ from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
 from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.label_ids import LabelIds
 from keras_slstm.models.raw_data import RawDataModel
+from keras_slstm.models.serving import check_tensorflow, write_saved_model
 from keras_slstm.ops.crf_functions import crf_decode, crf_marginals
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.text.tag_schemes import tags_to_spans
@@ -88,6 +89,8 @@ class SequenceTagger(RawDataModel):
     tagger.find_spans([["a", "car", "in", "Rome"]])  # [[FoundSpan(type="city", start=3, end=4, confidence=0.99)]]
     ```
     """
+
+    example_kind = "tokens"
 
     def __init__(
         self,
@@ -227,24 +230,30 @@ class SequenceTagger(RawDataModel):
         x = self.encoder(self.dropout(x, training=training), mask=mask, training=training)
         return self.head(x, mask=mask) if self.head_name == "crf" else self.head(x)
 
+    def default_loss(self) -> Any:
+        if self.head_name == "crf":
+            return CRFLoss()
+        return keras.losses.SparseCategoricalCrossentropy(ignore_class=-1, name="crossentropy")
+
+    def default_metrics(self) -> list[Any]:
+        return [(CRFAccuracy if self.head_name == "crf" else TokenAccuracy)(name="accuracy")]
+
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
         """As `keras.Model.compile`, with the loss and the accuracy that the head needs as defaults.
 
         They are `CRFLoss` and `CRFAccuracy`, or, for softmax, cross-entropy and `TokenAccuracy`, which leave out words
         whose label is -1; the accuracy is named `accuracy`. `metrics=[]` saves the time that the accuracy takes.
-        """
-        if loss is None:
-            softmax_loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1, name="crossentropy")
-            loss = CRFLoss() if self.head_name == "crf" else softmax_loss
-        if metrics is None:
-            metrics = [(CRFAccuracy if self.head_name == "crf" else TokenAccuracy)(name="accuracy")]
-        super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
 
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        # Keras does so by itself only where `compile` is its own.
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        if self.optimizer is not None and self.built:
-            self.optimizer.build(self.trainable_variables)
+        Raises:
+            ValueError: If the loss does not fit the head.
+        """
+        of_crf = isinstance(loss, CRFLoss)
+        from_keras = type(keras.losses.get(loss)).__module__.startswith("keras.") or isinstance(loss, str)
+        if self.head_name == "crf" and loss is not None and from_keras and not of_crf:
+            raise ValueError(f"With head='crf' the loss must be `CRFLoss()`, the default, but got {loss!r}.")
+        if self.head_name == "softmax" and of_crf:
+            raise ValueError("`CRFLoss` needs head='crf', but this model has head='softmax'.")
+        super().compile(optimizer, loss, metrics, **kwargs)
 
     # Tokens in, label names out.
 
@@ -288,10 +297,11 @@ class SequenceTagger(RawDataModel):
         Returns:
             For sentences, a list of arrays `(words, labels)`, in the order of `x`.
         """
-        sentences = self.as_examples(x)
-        if sentences is None:
+        source = self._read_examples(x)
+        if source is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
-        return [probabilities for _, probabilities in self._read(sentences, batch_size or 32)]
+        found = self._read(source.x, batch_size or source.batch_size or 32)
+        return [probabilities for _, probabilities in found]
 
     @overload
     def tag(
@@ -375,7 +385,8 @@ class SequenceTagger(RawDataModel):
         """Write a TensorFlow SavedModel that takes tokens as strings: for serving without this package.
 
         Its signature `serving_default` maps `tokens`, a `(batch, time)` string tensor padded with `""`, to `labels`,
-        `(batch, time)` strings, `""` at padding, and `confidence`, `(batch, time)`.
+        `(batch, time)` strings, `""` at padding, and `confidence`, `(batch, time)`. Its signature `labels` and its file
+        `assets.extra/labels.txt` hold the label names.
 
         Args:
             filepath: The folder to write.
@@ -383,11 +394,7 @@ class SequenceTagger(RawDataModel):
         Raises:
             RuntimeError: If the backend is not TensorFlow.
         """
-        if keras.backend.backend() != "tensorflow":
-            raise RuntimeError(
-                f"`export_tokens` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}. "
-                "Save the model as a `.keras` file and load that with KERAS_BACKEND=tensorflow."
-            )
+        check_tensorflow("export_tokens")
         import tensorflow as tf
 
         encode, tables = self.vectorizer.tensorflow_function()
@@ -402,13 +409,7 @@ class SequenceTagger(RawDataModel):
                 "confidence": tf.where(real, confidence, tf.zeros_like(confidence)),
             }
 
-        archive = keras.export.ExportArchive()
-        archive.track(self)
-        for table in tables:
-            archive.track(table)
-        signature = [tf.TensorSpec([None, None], tf.string, name="tokens")]
-        archive.add_endpoint("serve", serve, input_signature=signature)
-        archive.write_out(filepath, verbose=False)
+        write_saved_model(filepath, self, tables, serve, {"tokens": [None, None]}, self.labels)
 
     def get_build_config(self) -> dict[str, Any] | None:
         sizes = self.vectorizer.vocabulary_size, self.vectorizer.characters_size

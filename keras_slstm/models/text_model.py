@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -15,7 +15,9 @@ from keras_slstm.layers.mlp import MLP, Dense
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
 from keras_slstm.models.encoders import make_encoder
+from keras_slstm.models.label_names import class_weight_by_id
 from keras_slstm.models.raw_data import RawDataModel
+from keras_slstm.models.serving import check_tensorflow
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.contextual_vectors import ContextualFunction, ContextualVectors
@@ -50,6 +52,8 @@ class TextModel(RawDataModel):
     Raises:
         ValueError: If an argument does not fit.
     """
+
+    labels: tuple[str, ...]
 
     def __init__(
         self,
@@ -241,18 +245,21 @@ class TextModel(RawDataModel):
 
     # Texts in.
 
+    def class_weight_by_id(self, class_weight: Mapping[str | int, float]) -> dict[int, float]:
+        return class_weight_by_id(self.labels, class_weight)
+
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> np.ndarray:
         """As `keras.Model.predict`; `x` may be a list of raw examples.
 
         Returns:
             Probabilities, a row for each example, in the order of `x`.
         """
-        examples = self.as_examples(x)
-        if examples is None:
+        source = self._read_examples(x)
+        if source is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
-        if not examples:
+        if not source.x:
             return np.zeros((0, self.head.units), self.head.compute_dtype)
-        batches = self.batches(examples, batch_size=batch_size or 32, shuffle=False)
+        batches = self.batches(source.x, batch_size=batch_size or source.batch_size or 32, shuffle=False)
         return batches.restore_order(super().predict(batches, **kwargs))
 
     def sentence_batches(
@@ -287,11 +294,7 @@ class TextModel(RawDataModel):
 
     def check_text_export(self) -> None:
         """Raise an error where no SavedModel can be written that takes strings."""
-        if keras.backend.backend() != "tensorflow":  # which alone has tensors of strings
-            raise RuntimeError(
-                f"`export_text` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}. "
-                "Save the model as a `.keras` file and load that with KERAS_BACKEND=tensorflow."
-            )
+        check_tensorflow("export_text")
         if self._has_function:
             raise ValueError(
                 f"`export_text` cannot write the function {self.contextual!r}, which is Python: use `export`, whose "

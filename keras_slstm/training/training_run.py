@@ -16,6 +16,7 @@ import keras
 from keras_slstm import distribute
 from keras_slstm.distribute.collectives import all_gather, barrier, check_equal
 from keras_slstm.files import complete_file, write_json
+from keras_slstm.saving import save_for_inference
 from keras_slstm.text.batches import Batches
 from keras_slstm.training.check_loss import CheckLoss
 from keras_slstm.training.checkpoints import Checkpoints
@@ -207,7 +208,7 @@ class TrainingRun:
         return self.progress.history
 
     def save(self, model: keras.Model, finish: bool = True) -> Path:
-        """Write the model to `model_path`.
+        """Write the model to `model_path`, to be used: without its optimizer.
 
         Args:
             model: The trained model.
@@ -215,7 +216,7 @@ class TrainingRun:
                 until `finish` is called.
         """
         with _written_by_all(self.model_path) as path:
-            model.save(path)
+            save_for_inference(model, path)
         if finish:
             self.finish()
         return self.model_path

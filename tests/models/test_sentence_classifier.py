@@ -254,8 +254,6 @@ def test_bad_data_says_what_is_wrong(trained):
         model.evaluate(["a", "b"], ["book"])
     with pytest.raises(ValueError, match="one string"):
         model.classify("a text")
-    with pytest.raises(ValueError, match="validation_data"):
-        model.fit(["a", "b"], LABELS, validation_split=0.5)
     with pytest.raises(ValueError, match="already"):
         model.adapt(["a"])
 

@@ -455,8 +455,6 @@ def test_bad_data_says_what_is_wrong(trained):
             model.fit(sentences, labels, verbose=0)
     with pytest.raises(ValueError, match="2 sentences, but 1 `sample_weight`"):
         model.evaluate(sentences, [["O"], ["O", "O"]], sample_weight=[1.0])
-    with pytest.raises(ValueError, match="validation_data"):
-        model.fit(sentences, [["O"], ["O", "O"]], validation_split=0.5)
     for call in (model.tag, model.predict, model.find_spans):
         with pytest.raises(ValueError, match="each a list of tokens"):
             call("Ada")
