@@ -1,13 +1,12 @@
-"""Throughput of one process on one core against several on a core each, and how long they talk to each other.
+"""Measures the throughput of several processes with one core each against one process, and the cost of communication.
 
     python -m benchmarks.scaling                                                            # about five minutes
     python -m benchmarks.scaling --units 64 --batch 8 --steps 3 --rounds 1 --backends jax   # a trial
 
-An S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000) is trained by `keras_slstm.distribute.fit`, on
-TensorFlow under MultiWorkerMirroredStrategy and on JAX by `keras.distribution`. Every process has one core, to which
-it is pinned, and 32 sentences a step. What a step costs beyond one process' own is what the others cost it: the
-gradients that travel and the waiting for the slowest. That is the share of communication. Both want a machine that has
-nothing else to do.
+`keras_slstm.distribute.fit` trains an S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000), on TensorFlow
+under MultiWorkerMirroredStrategy and on JAX by `keras.distribution`. Every process is pinned to one core and takes 32
+sentences a step. The share of communication is the part of a step that exceeds the step of a single process: the
+exchange of gradients, and waiting for the slowest process. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -25,24 +24,22 @@ from pathlib import Path
 from typing import Any
 
 VOCABULARY, LABELS = 10_000, 5
-
-
 BACKENDS = ("tensorflow", "jax")
 
 
 def main() -> int:
-    """Measure, and print a table."""
+    """Measure and print a table."""
     args = parse_arguments()
     if args.worker:
         return work(args)
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < args.workers:
-        print(f"{args.workers} processes need a core each, but there are {len(cores)}.", file=sys.stderr)
+        print(f"{args.workers} processes need one core each, but this machine has {len(cores)}.", file=sys.stderr)
         return 2
     seconds: dict[str, dict[int, list[float]]] = {name: {1: [], args.workers: []} for name in args.backends}
     for _ in range(args.rounds):
         for backend in args.backends:
-            for count in (1, args.workers):  # in turn, so that the machine's moods meet both
+            for count in (1, args.workers):  # alternately, so that changes in the machine's speed affect both
                 found = measure(args, backend, count)
                 seconds[backend][count] += found
                 print(f"{backend}, {count}: {1000 * statistics.median(found):.0f} ms", file=sys.stderr, flush=True)
@@ -55,7 +52,7 @@ def main() -> int:
 
 
 def summary(args: argparse.Namespace, backend: str, seconds: dict[int, list[float]]) -> dict[str, Any]:
-    """What the seconds of all steps say."""
+    """Summarize the seconds of all steps."""
     alone, together = (statistics.median(values) for values in seconds.values())
     throughput = {1: args.batch / alone, args.workers: args.workers * args.batch / together}
     settings = ("units", "batch", "length", "sweeps", "optimizer", "jit_compile")
@@ -84,7 +81,7 @@ def show(found: list[dict[str, Any]]) -> None:
 
 
 def measure(args: argparse.Namespace, backend: str, count: int) -> list[float]:
-    """Seconds of each step, in a new start of so many processes."""
+    """Start `count` processes, and return the seconds of each step."""
     from keras_slstm.distribute.launcher import Workers
 
     with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +100,8 @@ def measure(args: argparse.Namespace, backend: str, count: int) -> list[float]:
 
 
 def work(args: argparse.Namespace) -> int:
-    """One process: train, and write down how long each step took."""
-    # Before anything is imported that starts threads.
+    """Train in one of the processes; the chief writes the seconds of each step."""
+    # Pin the process before an import starts threads.
     index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[index]})
 
@@ -128,7 +125,7 @@ def work(args: argparse.Namespace) -> int:
         model.compile(args.optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=jit)
 
     class Clock(keras.callbacks.Callback):
-        """The time of the end of each step, at which the loss is there."""
+        """Records the time at which the loss of each step is known."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -153,20 +150,20 @@ def work(args: argparse.Namespace) -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=BACKENDS, help="(default: both)")
     parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
     parser.add_argument("--units", type=int, default=300)
-    parser.add_argument("--batch", type=int, default=32, help="sentences of each process in a step (default: 32)")
-    parser.add_argument("--length", type=int, default=32, help="words of a sentence (default: 32)")
+    parser.add_argument("--batch", type=int, default=32, help="sentences per process and step (default: 32)")
+    parser.add_argument("--length", type=int, default=32, help="words per sentence (default: 32)")
     parser.add_argument("--sweeps", type=int, default=9, help="steps of the S-LSTM (default: 9)")
     parser.add_argument("--optimizer", default="adam")
     parser.add_argument("--jit-compile", action="store_true", help="compile by XLA (always on JAX)")
-    parser.add_argument("--steps", type=int, default=10, help="steps that are measured in a start (default: 10)")
-    parser.add_argument("--rounds", type=int, default=3, help="starts of each number of processes (default: 3)")
-    parser.add_argument("--limit", type=float, default=1800.0, help="seconds that a start may take (default: 1800)")
-    parser.add_argument("--output", type=Path, help="a JSON file for what is found")
+    parser.add_argument("--steps", type=int, default=10, help="measured steps per start (default: 10)")
+    parser.add_argument("--rounds", type=int, default=3, help="starts per number of processes (default: 3)")
+    parser.add_argument("--limit", type=float, default=1800.0, help="time limit of a start in seconds (default: 1800)")
+    parser.add_argument("--output", type=Path, help="write the results to this JSON file")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     args = parser.parse_args()
     for name in ("units", "batch", "length", "sweeps", "steps", "rounds"):

@@ -1,4 +1,4 @@
-"""The same batches in every process, in the same order, from arrays or a `keras.utils.PyDataset`."""
+"""Batches of arrays or of a `keras.utils.PyDataset`, in the same order in every process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Batch = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Spec:
-    """What some arrays have in common; None for a size that differs."""
+    """The common shape and dtype of several arrays; None for a size that differs."""
 
     shape: tuple[int | None, ...]
     dtype: np.dtype
 
 
 class Epoch:
-    """The epoch at hand."""
+    """The number of the current epoch."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -39,25 +39,25 @@ def make_dataset(
     seed: int = 0,
     epoch: Epoch | None = None,
 ) -> keras.utils.PyDataset:
-    """Batches of arrays, or those of a `keras.utils.PyDataset`; see `make_source`."""
+    """Return batches of arrays, or a `keras.utils.PyDataset` as it is or shuffled; see `make_source`."""
     epoch = epoch or Epoch()
     if isinstance(x, keras.utils.PyDataset):
         check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
         if x.num_batches is None:
-            raise ValueError(f"The {type(x).__name__} must say how many batches it has (`__len__`).")
+            raise ValueError(f"{type(x).__name__} must have a number of batches (`__len__`).")
         if not x.num_batches:
-            raise ValueError(f"The {type(x).__name__} has no batch.")
+            raise ValueError(f"{type(x).__name__} has no batches.")
         return ShuffledBatches(x, seed, epoch) if shuffle else x
     if x is None or isinstance(x, Iterator) or hasattr(x, "element_spec"):
         raise ValueError(
             f"`x` must hold arrays, or be a keras.utils.PyDataset or (on TensorFlow) a tf.data.Dataset, but got "
-            f"{type(x).__name__}: each process has to go through the same batches, and may have to do so again."
+            f"{type(x).__name__}: each process must read the same batches, possibly several times."
         )
     return ArrayBatches(trim((x, y, sample_weight)), batch_size or 32, shuffle, seed, epoch)
 
 
 class ShuffledBatches(keras.utils.PyDataset):
-    """The batches of another dataset in an order that depends on the epoch, and not on the process."""
+    """The batches of another dataset in an order that depends on the seed and the epoch alone."""
 
     def __init__(self, data: keras.utils.PyDataset, seed: int, epoch: Epoch):
         super().__init__(data.workers, data.use_multiprocessing, data.max_queue_size)
@@ -84,16 +84,16 @@ class ShuffledBatches(keras.utils.PyDataset):
 
 
 class ArrayBatches(keras.utils.PyDataset):
-    """Batches of the rows of arrays, which may be shuffled in an order that depends on the epoch."""
+    """Batches of the rows of arrays, shuffled by seed and epoch if asked for."""
 
     def __init__(self, arrays: Batch, batch_size: int, shuffle: bool, seed: int, epoch: Epoch):
         super().__init__()
         arrays = keras.tree.lists_to_tuples(keras.tree.map_structure(_as_array, arrays))  # as `fit` of Keras does
         if any(array.ndim == 0 for array in keras.tree.flatten(arrays)):
-            raise ValueError("Lists stand for several inputs or outputs: give numbers as an array.")
+            raise ValueError("A list holds several inputs or outputs: convert lists of numbers to arrays.")
         sizes = [len(array) for array in keras.tree.flatten(arrays)]
         if not sizes or not sizes[0]:
-            raise ValueError("There is no row: `x` is empty.")
+            raise ValueError("`x` is empty.")
         if len(set(sizes)) > 1:
             raise ValueError(f"All arrays must have the same number of rows, but they have {sizes}.")
         self.arrays = arrays
@@ -116,7 +116,7 @@ class ArrayBatches(keras.utils.PyDataset):
 
 
 def _order(length: int, shuffle: bool, seed: int, epoch: int) -> np.ndarray:
-    """The order of an epoch: the same in all processes, and in a training that resumes."""
+    """Return the order of an epoch: the same in all processes, and in a resumed training."""
     return np.random.default_rng((seed, epoch)).permutation(length) if shuffle else np.arange(length)
 
 
@@ -126,7 +126,7 @@ def _as_array(value: Any) -> np.ndarray:
 
 
 def signature_of(data: keras.utils.PyDataset) -> Batch:
-    """What the first two batches, and so (it is hoped) all, have in common; the number of rows is always open."""
+    """Return the common shapes and dtypes of the first two batches; the number of rows is always None."""
     batches = [as_batch(data[index]) for index in range(min(2, data.num_batches))]
     return keras.tree.map_structure(_common_spec, *batches)
 
@@ -135,7 +135,7 @@ def _common_spec(*arrays: Any) -> Spec:
     arrays = tuple(np.asarray(array) for array in arrays)
     if len({(array.ndim, array.dtype) for array in arrays}) > 1:
         raise ValueError(
-            "Batches must be alike, but one array is of shape and dtype "
+            "All batches must have the same rank and dtype, but an array has shape and dtype "
             + " and ".join(f"{array.shape} {array.dtype}" for array in arrays)
         )
     sizes = [first if len({first, *others}) == 1 else None for first, *others in zip(*(a.shape for a in arrays))]
@@ -148,7 +148,7 @@ def as_batch(item: Any) -> Batch:
 
 
 def trim(batch: Batch) -> Batch:
-    """Inputs, labels and weights, without those at the end that are None."""
+    """Return inputs, labels and weights without trailing None."""
     while batch and batch[-1] is None:
         batch = batch[:-1]
     if any(part is None for part in batch):
@@ -157,21 +157,21 @@ def trim(batch: Batch) -> Batch:
 
 
 def check_alone(x: Any, **given: Any) -> None:
-    """Raise ValueError where something is given beside data that comes in batches."""
+    """Raise ValueError if an argument is given beside a dataset of batches."""
     unwanted = next((name for name, value in given.items() if value is not None), None)
     if unwanted:
-        raise ValueError(f"`{unwanted}` does not go with {type(x).__name__}, whose batches hold all there is.")
+        raise ValueError(f"`{unwanted}` cannot be given with {type(x).__name__}, whose batches hold all data.")
 
 
 def weigh(batch: Batch, class_weight: dict[int, float]) -> Batch:
-    """Labels' weights as sample weights."""
+    """Turn class weights into sample weights."""
     if len(batch) != 2:
-        raise ValueError("`class_weight` needs labels, and no sample weights.")
+        raise ValueError("`class_weight` needs labels, and excludes sample weights.")
     x, y = batch
     if keras.tree.is_nested(y):
-        raise ValueError("`class_weight` is for models with one output.")
+        raise ValueError("`class_weight` needs a model with one output.")
     ops = keras.ops
-    last = max(class_weight) + 1  # and all labels after it: 1
+    last = max(class_weight) + 1  # larger labels have weight 1
     table = ops.convert_to_tensor([class_weight.get(label, 1.0) for label in range(last + 1)], "float32")
     if len(y.shape) > 1:
         labels = ops.argmax(y, axis=-1) if y.shape[-1] != 1 else y[..., 0]

@@ -1,4 +1,4 @@
-"""Which processes train together, and which of them this one is."""
+"""The processes that train together, from TF_CONFIG or Slurm's variables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Cluster:
     """The processes that train together.
 
     Attributes:
-        addresses: `host:port` of each, in their order. The first is the chief, which alone writes files.
-        index: Which of them this process is.
+        addresses: `host:port` of each process, in order. The first is the chief, which alone writes files.
+        index: The position of this process.
     """
 
     addresses: tuple[str, ...]
@@ -32,19 +32,19 @@ class Cluster:
 
 
 def find_cluster(environment: Mapping[str, str] = os.environ) -> Cluster | None:
-    """Read the cluster from `TF_CONFIG`, or else from the variables that Slurm sets in each task of a job step.
+    """Read the cluster from `TF_CONFIG`, or from the variables that Slurm sets in each task of a job step.
 
-    `TF_CONFIG` is what `tf.distribute` documents. A `chief` counts as the first worker; evaluators and parameter
-    servers do not exist in Keras 3.
+    `TF_CONFIG` has the format that `tf.distribute` documents. A `chief` is the first worker. Keras 3 supports neither
+    evaluators nor parameter servers.
 
     Args:
         environment: The variables.
 
     Returns:
-        The cluster; None where the variables speak of no other process.
+        The cluster; None if the variables describe no other process.
 
     Raises:
-        ValueError: If they cannot be understood.
+        ValueError: If the variables are malformed.
 
     >>> find_cluster({"TF_CONFIG": '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}'})
     Cluster(addresses=('a:1', 'b:1'), index=1)
@@ -76,12 +76,12 @@ def _from_tf_config(text: str) -> Cluster | None:
         raise wrong("has no lists of addresses in `cluster`")
     unknown = sorted(set(jobs) - {"chief", "worker"})
     if unknown:
-        raise wrong(f"has the job {unknown[0]!r}, which Keras 3 does not train with")
+        raise wrong(f"has the job {unknown[0]!r}, which Keras 3 does not support")
     addresses = tuple(str(address) for job in ("chief", "worker") for address in jobs.get(job, ()))
     task: Any = config.get("task")
     kind, index = (task.get("type"), task.get("index")) if isinstance(task, dict) else (None, None)
     if kind not in jobs or not isinstance(index, int) or not 0 <= index < len(jobs[kind]):
-        raise wrong("does not say which of the processes this one is in `task`")
+        raise wrong("does not name one of the processes in `task`")
     return Cluster(addresses, index + (len(jobs.get("chief", ())) if kind == "worker" else 0))
 
 
@@ -102,7 +102,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Cluster:
             f"SLURM_STEP_NODELIST={environment['SLURM_STEP_NODELIST']!r} names {len(hosts)} nodes, but "
             f"SLURM_STEP_TASKS_PER_NODE={environment['SLURM_STEP_TASKS_PER_NODE']!r} is for {len(tasks)}."
         )
-    # Jobs that share a node must not share a port: each takes its own stretch, which its number decides.
+    # Jobs that share a node must not share a port: the job's number selects a range of ports.
     job = environment.get("SLURM_JOB_ID", "0")
     stretch = 100 * (int(job) % (len(_PORTS) // 100)) if job.isdecimal() else 0
     places = [(node, local) for node, count in enumerate(tasks) for local in range(count)]
@@ -111,7 +111,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Cluster:
     if index >= len(places) or places[index] != own:
         raise ValueError(
             f"SLURM_PROCID={index} was expected on another node than number {own[0]}: "
-            "tasks must be handed out node by node (srun --distribution=block)."
+            "tasks must fill one node after another (srun --distribution=block)."
         )
     return Cluster(tuple(f"{hosts[node]}:{_PORTS[stretch + local]}" for node, local in places), index)
 
@@ -124,26 +124,26 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 
 
 def _expand_counts(text: str) -> list[int]:
-    """`2(x3),1` as 2, 2, 2, 1."""
+    """Expand `2(x3),1` to 2, 2, 2, 1."""
     counts = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
         if match is None:
-            raise ValueError(f"SLURM_STEP_TASKS_PER_NODE={text!r} is not understood.")
+            raise ValueError(f"SLURM_STEP_TASKS_PER_NODE={text!r} is malformed.")
         counts += [int(match[1])] * int(match[2] or 1)
     return counts
 
 
 def expand_hosts(text: str) -> list[str]:
-    """Write a list of hosts out that Slurm has abbreviated.
+    """Expand a list of hosts that Slurm has abbreviated.
 
     >>> expand_hosts("login,node[01-03,7]-ib")
     ['login', 'node01-ib', 'node02-ib', 'node03-ib', 'node7-ib']
     """
-    # A comma inside brackets separates numbers, outside hosts.
+    # Commas inside brackets separate numbers; others separate hosts.
     parts = re.findall(r"(?:\[[^\]]*\]|[^,\[])+", text)
     if ",".join(parts) != text:
-        raise ValueError(f"The list of hosts {text!r} is not understood.")
+        raise ValueError(f"The list of hosts {text!r} is malformed.")
     return [host for part in parts for host in _expand_host(part)]
 
 
@@ -151,7 +151,7 @@ def _expand_host(text: str) -> list[str]:
     match = re.fullmatch(r"([^\[]*)\[([^\]]+)\](.*)", text)
     if match is None:
         if not text or set("[]") & set(text):
-            raise ValueError(f"The list of hosts {text!r} is not understood.")
+            raise ValueError(f"The list of hosts {text!r} is malformed.")
         return [text]
     before, numbers, after = match.groups()
     rest = _expand_host(after) if after else [""]
@@ -163,6 +163,6 @@ def _expand_numbers(text: str) -> list[str]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"The numbers of hosts [{text}] are not understood.")
+            raise ValueError(f"The host numbers [{text}] are malformed.")
         numbers += [f"{n:0{len(first)}}" for n in range(int(first), int(last or first) + 1)]
     return numbers

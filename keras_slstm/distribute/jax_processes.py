@@ -1,9 +1,9 @@
-"""Several processes on JAX: what each of them feeds to `keras.distribution.DataParallel`, and the steps on that.
+"""Data and steps of several processes on JAX, for `keras.distribution.DataParallel`.
 
-To JAX an array that is shared out is one array, and a step one program on it: what XLA computes is what one process
-would compute, random numbers included. But it cuts arrays into parts of one size. Where the rows of a batch do not
-divide by the number of devices, the last one is repeated, and the step leaves the repetitions out before the model
-sees them.
+JAX treats an array on several devices as one array and a step as one program, so XLA computes the same as in one
+process, random numbers included. But all devices must hold parts of the same size. If the rows of a batch do not
+divide by the number of devices, the data repeats the last row, and the step drops the repetitions before it calls the
+model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keras_slstm.distribute.batches import as_batch, weigh
 from keras_slstm.distribute.collectives import all_gather, joined_cluster
 from keras_slstm.distribute.errors import DIFFERENT_DATA, ProcessesDiffer
 
-# The keys of an element: the process' part of the batch, and the number of rows of the whole.
+# The keys of an element: the process's part of the batch, and the number of rows of the whole batch.
 _PART = "keras_slstm_part"
 _ROWS = "keras_slstm_rows"
 
@@ -36,7 +36,7 @@ class PartOfBatches(keras.utils.PyDataset):
         index: The number of the process.
         count: Number of processes.
         devices: Number of devices of all of them together.
-        class_weight: The weight of each label, instead of sample weights.
+        class_weight: The weight of each label, in place of sample weights.
 
     Raises:
         ProcessesDiffer: At the beginning of an epoch, if processes have different data.
@@ -72,7 +72,7 @@ class PartOfBatches(keras.utils.PyDataset):
 
     def on_epoch_begin(self) -> None:
         self.data.on_epoch_begin()
-        # To look at every batch, processes would have to wait for each other at every step.
+        # Comparing every batch would make the processes wait for each other at every step.
         arrays = [np.asarray(array) for array in keras.tree.flatten(as_batch(self.data[0]))]
         check = zlib.crc32(b"".join(array.tobytes() for array in arrays))
         if len({tuple(found) for found in all_gather([len(self), check], "data")}) > 1:
@@ -83,7 +83,7 @@ class PartOfBatches(keras.utils.PyDataset):
 
 
 def part_of(data: keras.utils.PyDataset, class_weight: dict[int, float] | None = None) -> PartOfBatches:
-    """What this process feeds."""
+    """Return the part of each batch that this process feeds."""
     import jax
 
     return PartOfBatches(data, jax.process_index(), jax.process_count(), jax.device_count(), class_weight)
@@ -92,8 +92,8 @@ def part_of(data: keras.utils.PyDataset, class_weight: dict[int, float] | None =
 class WholeBatchFunction:
     """A model's `train_function`, `test_function` or `predict_function`, for the data of `PartOfBatches`.
 
-    Keras calls it with the values of the variables and an iterator, and gets the logs or the predictions, and the new
-    values. All of them are on all devices.
+    Keras calls it with the values of the variables and an iterator. It returns the logs or predictions and the new
+    values, all of them on all devices.
 
     Args:
         model: The model, with all its variables.

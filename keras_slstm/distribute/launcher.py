@@ -1,4 +1,4 @@
-"""Several processes of one cluster on this machine: to try a training out, and to use its cores or GPUs."""
+"""Starts several processes of one cluster on this machine, to try a training or to use its cores or GPUs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-# The exit status of `argparse`, among others.
+# The exit status of `argparse` and of the command line for wrong options.
 BAD_INPUT = 2
 
 
 class Workers:
-    """Processes that run the same command as members of one cluster, which `TF_CONFIG` tells each of them.
+    """Processes that run the same command as members of one cluster, described by `TF_CONFIG`.
 
-    As a context: whatever happens inside, none of them is left behind.
+    As a context manager, it ends all of them on exit.
 
     Args:
         command: The command.
         count: Number of processes.
-        environment: Variables besides those of this process.
-        logs: A folder for what they print, in `worker-0.log` and so on; None: they print here.
+        environment: Variables in addition to those of this process.
+        logs: A folder for their output, in `worker-0.log` and so on; None: they print here.
 
     Example:
 
@@ -51,7 +51,7 @@ class Workers:
         try:
             for index in range(count):
                 self._start(command, index, addresses, environment or {}, logs)
-        except BaseException:  # a signal, too, may come while they are started
+        except BaseException:  # such as the exit that a signal causes while they are started
             self.stop(signal.SIGKILL)
             raise
 
@@ -80,13 +80,13 @@ class Workers:
         self.stop(signal.SIGKILL)
 
     def wait(self, timeout: float | None = None, grace: float = 60.0) -> list[int]:
-        """Wait until all have ended. When one has failed, the others get `grace` seconds to find that out.
+        """Wait until all processes have ended. After one has failed, the others have `grace` seconds to end.
 
         Returns:
-            The exit status of each; negative, the number of the signal that ended it.
+            The exit status of each; minus the number of the signal that ended it, if one did.
 
         Raises:
-            TimeoutError: If they have not ended after `timeout` seconds. Then they are ended.
+            TimeoutError: If they have not ended after `timeout` seconds. They are killed.
         """
         end = None if timeout is None else time.monotonic() + timeout
         failed = False
@@ -105,7 +105,7 @@ class Workers:
         return [process.wait() for process in self.processes]
 
     def stop(self, number: signal.Signals = signal.SIGTERM, patience: float = 10.0) -> None:
-        """Send a signal to those that still run, and kill those that do not end soon."""
+        """Send a signal to all running processes, and kill those that do not end within `patience` seconds."""
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(number)
@@ -119,7 +119,7 @@ class Workers:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine that no process listens on."""
+    """Return ports of this machine that no process listens on."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for found in sockets:
@@ -128,14 +128,14 @@ def free_ports(count: int) -> list[int]:
 
 
 def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0) -> int:
-    """Run a command in several processes of one cluster; start all of them again when one fails.
+    """Run a command in several processes of one cluster, and start all of them again if one fails.
 
-    Exit status 2 says that the command itself is wrong, which another start would not mend.
+    Exit status 2 means that the command itself is wrong: it is not started again.
 
     Args:
         command: The command.
         count: Number of processes.
-        restarts: How many times they are started again.
+        restarts: How many times they are started again at most.
         grace: Seconds that the others have to end after one has failed.
 
     Returns:
@@ -153,7 +153,7 @@ def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float =
             return 0
         index, status = failed[0]
         again = attempt < restarts and status != BAD_INPUT
-        end = " All are started again." if again else ""
+        end = " Starting all processes again." if again else ""
         print(f"Process {index} of {count} ended with {_describe(status)}.{end}", file=sys.stderr, flush=True)
         if not again:
             break

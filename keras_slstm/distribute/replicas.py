@@ -1,11 +1,11 @@
-"""What one step does on several replicas: Keras' own steps, and around them what replicas have to agree on.
+"""Steps on several replicas: Keras' own steps, with the losses weighted and the gradients summed.
 
-A model's `train_step`, `test_step` and `predict_step` run on each replica with its part of the batch. They take a part
-for a whole batch: their loss is the mean over the part's rows, divided by the number of replicas. If all parts had
-the same number of rows, the sum over the replicas would be the mean over the batch; since they may differ by one row,
+A model's `train_step`, `test_step` and `predict_step` run on each replica with its part of the batch. They treat a part
+as a whole batch: their loss is the mean over the part's rows, divided by the number of replicas. If all parts had
+the same number of rows, the sum over the replicas would be the mean over the batch. Since they may differ by one row,
 each replica's loss is multiplied by its share (its number of rows divided by the mean number) before it is
-differentiated. The gradients are summed before the optimizer sees them: clipping, loss scaling and accumulation then
-do on every replica what they would do in one process.
+differentiated. The gradients are summed before the optimizer gets them, so clipping, loss scaling and accumulation
+work on every replica as in one process.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from keras_slstm.distribute.keras_internals import without_sum_of_gradients
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE
 from keras_slstm.distribute.variables import seed_generators
 
-# What the replica knows that runs in this thread: its share, and the gradients that wait for their sum.
+# The state of the replica that runs in this thread: its share, and the gradients that are not summed yet.
 _replica = threading.local()
-# Between the seeds of two replicas. Among the seeds of layers, which Keras draws below 1e9, it is found by chance only.
+# Distance between the seeds of two replicas. Keras draws the seeds of layers below 1e9, so they rarely collide.
 _BETWEEN_SEEDS = 1_000_003
 
 
 class ReplicatedFunction:
     """A model's `train_function`, `test_function` or `predict_function`, for data that `replicate` has made.
 
-    Keras calls it with an iterator (or, to predict, with a list of elements), and gets the logs or the predictions.
+    Keras calls it with an iterator (or, to predict, with a list of elements). It returns the logs or predictions.
 
     Args:
         model: The model, with all its variables.
@@ -52,7 +52,7 @@ class ReplicatedFunction:
         import tensorflow as tf
 
         if self._predicts:
-            # Replicas' parts as plain tensors: for every new size of a distributed one, there would be a new trace.
+            # Plain tensors: every new size of a distributed value would cause a new trace.
             outputs = [self._step(self._local_parts(element)) for element in data]
             return outputs[0] if len(outputs) == 1 else keras.tree.map_structure(lambda *o: tf.concat(o, 0), *outputs)
         logs = None
@@ -66,7 +66,7 @@ class ReplicatedFunction:
         return logs
 
     def _logs_of(self, step: Callable[[keras.Model, Any, Any], Any]) -> Callable[[Any], Any]:
-        """A step on the next element of an iterator, whose logs are the mean over the rows of all replicas."""
+        """Return a step on the next element of an iterator; its logs are means over the rows of all replicas."""
         import tensorflow as tf
 
         replicas = self.strategy.num_replicas_in_sync
@@ -83,7 +83,7 @@ class ReplicatedFunction:
 
             with _adapted(self.model.optimizer):
                 numbers, check = self.strategy.run(on_replica, args=(next(data),))
-            # All of them travel together.
+            # One collective operation for all numbers.
             *sums, checks = tf.unstack(
                 self.strategy.reduce(tf.distribute.ReduceOp.SUM, numbers, axis=None), len(names) + 1
             )
@@ -94,13 +94,13 @@ class ReplicatedFunction:
         return run
 
     def _local_parts(self, element: Any) -> list[Any]:
-        """The element of each replica of this process."""
+        """Return the element of each replica of this process."""
         results = self.strategy.experimental_local_results
         count = len(results(keras.tree.flatten(element)[0]))
         return [keras.tree.map_structure(lambda value, i=i: results(value)[i], element) for i in range(count)]
 
     def _outputs(self, parts: list[Any]) -> Any:
-        """The outputs of all replicas, in the order of the rows."""
+        """Return the outputs of all replicas, in the order of the rows."""
         import tensorflow as tf
 
         def on_replica(element: Any) -> Any:
@@ -113,10 +113,10 @@ class ReplicatedFunction:
             lambda context: parts[context.replica_id_in_sync_group % len(parts)]
         )
         outputs, marks = self.strategy.run(on_replica, args=(element,))
-        marks = self._gather(marks)  # 0 for rows that only fill a replica's hands
-        real = marks > 0
-        with tf.control_dependencies([_assert_equal(tf.reduce_max(marks), tf.reduce_min(marks[real]))]):
-            return keras.tree.map_structure(lambda output: tf.boolean_mask(self._gather(output), real), outputs)
+        marks = self._gather(marks)  # 0 for rows that only fill an empty part
+        mask = marks > 0
+        with tf.control_dependencies([_assert_equal(tf.reduce_max(marks), tf.reduce_min(marks[mask]))]):
+            return keras.tree.map_structure(lambda output: tf.boolean_mask(self._gather(output), mask), outputs)
 
     def _gather(self, output: Any) -> Any:
         import tensorflow as tf
@@ -128,7 +128,7 @@ class ReplicatedFunction:
 
 
 def _unpack(element: Any) -> tuple[Any, Any, Any]:
-    """A replica's part of the batch, its share and the batch's check; 1 and 0 in data that the user has shared out."""
+    """Return a replica's part of the batch, its share and the batch's check; 1 and 0 for the user's own data."""
     import tensorflow as tf
 
     if isinstance(element, dict) and SHARE in element:
@@ -137,7 +137,7 @@ def _unpack(element: Any) -> tuple[Any, Any, Any]:
 
 
 def _assert_equal(one: Any, other: Any) -> Any:
-    """An operation that fails where processes have different batches."""
+    """Return an operation that fails if processes have different batches."""
     import tensorflow as tf
 
     return tf.debugging.Assert(tf.reduce_all(tf.equal(one, other)), [DIFFERENT_DATA], name="same_data")
@@ -157,7 +157,7 @@ def _train_step(model: keras.Model, batch: Any, share: Any) -> Any:
     if not model.jit_compile:
         return model.train_step(batch)
 
-    # XLA cannot talk to other replicas, so the optimizer's work is left out of what is compiled.
+    # XLA cannot run collective operations, so the optimizer's step is not compiled.
     def step() -> Any:
         _replica.share = share
         _replica.waiting = []
@@ -172,9 +172,9 @@ def _train_step(model: keras.Model, batch: Any, share: Any) -> Any:
 
 @contextlib.contextmanager
 def _own_random_numbers(model: keras.Model) -> Iterator[None]:
-    """Inside, a replica draws other random numbers than the others; the first draws what one process would.
+    """Let each replica draw its own random numbers; the first replica draws those of one process.
 
-    Outside, the generators are in the same state on all of them, so that the state of one can be saved for all.
+    Afterwards the generators have the same state on all replicas, so the state of one can be saved for all.
     """
     import tensorflow as tf
 
@@ -195,10 +195,10 @@ def _test(model: keras.Model, batch: Any, share: Any) -> Any:
 
 
 def _compiled(model: keras.Model, function: Callable[[], Any]) -> Any:
-    """Call a function, compiled by XLA if the model asks for that."""
+    """Call a function, compiled by XLA if the model has `jit_compile`."""
     import tensorflow as tf
 
-    # A new one for each replica, which has its own variables.
+    # A new function for each replica, because each has its own variables.
     return (
         tf.function(function, jit_compile=True, autograph=False)()
         if model.jit_compile and not model.run_eagerly
@@ -211,7 +211,7 @@ def _metric_values(model: keras.Model) -> list[Any]:
 
 
 def _forget_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
-    """Where a replica had no row, and so got one that does not count, the metrics must not have seen it."""
+    """Restore the metrics of a replica that had no row and got one that does not count."""
     import tensorflow as tf
 
     for variable, value in zip(model.metrics_variables, before, strict=True):
@@ -220,7 +220,7 @@ def _forget_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
 
 @contextlib.contextmanager
 def _adapted(optimizer: Any) -> Iterator[None]:
-    """Inside, losses are multiplied by the replica's share, and gradients summed before they are applied."""
+    """Multiply losses by the replica's share, and sum gradients before the optimizer applies them."""
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         yield
         return
@@ -244,7 +244,7 @@ def _adapted(optimizer: Any) -> Iterator[None]:
 
 
 def _sum(gradients: Any) -> list[Any]:
-    """The sums over all replicas; None stays None."""
+    """Return the sums over all replicas; None stays None."""
     import tensorflow as tf
 
     found = [gradient for gradient in gradients if gradient is not None]

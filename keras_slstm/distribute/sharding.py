@@ -1,7 +1,7 @@
 """Each replica's part of the batches.
 
-All processes go through the same batches in the same order, and each takes its rows of every batch. So a training on
-several replicas sees what one process would see, whatever the number of replicas, and no row is lost or seen twice.
+All processes read the same batches in the same order, and each takes its rows of every batch. So several replicas
+train on the same batches as one process, and every row is seen once.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import keras
 from keras_slstm.distribute.batches import Batch, Epoch, as_batch, check_alone, make_dataset, signature_of, trim, weigh
 from keras_slstm.distribute.keras_internals import set_length
 
-# The keys of an element of a replica's data: its part of the batch, how much that counts, and a number of the batch.
+# The keys of an element of a replica's data: its part of the batch, the part's weight, and a hash of the batch.
 PART = "keras_slstm_part"
 SHARE = "keras_slstm_share"
 CHECK = "keras_slstm_check"
-# Numbers so small that their sum is exact in float32. A different batch is overlooked once in so many times.
+# The hashes are so small that their sum is exact in float32. Two different batches collide with probability 1/1024.
 _CHECKS = 1024
 
 
 @dataclass(frozen=True)
 class Source:
-    """Batches, each as one process would get it.
+    """Whole batches, as one process would get them.
 
     Attributes:
-        batches: Starts an epoch: its batches, as NumPy arrays; or a `tf.data.Dataset`.
-        signature: What all batches have in common, as `tf.TensorSpec`.
-        length: Number of batches; None if that is not known.
+        batches: A function that returns the batches of an epoch as NumPy arrays; or a `tf.data.Dataset`.
+        signature: The common `tf.TensorSpec` of all batches.
+        length: Number of batches; None if unknown.
     """
 
     batches: Callable[[], Iterable[Batch]] | Any
@@ -47,15 +47,15 @@ def make_source(
     seed: int = 0,
     epoch: Epoch | None = None,
 ) -> Source:
-    """Batches of arrays, of a `keras.utils.PyDataset`, or those of a `tf.data.Dataset`.
+    """Return the batches of arrays, a `keras.utils.PyDataset` or a `tf.data.Dataset`.
 
     Args:
         x, y, sample_weight, batch_size, shuffle: See `fit`.
-        seed: The order of an epoch depends on this and its number.
-        epoch: Says which epoch begins.
+        seed: Seed of the shuffle; the order of an epoch depends on the seed and its number.
+        epoch: The current epoch.
 
     Raises:
-        ValueError: If `x` is something else, if an argument does not go with it, or if there is no batch.
+        ValueError: If `x` is something else or empty, or if an argument cannot be combined with it.
     """
     import tensorflow as tf
 
@@ -86,17 +86,17 @@ def _source_of_dataset(data: keras.utils.PyDataset) -> Source:
 
 
 def replicate(strategy: Any, source: Source, class_weight: dict[int, float] | None = None) -> Any:
-    """Give each replica its part of every batch.
+    """Divide every batch among the replicas.
 
     Args:
         strategy: The strategy.
         source: The batches.
-        class_weight: The weight of each label, instead of sample weights.
+        class_weight: The weight of each label, in place of sample weights.
 
     Returns:
         A `tf.distribute.DistributedDataset`. Each element holds a replica's rows (`PART`), their number divided by
-        the mean number of rows of a replica (`SHARE`), and a number that depends on the whole batch (`CHECK`). A
-        replica for which there is no row gets one, with a share of 0.
+        the mean number of rows of a replica (`SHARE`), and a hash of the whole batch (`CHECK`). If a batch has fewer
+        rows than replicas, the others get one row each, with a share of 0.
     """
     import tensorflow as tf
 
@@ -129,7 +129,7 @@ def replicate(strategy: Any, source: Source, class_weight: dict[int, float] | No
 
 
 def _check(batch: Batch) -> Any:
-    """A number below `_CHECKS`, which is likely to differ where batches do."""
+    """Return a hash of a batch, below `_CHECKS`."""
     import tensorflow as tf
 
     tensors = tf.nest.flatten(batch, expand_composites=True)
@@ -138,7 +138,7 @@ def _check(batch: Batch) -> Any:
 
 
 def part(batch: Batch, number: Any, replicas: int) -> dict[str, Any]:
-    """The rows of a batch that a replica gets, and how much they count; see `replicate`."""
+    """Return the rows of a batch that a replica gets, and their share; see `replicate`."""
     import tensorflow as tf
 
     rows = tf.shape(keras.tree.flatten(batch)[0], out_type=tf.int64)[0]

@@ -1,4 +1,4 @@
-"""The variables of a model, its loss, its metrics and its optimizer, before the first step makes them."""
+"""Creates the variables of a model, its loss, metrics and optimizer before the first step."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from keras_slstm.distribute.fingerprint import describe_variable
 
 
 def build(model: keras.Model, batch: tuple[Any, ...], learns: bool = True) -> None:
-    """Give a model all its variables.
+    """Create all variables of a model.
 
     Args:
         model: A model, compiled if `batch` holds labels.
-        batch: Inputs, labels and weights; or what has their shapes and dtypes. The number of rows is left open.
-        learns: Whether the optimizer is to get its variables.
+        batch: Inputs, labels and weights, or specs with their shapes and dtypes. The number of rows is ignored.
+        learns: Whether to create the variables of the optimizer, too.
     """
 
     def symbol(tensor: Any) -> keras.KerasTensor:
@@ -32,7 +32,7 @@ def build(model: keras.Model, batch: tuple[Any, ...], learns: bool = True) -> No
 
 
 def seed_generators(model: keras.Model) -> list[Any]:
-    """The states of the generators that a model's layers draw from: a seed, and how often they have drawn."""
+    """Return the states of the random generators of a model's layers: a seed and a counter."""
     return [v for v in model.variables if v.name == "seed_generator_state"]
 
 
@@ -47,7 +47,7 @@ def check_variable(path: str | None, shape: Any, dtype: Any, value: Any = None) 
 
 
 class _Build(keras.Operation):
-    """Calls a model, its loss and its metrics on symbols; in doing so they make the variables that they lack."""
+    """Calls a model, its loss and its metrics on symbolic tensors, which creates their variables."""
 
     def __init__(self, model: keras.Model):
         super().__init__()

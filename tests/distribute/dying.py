@@ -1,7 +1,7 @@
-"""A process of a training by a TrainingRun that dies: `python -m tests.distribute.dying FOLDER [WHO STEPS SECONDS]`.
+"""A training that a process may leave: `python -m tests.distribute.dying FOLDER [WHO STEPS SECONDS]`.
 
-Process number WHO kills itself that many seconds after so many steps; with `stop` for SECONDS, it hangs from then on.
-Without WHO nobody dies, and an unbroken training follows, to compare with.
+Process WHO kills itself SECONDS after STEPS steps; with `stop` for SECONDS, it hangs instead. Without WHO the training
+ends, and an uninterrupted training follows for comparison.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.distribute.programs import average, fix_weights, sentences
 
 
 class Die(keras.callbacks.Callback):
-    """Ends this process, so many seconds after so many steps."""
+    """Kills this process some seconds after some steps."""
 
     def __init__(self, steps: int, seconds: str):
         super().__init__()
@@ -42,7 +42,7 @@ class Die(keras.callbacks.Callback):
 
 
 def train(folder: str | os.PathLike[str], callbacks: tuple[keras.callbacks.Callback, ...] = ()) -> keras.Model:
-    """A model with dropout, on batches in an order that depends on the epoch."""
+    """Train a model with dropout, on batches in an order that depends on the epoch."""
     ids, labels, _ = sentences(30)
     batches = TextBatches([row[row > 0].tolist() for row in ids], labels, batch_size=4, multiple_of=2)
     with distribute.strategy(timeout=30.0).scope():

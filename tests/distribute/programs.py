@@ -1,6 +1,6 @@
-"""What the processes of a test do: `python -m tests.distribute.programs FOLDER NAME ...`.
+"""Programs that the processes of a test run: `python -m tests.distribute.programs FOLDER NAME ...`.
 
-A program returns arrays by name. Run in several processes, each writes its own; run in one, it is the truth for them.
+A program returns arrays by name. Each process writes its own; the arrays of a single process are the truth for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keras_slstm.distribute.variables import seed_generators
 from keras_slstm.text.batches import TextBatches
 
 Arrays = dict[str, Any]
-ROWS, WORDS, LENGTH, LABELS = 51, 30, 7, 3
+ROWS, WORDS, LENGTH, LABELS = 21, 30, 7, 3
 
 
 def sentences(rows: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,7 +50,7 @@ def classifier() -> keras.Model:
 
 
 def average(dtype: str | None = None, dropout: float = 0.0, units: int = 6) -> keras.Model:
-    """A classifier that is traced soon."""
+    """A classifier that TensorFlow traces quickly."""
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
@@ -81,7 +81,7 @@ def collect(prefix: str, model: keras.Model, history: keras.callbacks.History | 
 
 
 class Recorder(keras.callbacks.Callback):
-    """Keeps the loss that callbacks see after each step, which must be the same in all processes."""
+    """Records the loss of each step, which must be the same in all processes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,12 +91,12 @@ class Recorder(keras.callbacks.Callback):
         self.losses.append(float(logs["loss"]))
 
 
-def train_classifier() -> Arrays:
-    """Uneven batches, of which the last has fewer rows than there are replicas; weights, validation, callbacks."""
+def train_classifier(make_model: Callable[[], keras.Model] = classifier) -> Arrays:
+    """Uneven batches, the last with fewer rows than replicas; sample weights, validation, callbacks."""
     x, y, w = sentences()
-    others = sentences(11, seed=1)
+    others = sentences(6, seed=1)
     with distribute.strategy().scope():
-        model = classifier()
+        model = make_model()
         fix_weights(model)
         model.compile(
             keras.optimizers.SGD(0.1, global_clipnorm=0.3),
@@ -112,7 +112,7 @@ def train_classifier() -> Arrays:
         y,
         sample_weight=w,
         batch_size=5,
-        epochs=5,
+        epochs=2,
         shuffle=False,
         validation_data=others,
         callbacks=[recorder, halve],
@@ -127,6 +127,11 @@ def train_classifier() -> Arrays:
     return found
 
 
+def train_average() -> Arrays:
+    """The same with a model that TensorFlow traces quickly."""
+    return train_classifier(average)
+
+
 def train_tagger() -> Arrays:
     """Batches of different lengths, from a `keras.utils.PyDataset`."""
     with distribute.strategy().scope():
@@ -134,9 +139,8 @@ def train_tagger() -> Arrays:
         fix_weights(model)
         model.compile("sgd", loss=keras_slstm.CRFLoss(), metrics=[keras_slstm.CRFAccuracy()])
     data = TaggedBatches()
-    history = distribute.fit(model, data, epochs=10, verbose=0)
+    history = distribute.fit(model, data, epochs=2, verbose=0)
     found = collect("tagger", model, history)
-    found["tagger/evaluate"] = distribute.evaluate(model, data, verbose=0)
     x = data[1][0]
     found["tagger/predict"] = distribute.predict(model, x, batch_size=5, verbose=0)
     return found
@@ -146,7 +150,7 @@ class TaggedBatches(TextBatches):
     """Sentences with a label for each word, in shuffled batches of similar length."""
 
     def __init__(self) -> None:
-        ids, _, _ = sentences(23)
+        ids, _, _ = sentences(10)
         self.rows = [row[row > 0].tolist() for row in ids]
         super().__init__(self.rows, batch_size=5, multiple_of=4, seed=3)
 
@@ -155,7 +159,7 @@ class TaggedBatches(TextBatches):
         return x, np.asarray(x % LABELS, "int32")
 
 
-TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 5)]) for i in range(22)]
+TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 5)]) for i in range(10)]
 
 
 def train_on_texts() -> Arrays:
@@ -166,9 +170,9 @@ def train_on_texts() -> Arrays:
         model.adapt(TEXTS)
         fix_weights(model)
         model.compile("adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-    labels = ["odd" if i % 2 else "even" for i in range(22)]
+    labels = ["odd" if i % 2 else "even" for i in range(10)]
     history = model.fit(
-        TEXTS, labels, batch_size=4, epochs=3, validation_data=(TEXTS, labels), class_weight={"odd": 2.0}, verbose=0
+        TEXTS, labels, batch_size=4, epochs=2, validation_data=(TEXTS, labels), class_weight={"odd": 2.0}, verbose=0
     )
     found = collect("texts", model, history)
     found["texts/evaluate"] = model.evaluate(TEXTS, labels, verbose=0)
@@ -177,10 +181,10 @@ def train_on_texts() -> Arrays:
 
 
 def train_variants() -> Arrays:
-    """The same few steps in other ways: compiled, in half precision, several steps at once; on a tf.data.Dataset."""
+    """Steps compiled by XLA, in half precision, and several at once; on a tf.data.Dataset."""
     import tensorflow as tf
 
-    keras.utils.set_random_seed(0)  # on which the order of a tf.data.Dataset depends, besides its own seed
+    keras.utils.set_random_seed(0)  # the order of a tf.data.Dataset depends on it and on its own seed
     x, y, w = sentences(14)
     found: Arrays = {}
     ways: dict[str, dict[str, Any]] = {
@@ -206,7 +210,7 @@ def train_variants() -> Arrays:
 
 
 def train_with_dropout() -> Arrays:
-    """A step whose gradient says in how many of two rows each feature was kept, and the state of the generator then."""
+    """A step whose gradient counts in how many of two rows each feature was kept; and the generator's state."""
     with distribute.strategy().scope():
         model = keras.Sequential(
             [

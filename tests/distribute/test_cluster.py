@@ -30,12 +30,12 @@ def test_a_chief_comes_before_the_workers():
         ({"TF_CONFIG": "{"}, "not JSON"),
         ({"TF_CONFIG": "[]"}, "no lists of addresses"),
         (config(worker="a:1"), "no lists of addresses"),
-        (config(worker=["a:1", "b:1"]), "which of the processes this one is"),
-        (config({"type": "worker", "index": 2}, worker=["a:1", "b:1"]), "which of the processes this one is"),
+        (config(worker=["a:1", "b:1"]), "does not name one of the processes"),
+        (config({"type": "worker", "index": 2}, worker=["a:1", "b:1"]), "does not name one of the processes"),
         (config({"type": "ps", "index": 0}, worker=["a:1", "b:1"], ps=["c:1"]), "'ps', which Keras 3"),
     ],
 )
-def test_what_is_not_understood_is_shown(variables, message):
+def test_malformed_variables_are_shown(variables, message):
     with pytest.raises(ValueError, match=message) as error:
         find_cluster(variables)
     assert variables["TF_CONFIG"] in str(error.value)
@@ -65,9 +65,9 @@ def test_slurm():
         ({"SLURM_PROCID": None}, "SLURM_PROCID is not: start the script with srun"),
         ({"SLURM_PROCID": "x"}, "SLURM_PROCID must be an integer, but is 'x'"),
         ({"SLURM_STEP_TASKS_PER_NODE": "2(x2)"}, "names 3 nodes.*is for 2"),
-        ({"SLURM_STEP_TASKS_PER_NODE": "two"}, "'two' is not understood"),
-        ({"SLURM_STEP_NODELIST": "node[1"}, "is not understood"),
-        ({"SLURM_NODEID": "0"}, "node by node"),
+        ({"SLURM_STEP_TASKS_PER_NODE": "two"}, "'two' is malformed"),
+        ({"SLURM_STEP_NODELIST": "node[1"}, "is malformed"),
+        ({"SLURM_NODEID": "0"}, "one node after another"),
     ],
 )
 def test_slurm_variables_that_do_not_fit(changes, message):
@@ -91,6 +91,6 @@ def test_hosts(text, hosts):
 
 
 @pytest.mark.parametrize("text", ["n[a]", "n[1-]", "n]1["])
-def test_hosts_that_are_not_understood(text):
-    with pytest.raises(ValueError, match="not understood"):
+def test_malformed_hosts(text):
+    with pytest.raises(ValueError, match="malformed"):
         expand_hosts(text)

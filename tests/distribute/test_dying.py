@@ -1,4 +1,4 @@
-"""A process dies: the others end soon and say why, and the training goes on when all are started again."""
+"""If a process dies, the others soon end with WorkerLost, and a new start resumes the training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _run(folder, *how):
     return Workers([sys.executable, "-m", "tests.distribute.dying", str(folder), *how], 2, ONE_THREAD, logs=folder)
 
 
-def _last_words(folder, index):
+def _log_of(folder, index):
     return (folder / f"worker-{index}.log").read_text(errors="replace")
 
 
@@ -38,7 +38,7 @@ def test_one_of_two_dies(tmp_path, kills):
     rng = np.random.default_rng(kills)
     for attempt in range(kills):
         who = attempt % 2
-        # All together less than half of the training's 96 steps, and not between two steps only.
+        # Fewer than half of the training's 96 steps in all, and not only between two steps.
         steps, seconds = rng.integers(1, 5), rng.uniform(0.0, 0.05)
         with _run(tmp_path, str(who), str(steps), str(seconds)) as workers:
             workers.processes[who].wait(LIMIT)
@@ -47,10 +47,10 @@ def test_one_of_two_dies(tmp_path, kills):
             print(f"the other ended {time.monotonic() - died:.1f} s later")
         assert workers.processes[who].returncode == -signal.SIGKILL
         assert workers.processes[1 - who].returncode not in (0, -signal.SIGKILL)
-        assert "WorkerLost" in _last_words(tmp_path, 1 - who)
+        assert "WorkerLost" in _log_of(tmp_path, 1 - who)
 
     with _run(tmp_path) as workers:
-        assert workers.wait(LIMIT) == [0, 0], _last_words(tmp_path, 0)
+        assert workers.wait(LIMIT) == [0, 0], _log_of(tmp_path, 0)
     expected = _weights(tmp_path / "whole-0.npz")
     for index in (0, 1):
         for a, b in zip(_weights(tmp_path / f"cut-{index}.npz"), expected, strict=True):
@@ -59,8 +59,8 @@ def test_one_of_two_dies(tmp_path, kills):
 
 @pytest.mark.slow
 def test_one_of_two_falls_silent(tmp_path):
-    """It keeps its connections: only its silence tells."""
+    """A stopped process keeps its connections, so only missing heartbeats show that it hangs."""
     with _run(tmp_path, "1", "3", "stop") as workers:
         assert workers.processes[0].wait(LIMIT) != 0
         assert workers.processes[1].poll() is None
-    assert "WorkerLost" in _last_words(tmp_path, 0)
+    assert "WorkerLost" in _log_of(tmp_path, 0)

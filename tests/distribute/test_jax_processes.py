@@ -1,4 +1,4 @@
-"""Two processes on JAX train what one does."""
+"""Two processes on JAX match one process."""
 
 from __future__ import annotations
 

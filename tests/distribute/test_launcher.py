@@ -1,4 +1,4 @@
-"""Several processes of one cluster: what they are told, when they are started again, and that none is left behind."""
+"""The launcher passes the cluster to its processes, restarts them and leaves none behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _starts(folder: Path) -> int:
 
 
 def _counted(folder: Path, code: str) -> list[str]:
-    """A script that says how often it was started."""
+    """A script that counts its starts."""
     return _script(folder, f"open({str(folder / 'starts')!r}, 'a').write('.')\n{code}")
 
 
@@ -49,7 +49,7 @@ def test_each_is_told_its_place(tmp_path):
     [
         ("", 0, 2, ""),
         ("sys.exit(3)", 3, 6, "ended with exit status 3."),
-        ("sys.exit(2)", 2, 2, "ended with exit status 2."),  # bad input is bad the next time, too
+        ("sys.exit(2)", 2, 2, "ended with exit status 2."),  # wrong options are not tried again
         ("os.kill(os.getpid(), 9)", 137, 6, "ended with signal SIGKILL."),
     ],
 )
@@ -78,7 +78,7 @@ def test_none_is_left_behind_by_a_start_that_fails(tmp_path, monkeypatch):
 
     def start(*arguments, popen=subprocess.Popen, **options):
         if started:
-            raise SystemExit(143)  # what a signal does
+            raise SystemExit(143)  # as after a signal
         started.append(popen(*arguments, **options))
         return started[0]
 
@@ -113,7 +113,7 @@ def test_none_is_left_behind(tmp_path):
         (["--workers", "0", __file__], "--workers must be at least 1, but got 0"),
         (["--restarts", "-1", __file__], "--restarts must be at least 0, but got -1"),
         (["--grace", "nan", __file__], "--grace must be at least 0, but got nan"),
-        (["nowhere.py"], "there is no script 'nowhere.py'"),
+        (["nowhere.py"], "the script 'nowhere.py' does not exist"),
         ([], "script"),
     ],
 )

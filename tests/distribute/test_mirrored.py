@@ -1,4 +1,4 @@
-"""Two replicas in one process train what one device does: uneven batches, XLA and half precision included."""
+"""Two replicas in one process match one device, with uneven batches, XLA and half precision."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ pytestmark = [
 def _two_replicas(monkeypatch):
     import tensorflow as tf
 
-    # Collective operations, the default, mix up the strategies of one process.
+    # The default collective operations cannot serve several strategies in one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
-    truth("train_classifier"), truth("train_variants"), truth("train_on_lists")  # before the strategy takes its place
+    truth("train_average"), truth("train_variants"), truth("train_on_lists")  # before the strategy is replaced
     monkeypatch.setattr(programs.distribute, "strategy", lambda: strategy)
 
 
 def test_classifier():
-    found, expected = dict(programs.train_classifier()), dict(truth("train_classifier"))
+    found, expected = dict(programs.train_average()), dict(truth("train_average"))
     for arrays in (found, expected):
         arrays.pop("classifier/losses")
     compare(found, expected, "classifier", atol=1e-5, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Parts of batches: every row once, in order, weighing what it weighs in the whole."""
+"""Replicas' parts of batches contain every row once, in order, with its weight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keras_slstm.text.batches import TextBatches
 
 
 class Strategy:
-    """Hands a process its data, of which there may be several, with several replicas each."""
+    """A stand-in for a strategy with several processes and replicas."""
 
     def __init__(self, processes, index, replicas):
         self.num_replicas_in_sync = processes * replicas
@@ -102,7 +102,7 @@ def test_class_weights_become_sample_weights():
     assert element[PART][2].numpy().tolist() == [5, 1, 2]
     (element,) = _elements(make_source(np.zeros(2), np.eye(3)[[1, 0]]), 1, 1, class_weight={0: 5.0, 1: 2.0})[0]
     assert element[PART][2].numpy().tolist() == [2, 5]
-    with pytest.raises(ValueError, match="needs labels, and no sample weights"):
+    with pytest.raises(ValueError, match="needs labels, and excludes sample weights"):
         _elements(make_source(np.zeros(3), np.array([0, 2, 1]), np.ones(3)), 1, 1, class_weight={0: 5.0})
 
 
@@ -127,12 +127,12 @@ class Endless(keras.utils.PyDataset):
         ((None,), "must hold arrays"),
         ((iter([1]),), "must hold arrays"),
         ((np.zeros(3), np.zeros(2)), r"same number of rows, but they have \[3, 2\]"),
-        ((np.zeros((0, 2)),), "no row"),
-        ((np.zeros(2), [0, 1]), "numbers as an array"),
+        ((np.zeros((0, 2)),), "`x` is empty"),
+        ((np.zeros(2), [0, 1]), "lists of numbers to arrays"),
         ((np.zeros(3), None, np.zeros(3)), "needs labels"),
-        ((Endless(),), "Endless must say how many"),
-        ((TextBatches([[1]]), np.zeros(3)), "`y` does not go with TextBatches"),
-        ((TextBatches([[1]]), None, None, 3), "`batch_size` does not go with TextBatches"),
+        ((Endless(),), "Endless must have a number of batches"),
+        ((TextBatches([[1]]), np.zeros(3)), "`y` cannot be given with TextBatches"),
+        ((TextBatches([[1]]), None, None, 3), "`batch_size` cannot be given with TextBatches"),
     ],
 )
 def test_data_that_does_not_fit(arguments, message):

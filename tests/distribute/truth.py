@@ -1,4 +1,4 @@
-"""What one process finds, computed once for all tests that compare with it."""
+"""Results of one process, computed once for all tests that compare with them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.distribute import programs
 
 @functools.cache
 def truth(program: str) -> dict[str, Any]:
-    """What a program of `programs` finds in this process."""
+    """Run a program of `programs` in this process."""
     return getattr(programs, program)()
 
 
-# Eight steps at a rate of 0.1, whose gradients (none is above 1) are rounded to the 11 bits of float16.
+# Eight steps at a rate of 0.1, with gradients of at most 1, rounded to the 11 bits of float16.
 TOLERANCES = {"xla": 1e-5, "several": 1e-5, "half": 8 * 0.1 * 2**-11}
 
 
 def compare(found: dict[str, Any], expected: dict[str, Any], prefix: str, **tolerance: float) -> None:
-    """Compare all arrays whose name begins so."""
+    """Compare all arrays whose name starts with the prefix."""
     names = {name for name in expected if name.startswith(f"{prefix}/")}
     assert names
     assert names == {name for name in found if name.startswith(f"{prefix}/")}

@@ -1,4 +1,4 @@
-"""What each of two processes finds, for the tests that compare it with one."""
+"""Runs programs in two processes, for tests that compare them with one process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of(program: str, arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def assert_both_the_same(found: list[dict[str, Any]], program: str) -> None:
-    """What one process has found, the other has found, to the last bit."""
+    """Assert that both processes have found the same, to the last bit."""
     first, second = (of(program, arrays) for arrays in found)
     assert first
     assert first.keys() == second.keys()
