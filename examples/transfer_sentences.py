@@ -1,21 +1,21 @@
-"""Measure what a sentence encoder is good for: train one on inference, freeze it, evaluate its vectors on ten tasks.
+"""Evaluate a sentence encoder: train it on inference, freeze it, and test its vectors on ten tasks, as in SentEval.
 
-MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK-R, SICK-E and STS-B, as SentEval does it: a logistic regression (or an MLP) on
-the vectors, its regularisation chosen by cross-validation or on the development part. A task whose files are neither in
-`--manual-dir` nor can be downloaded is left out.
+The tasks are MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK-R, SICK-E and STS-B. A logistic regression (or an MLP) is
+trained on the vectors; its regularisation is chosen by cross-validation or on the development part. A task is left out
+if its files are not in `--manual-dir` and cannot be downloaded.
 
-InferSent as in the paper of the SuBiLSTM, trained on SNLI; then with a BiLSTM, as far as minutes on two cores allow:
+InferSent as in the paper of the SuBiLSTM, trained on SNLI, and a small BiLSTM for minutes on two cores:
 
     python examples/transfer_sentences.py --encoder subilstm --vectors glove.840B.300d.txt --manual-dir PATH
     python examples/transfer_sentences.py --encoder bilstm --units 256 --dataset snli/subset \
         --vectors glove.840B.300d.txt --manual-dir PATH --tasks MR TREC MRPC SICK-R --folds 5
 
-A model that has been trained already, by this script, match_sentences.py or classify_text.py:
+A model that was trained by this script, match_sentences.py or classify_text.py:
 
     python examples/transfer_sentences.py --model runs/snli-full-subilstm-infersent/model.keras --classifier mlp
 
-The options of the training are those of match_sentences.py. An interrupted command goes on when it is given again: the
-training after its last epoch, the evaluation after its last task. Every task appends a line to `results.jsonl`.
+The options of the training are those of match_sentences.py. Repeat an interrupted command to go on: the training
+resumes after its last epoch, the evaluation after its last task. Every task appends a line to `results.jsonl`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # fewer log messages
 
 import keras
 import match_sentences
@@ -46,7 +46,7 @@ Results = dict[str, Any]
 
 
 def main() -> int:
-    """Train, unless there is a model, and evaluate; the exit status."""
+    """Train a model, unless one is given, and evaluate it; return the exit status."""
     args, training = parse_arguments()
     try:
         require("sklearn.linear_model", "examples")
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def train(training: argparse.Namespace) -> int:
-    """Train, unless the same command has done so; the exit status."""
+    """Train, unless the same command has done so before; return the exit status."""
     if not (training.output / "model.keras").exists() or training.overwrite:
         return match_sentences.train_all(training, texts_of_tasks(training))
     given = command("match_sentences.py", match_sentences.make_parser(), training)
@@ -73,17 +73,14 @@ def train(training: argparse.Namespace) -> int:
 
 
 def texts_of_tasks(args: argparse.Namespace) -> Iterator[str]:
-    """All texts of the tasks whose files are there.
-
-    Vectors that are not trained are known of their words, too, as InferSent has it: the model is to have them.
-    """
+    """All texts of the available tasks. As in InferSent, the model gets the vectors of their words, too."""
     for name in TASKS:
         with contextlib.suppress(FileNotFoundError):
             yield from load_task(name, args.data_dir, args.manual_dir).texts()
 
 
 def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
-    """Evaluate a saved model on every task that has not been done before, and print a table; the exit status."""
+    """Evaluate a saved model on the tasks that are not done yet, and print a table; return the exit status."""
     encode = SentenceEncoder(keras.saving.load_model(model_path))
     digest = hashlib.sha256(model_path.read_bytes()).hexdigest()[:16]
     run = model_path.with_name("results.json")
@@ -104,7 +101,7 @@ def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
                 continue
             try:
                 result = evaluate_task(args, encode, data, {"encoder": encoder, "transfer": settings})
-            except ValueError as error:  # the tasks after this one may still do
+            except ValueError as error:  # the other tasks may still succeed
                 failed.append(name)
                 print(f"{name:6}  failed: {error}", file=sys.stderr)
                 continue
@@ -117,11 +114,11 @@ def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
         print(f"Left out, as their files are absent: {', '.join(absent)}")
     if failed:
         return fail(ValueError(f"These tasks failed: {', '.join(failed)}."))
-    return 0 if results else fail(FileNotFoundError("There is no task whose files are there: see --manual-dir."))
+    return 0 if results else fail(FileNotFoundError("The files of no task are available: see --manual-dir."))
 
 
 def evaluate_task(args: argparse.Namespace, encode: SentenceEncoder, data: TaskData, beside: Results) -> Results:
-    """Evaluate on one task, and say what was found; the line for the file of all results."""
+    """Evaluate on one task and print the result; return the line for the file of results."""
     if args.task_limit:
         data = data.limited(args.task_limit, args.seed[0])
 
@@ -143,14 +140,14 @@ def evaluate_task(args: argparse.Namespace, encode: SentenceEncoder, data: TaskD
 
 
 def headline(found: Results) -> str:
-    """The measures of a task, in words."""
+    """The measures of a task, as text."""
     percent = {name: f"{name} {100 * found[name]:.2f}" for name in ("accuracy", "f1") if name in found}
     plain = {name: f"{name} {found[name]:.4f}" for name in ("pearson", "spearman") if name in found}
     return ", ".join([*percent.values(), *plain.values()])
 
 
 def print_table(results: Sequence[Results]) -> None:
-    """Development and test of each task: accuracies in percent, or correlations."""
+    """Print the development and test measures of each task: accuracies in percent, or correlations."""
     print(f"\n{'task':6}  {'data':18} {'train':>7} {'development':>12} {'test':>8}")
     for result in results:
         is_accuracy = "accuracy" in result
@@ -169,19 +166,19 @@ def make_parser() -> argparse.ArgumentParser:
     )
     transfer = parser.add_argument_group("transfer")
     transfer.add_argument("--model", default="infersent", metavar="FILE",
-                          help="a saved .keras file: no training; or what to train: infersent or siamese")  # fmt: skip
+                          help="a saved .keras file, or the model to train: infersent or siamese")  # fmt: skip
     transfer.add_argument("--tasks", nargs="+", default=list(TASKS), choices=tuple(TASKS), metavar="TASK",
                           help=f"(all: {', '.join(TASKS)})")  # fmt: skip
-    transfer.add_argument("--classifier", default="logistic", choices=tuple(CLASSIFIERS), help="on top of the vectors")
-    transfer.add_argument("--folds", type=int, default=10, help="of each cross-validation")
-    transfer.add_argument("--task-limit", type=int, help="so many training examples of each task only")
+    transfer.add_argument("--classifier", default="logistic", choices=tuple(CLASSIFIERS), help="on the vectors")
+    transfer.add_argument("--folds", type=int, default=10, help="folds of each cross-validation")
+    transfer.add_argument("--task-limit", type=int, help="largest number of training examples of a task")
     match_sentences.add_training_options(parser)
     parser.set_defaults(dataset=["snli/full"], encoder="subilstm")
     return parser
 
 
 def parse_arguments() -> tuple[argparse.Namespace, argparse.Namespace | None]:
-    """The command line, and that of the training; None if there is nothing to train."""
+    """The options, and those of the training; None if there is nothing to train."""
     parser = make_parser()
     args = parser.parse_args()
     for name, least in (("folds", 2), ("task_limit", 1)):
@@ -189,9 +186,9 @@ def parse_arguments() -> tuple[argparse.Namespace, argparse.Namespace | None]:
         if value is not None and value < least:
             parser.error(f"--{name.replace('_', '-')} must be at least {least}, but got {value}")
     if len(args.seed) > 1 or args.variants or len(args.dataset) > 1:
-        parser.error("one model is trained and evaluated: one --seed, one --dataset, no --variants")
+        parser.error("only one model is trained and evaluated: give one --seed, one --dataset and no --variants")
     if args.model == "esim":
-        parser.error("--model esim has no vectors of sentences: it compares words")
+        parser.error("--model esim has no sentence vectors, because it compares words")
     if args.model not in match_sentences.MODELS:
         args.results = args.results or Path(args.model).parent.parent / "results.jsonl"
         return args, None

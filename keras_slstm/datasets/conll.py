@@ -21,7 +21,7 @@ Block = list[tuple[int, bytes]]  # the lines of a sentence with their numbers
 
 
 class TaggedSentence(NamedTuple):
-    """The words of a sentence, the tag of each, and the line of the file on which each stands."""
+    """The words of a sentence, and the tag and the line in the file of each word."""
 
     tokens: list[str]
     tags: list[str]
@@ -40,16 +40,16 @@ def read_conll(
 
     A file named `.conllu` is read as CoNLL-U: ten columns separated by tabs, comments after `#`; lines of
     multiword tokens (`3-4`) and empty nodes (`8.1`) hold no word and are passed over. Any other file is read
-    like the files of CoNLL-2003: as many columns as its first word has, separated by tabs if there is one
-    in that line and by spaces otherwise. `-DOCSTART-` lines are passed over.
+    like the files of CoNLL-2003: all lines have as many columns as the first one, separated by tabs if that line has
+    a tab and by spaces otherwise. `-DOCSTART-` lines are passed over.
 
     Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
     feed; columns end at tabs or plain spaces, so that unusual spaces (U+00A0, U+0085) stay part of a word.
 
     Args:
         path: The file, in UTF-8.
-        tag_column: Number of the column that holds the tag, counted from 0, or from the end if negative; in
-            CoNLL-U also its name (`"upos"`, `"xpos"`). Default: the last column, and `"upos"` in CoNLL-U.
+        tag_column: Number of the column with the tag, counted from 0, or from the end if negative; in CoNLL-U also
+            its name (`"upos"`, `"xpos"`). Default: the last column, and `"upos"` in CoNLL-U.
         token_column: The same for the word. Default: the first column, and `"form"` in CoNLL-U.
         scheme: `"IOB1"`, `"BIO"` or `"BIOES"` to check that the tags are valid in it; None for tags of any
             kind, such as parts of speech.
@@ -64,7 +64,7 @@ def read_conll(
         DataError: If the file holds no sentence, or a line is malformed: a number of columns other than that
             of the first word, no such column, an empty word or tag, a tag that the scheme does not allow
             there, word ids that do not count 1, 2, 3 (CoNLL-U), or bytes that are not UTF-8.
-        ValueError: If a column cannot be meant.
+        ValueError: If a column is neither a number nor, in CoNLL-U, a name.
 
     Example:
 
@@ -106,7 +106,7 @@ def keep_valid(
 
     Args:
         path: The file, for the message.
-        sentences: What `read_conll` returned.
+        sentences: The result of `read_conll`.
         scheme: `"IOB1"`, `"BIO"` or `"BIOES"`.
         on_error: `"raise"` stops at the first invalid tag; `"skip"` leaves its sentence out and warns how many.
 
@@ -154,7 +154,7 @@ def _blocks(path: Path) -> Iterator[Block]:
 
 
 class _Columns:
-    """Takes words and tags out of lines; its first line says what all must look like."""
+    """Takes words and tags out of lines. The first line sets the number of columns and their separator."""
 
     names: tuple[str, ...] = ()
     default_token: Column = 0
@@ -202,7 +202,7 @@ class _Columns:
         return fields
 
     def check_id(self, number: int, fields: list[str], expected: int) -> None:
-        """Check what says where in the sentence the word stands."""
+        """Check the column with the position of the word in the sentence."""
 
     def _index(self, argument: str, column: Column) -> int:
         if isinstance(column, str) and column.lower() in self.names:

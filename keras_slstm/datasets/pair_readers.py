@@ -10,7 +10,7 @@ from keras_slstm.errors import DataError
 
 Pair = tuple[str, str]
 
-# Names that people and published data sets give to the two texts, the first that fits is taken.
+# Names that people and published data sets give to the two texts, in order of preference.
 PAIR_COLUMNS = (
     ("text_a", "text_b"),
     ("premise", "hypothesis"),
@@ -84,7 +84,7 @@ def read_scored_pairs(
     """Read pairs of texts whose label is a number, as `read_labelled_pairs` does.
 
     Raises:
-        DataError: If a label is not a finite number, and what `read_labelled_pairs` raises.
+        DataError: If a label is not a finite number. See also `read_labelled_pairs`.
     """
     problems = Problems(path, on_error)
     examples = []

@@ -1,4 +1,4 @@
-"""Which data sets are published tokenised."""
+"""The data sets that are published tokenised."""
 
 from __future__ import annotations
 

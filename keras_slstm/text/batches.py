@@ -16,24 +16,24 @@ from keras_slstm.text.text_vectorizer import pad, round_up
 class Batches(keras.utils.PyDataset):
     """Batches of sentences of similar length, for `fit`, `evaluate` and `predict` on every backend.
 
-    Sentences are sorted by their padded length, cut into batches, and the batches are shuffled. Sentences
-    of equal padded length change places at random in each epoch, so batches differ from epoch to epoch. The
-    order of an epoch depends on `(seed, epoch)` alone. Every sentence comes exactly once an epoch.
+    Sentences are sorted by their padded length and divided into batches, and the batches are shuffled. Sentences
+    of equal padded length are permuted in each epoch, so batches differ from epoch to epoch. The order of an epoch
+    depends on `(seed, epoch)` alone. Every sentence occurs exactly once in an epoch.
 
-    The package's own models know these batches. For another model, call
+    The package's own models know these batches. With another model, call
     `fit(batches, shuffle=False, callbacks=[batches.follow_epochs()])`: the shuffling of `fit` is neither
-    seeded nor needed, and the callback sees to it that a training which resumes at epoch 7 gets what the
-    uninterrupted one would have got.
+    seeded nor needed, and with the callback a training that resumes at epoch 7 gets the same batches as an
+    uninterrupted one.
 
-    A subclass says what a batch is made of, in `collate`.
+    Subclasses build the arrays of a batch in `collate`.
 
     Args:
         lengths: Number of words of each sentence.
-        batch_size: Sentences a batch; the last batch (of the longest sentences) may be smaller.
-        shuffle: Whether to shuffle as said above. Otherwise every epoch is the same, from short to long
+        batch_size: Sentences in a batch; the last batch (of the longest sentences) may be smaller.
+        shuffle: Whether to shuffle as described above. Otherwise every epoch is the same, from short to long
             sentences; `restore_order` brings predictions back into the order of the sentences.
         seed: Seed of the shuffling.
-        multiple_of: Lengths are padded to a multiple of this: a compiled model is compiled once a length.
+        multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
 
     Raises:
         ValueError: If there is no sentence, a sentence has no word, or an argument is out of range.
@@ -77,7 +77,7 @@ class Batches(keras.utils.PyDataset):
 
     @property
     def order(self) -> list[np.ndarray]:
-        """The numbers of the sentences of each batch, in the epoch at hand."""
+        """The numbers of the sentences of each batch of the current epoch."""
         return self._order
 
     def shape_of(self, index: int) -> tuple[int, int]:
@@ -87,12 +87,12 @@ class Batches(keras.utils.PyDataset):
 
     def on_epoch_begin(self) -> None:
         """Go on to the order of the next epoch."""
-        # Keras calls this, on some backends, once more while it builds the model. Hence `follow_epochs`.
+        # On some backends Keras calls this once more while it builds the model, which is why `follow_epochs` exists.
         self._order = self._batches_of_epoch(self._next_epoch)
         self._next_epoch += 1
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next."""
+        """Set the number of the next epoch."""
         self._next_epoch = epoch
 
     def follow_epochs(self) -> keras.callbacks.Callback:
@@ -121,9 +121,9 @@ class Batches(keras.utils.PyDataset):
 class TextBatches(Batches):
     """Batches of sentences of similar length with one label each; see `Batches`.
 
-    With characters, the inputs are a dict of `words`, `(batch, time)`, and `characters`, `(batch, time, width)`, both
-    int32 with 0 as padding; the width is the same in all batches. With contextual vectors, they are a dict, too, that
-    has them as `contextual`, `(batch, time, features)` float32.
+    The inputs are word ids, `(batch, time)` int32 with 0 as padding. With characters or contextual vectors, they are a
+    dict of these `words` and of `characters`, `(batch, time, width)` int32 of the same width in all batches, and
+    `contextual`, `(batch, time, features)` float32.
 
     Args:
         ids: Word ids, a non-empty list for each sentence.
@@ -193,10 +193,10 @@ def check_lengths(sentences: int, **columns: Sized | None) -> None:
 
 
 def _vary_first_two(batches: list[np.ndarray], lengths: np.ndarray) -> None:
-    """Put a batch of another length second, where there is one, and a full batch first.
+    """Put a full batch first and, if there is one, a batch of another length second.
 
-    On TensorFlow, Keras reads the first two batches and takes a length that they share for the length of
-    all; a distributed training needs a first batch that divides by the number of replicas.
+    On TensorFlow, Keras reads the first two batches, and if they have the same length it assumes that length for all;
+    distributed training needs a first batch that divides by the number of replicas.
     """
     if len(batches) < 2:
         return

@@ -1,4 +1,4 @@
-"""Vectors of words in their sentences that a function of the user makes, computed when a batch needs them."""
+"""Vectors of words in context, computed by a function of the user when a batch needs them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-# From the tokens of each sentence to an array for each, with a row for each token.
+# Maps the tokens of sentences to arrays, one for each sentence, with a row for each token.
 ContextualFunction = Callable[[list[list[str]]], Sequence[Any]]
 
 
 class ContextualVectors:
-    """What a function makes of sentences, as arrays for batches.
-
-    Not all at once: the vectors of a whole corpus can be larger than the memory.
+    """Contextual vectors of sentences, computed batch by batch, as those of a whole corpus can exceed the memory.
 
     Args:
-        function: From a list of sentences, each a non-empty list of tokens, to an array `(tokens, features)` for each.
-        sentences: The tokens of each sentence. One without tokens gets zeros, and the function does not see it.
+        function: Maps a list of sentences, each a non-empty list of tokens, to an array `(tokens, features)` for each.
+        sentences: The tokens of each sentence. Sentences without tokens are not given to the function and get zeros.
         features: Number of values of a vector.
     """
 
@@ -34,7 +32,7 @@ class ContextualVectors:
         """The vectors of the sentences with these numbers, `(len(chosen), time, features)` float32, 0 as padding.
 
         Raises:
-            ValueError: If the function does not return what it should.
+            ValueError: If the function returns arrays of a wrong number or shape.
         """
         padded = np.zeros((len(chosen), time, self.features), np.float32)
         asked = [row for row, number in enumerate(chosen) if self.sentences[number]]
@@ -47,10 +45,10 @@ class ContextualVectors:
 def call_contextual(
     function: ContextualFunction, sentences: list[list[str]], features: int | None = None
 ) -> list[np.ndarray]:
-    """The vectors that a function makes of sentences; `features` says how many values each should have, if known.
+    """Call the function on sentences and check its result; `features` is the expected width, if known.
 
     Raises:
-        ValueError: If they are not what they should be.
+        ValueError: If the function returns arrays of a wrong number or shape.
     """
     if not sentences:
         return []

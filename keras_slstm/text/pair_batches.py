@@ -15,14 +15,14 @@ from keras_slstm.text.text_vectorizer import pad
 class PairBatches(Batches):
     """Batches of pairs of sentences of similar length; see `Batches`.
 
-    The length of a pair is that of its longer sentence. A batch is one array, `(batch, 2, time)` int32, 0 being
-    padding; then the labels, and the weights. With contextual vectors it is a dict of that array, `words`, and of
-    `contextual`, `(batch, 2, time, features)` float32, instead.
+    The length of a pair is the length of its longer sentence. The inputs of a batch are one array, `(batch, 2, time)`
+    int32 with 0 as padding; with contextual vectors, a dict of this array as `words` and of `contextual`,
+    `(batch, 2, time, features)` float32. Labels and weights follow.
 
     Args:
         first: Word ids of the first sentence of each pair, a non-empty list.
-        second: Those of the second.
-        labels: For each pair an integer, or numbers, a row for each pair; or None (prediction).
+        second: The same for the second sentence.
+        labels: An integer for each pair, or a row of numbers for each pair; or None (prediction).
         sample_weight: A weight for each pair, or None.
         batch_size, shuffle, seed, multiple_of: See `Batches`.
         contextual: The `ContextualVectors` of the sentences, first and second of each pair in turn, or None.
@@ -55,7 +55,7 @@ class PairBatches(Batches):
         **kwargs: Any,
     ):
         check_lengths(len(first), second=second)
-        # 0, which `Batches` refuses, where either has no word.
+        # `Batches` refuses the length 0, which stands for a pair with an empty sentence.
         lengths = [max(len(a), len(b)) if a and b else 0 for a, b in zip(first, second)]
         super().__init__(lengths, batch_size, shuffle, seed, multiple_of, **kwargs)
         check_lengths(len(first), labels=labels, sample_weight=sample_weight)

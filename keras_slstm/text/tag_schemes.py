@@ -1,12 +1,12 @@
-"""Tags that mark spans of words (entities, slots): the schemes IOB1, BIO and BIOES, and the way between them.
+"""Tags that mark spans of words (entities, slots): the schemes IOB1, BIO and BIOES, and conversion between them.
 
 A tag is `O` (in no span) or a letter, a hyphen and the type of a span, `B-PER`:
 
 - `"BIO"` (also called IOB2): `B-` on the first word of every span, `I-` on its others.
 - `"BIOES"`: `S-` on a span of one word; otherwise `B-` on the first, `E-` on the last, `I-` on words between.
-- `"IOB1"` (the original CoNLL-2003 files): `I-` on all words of a span, but `B-` on the first where the span
-  before it has the same type and ends at the word before. `B-` elsewhere, which those files have twice, begins a
-  span all the same.
+- `"IOB1"` (the original CoNLL-2003 files): `I-` on all words of a span, but `B-` on the first word if the preceding
+  span has the same type and ends directly before it. `B-` elsewhere, which occurs twice in those files, begins a
+  span, too.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from keras_slstm.suggestions import did_you_mean
 
-SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES"}  # and the letters of their tags
+SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES"}  # with the letters of their tags
 
 
 class Span(NamedTuple):
-    """Words `start` to `end - 1` of a sentence, and the type of what they name."""
+    """The words from `start` to `end - 1` of a sentence, and their type."""
 
     type: str
     start: int
@@ -29,11 +29,11 @@ class Span(NamedTuple):
 
 
 class TagError(ValueError):
-    """A tag that its scheme does not have, or does not allow where it stands.
+    """A tag that its scheme does not have, or does not allow in its place.
 
     Args:
         position: The word at fault, counted from 0.
-        problem: What is wrong, and what was expected.
+        problem: The fault, and what was expected instead.
     """
 
     def __init__(self, position: int, problem: str):
@@ -46,7 +46,7 @@ class TagError(ValueError):
 
 
 def check_tags(tags: Sequence[str], scheme: str) -> None:
-    """Raise `TagError` at the first tag that the scheme does not allow where it stands.
+    """Raise `TagError` at the first tag that the scheme does not allow in its place.
 
     >>> check_tags(["O", "I-PER"], "BIO")
     Traceback (most recent call last):
@@ -66,20 +66,20 @@ def check_tags(tags: Sequence[str], scheme: str) -> None:
 def tags_to_spans(tags: Sequence[str], scheme: str) -> list[Span]:
     """The spans that the tags mark, from left to right.
 
-    Tags that a model predicts need not make sense. What is not marked as the scheme demands is no span: a
-    `I-` (BIO) that no span of its type precedes, a `B-` (BIOES) without its `E-`.
+    Predicted tags may be inconsistent. Words that are not marked as the scheme demands form no span, such as an `I-`
+    (BIO) without a preceding span of its type, or a `B-` (BIOES) without its `E-`.
 
     >>> tags_to_spans(["B-PER", "I-PER", "O", "B-LOC"], "BIO")
     [Span(type='PER', start=0, end=2), Span(type='LOC', start=3, end=4)]
     """
     spans: list[Span] = []
-    start: int | None = None  # of the span that the word before belongs to
+    start: int | None = None  # of the span of the preceding word
     before = ("O", "")
     for position, tag in enumerate(tags):
         letter, kind = split_tag(tag, scheme, position)
         goes_on = start is not None and kind == before[1] and letter in "IE"
         if start is not None and not goes_on:
-            if scheme != "BIOES":  # there a span ends with its `E-` only
+            if scheme != "BIOES":  # in BIOES, only `E-` ends a span
                 spans.append(Span(before[1], start, position))
             start = None
         if letter == "B" or (letter == "I" and scheme == "IOB1" and not goes_on):
@@ -135,9 +135,9 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """Tell the scheme of the tags of some sentences: the one that fewest words break.
+    """Guess the scheme of the tags of sentences: the one that the fewest words violate, as data may have faults.
 
-    Data with single faults is so told from data in another scheme. `"BIO"` where there are no spans.
+    Without any span it is `"BIO"`.
     """
     letters: set[str] = set()
     breaks: Counter[str] = Counter()
@@ -155,7 +155,7 @@ def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
 
 
 def scheme_labels(types: Iterable[str], scheme: str) -> list[str]:
-    """All tags of a scheme for these types of span: `O`, and then by type.
+    """All tags of a scheme for these types of span: `O`, then the others by type.
 
     >>> scheme_labels(["PER", "LOC"], "BIO")
     ['O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER']
@@ -195,7 +195,7 @@ def span_scores(
 
 
 def _problem(before: str, tag: str, scheme: str) -> str | None:
-    """Why `tag` may not follow `before` (`O` at the beginning of a sentence); None if it may."""
+    """The reason why `tag` may not follow `before` (`O` at the beginning of a sentence); None if it may."""
     letter = tag[0]
     if letter in {"IOB1": "", "BIO": "I", "BIOES": "IE"}[scheme] and not _is_inside(before, tag):
         return f'"{tag}" goes on with a span, but "{before}" stands before it'
@@ -205,7 +205,7 @@ def _problem(before: str, tag: str, scheme: str) -> str | None:
 
 
 def _is_inside(before: str, tag: str) -> bool:
-    """Whether the word of `before` has more words of the same type behind it, as far as the letters say."""
+    """Whether `tag` may continue the span of the preceding tag `before`."""
     return before[:1] in ("B", "I") and before[2:] == tag[2:]
 
 

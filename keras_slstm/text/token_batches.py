@@ -17,9 +17,9 @@ UNKNOWN_LABEL = -1
 class TokenBatches(Batches):
     """Batches of sentences of similar length with a label for each word; see `Batches`.
 
-    A batch is a dict of `words`, `(batch, time)`, and, where there are any, `characters`, `(batch, time, width)`,
-    both int32 with 0 as padding; then the labels, `(batch, time)` int32 with -1 as padding; then the weights.
-    The width is the same in all batches.
+    The inputs of a batch are a dict of `words`, `(batch, time)`, and, if given, `characters`, `(batch, time, width)`,
+    both int32 with 0 as padding. Labels, `(batch, time)` int32 with -1 as padding, and weights follow. The width is the
+    same in all batches.
 
     Args:
         ids: Word ids, a non-empty list for each sentence.

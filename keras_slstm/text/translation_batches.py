@@ -13,18 +13,18 @@ from keras_slstm.text.token_batches import UNKNOWN_LABEL
 
 
 class TranslationBatches(Batches):
-    """Batches of source sequences, and of the target sequences that a model learns to write; see `Batches`.
+    """Batches of source sequences and of the target sequences that a model learns to write; see `Batches`.
 
-    A batch is a dict of `source` and, in training, `target`, which holds what the model has written before each
-    position, `(batch, time)` int32 each with 0 as padding; then the labels, `(batch, time)` int32: what it shall write
-    there, -1 at padding; then the weights.
+    The inputs of a batch are a dict of `source` and, in training, `target`, which holds the ids that precede each
+    position, both `(batch, time)` int32 with 0 as padding. Labels, the ids to be written at each position,
+    `(batch, time)` int32 with -1 as padding, and weights follow.
 
-    Pairs are sorted by the length of the longer of the two, to which both are padded: a compiled model is compiled
-    once a length.
+    Pairs are sorted by the length of the longer sequence, and both are padded to that length, because a model is
+    compiled once for each length.
 
     Args:
         sources: Ids, a non-empty list for each sentence.
-        targets: Ids, for each sentence those of the start, the text and the end; or None (prediction).
+        targets: Ids of start, text and end for each sentence; or None (prediction).
         sample_weight: A weight for each pair, or None.
         batch_size, shuffle, seed, multiple_of: See `Batches`.
 

@@ -1,4 +1,4 @@
-"""The ids of words (or characters): learned from counts, kept in a text file."""
+"""The ids of words or characters: learned from counts, kept in a text file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_slstm.text.lines import decode
 
 PADDING_ID = 0
 UNKNOWN_ID = 1
-SPECIAL_TOKENS = ("", "[UNK]")  # what stands at the two special ids, as in Keras
+SPECIAL_TOKENS = ("", "[UNK]")  # the tokens of the two special ids, as in Keras
 
 
 class Vocabulary:
@@ -56,10 +56,10 @@ class Vocabulary:
         max_size: int | None = None,
         known: Iterable[str] = (),
     ) -> None:
-        """Take the most frequent words first, words of equal frequency in code-point order.
+        """Learn the words: the most frequent first, words of equal frequency in code-point order.
 
         Args:
-            counts: How often each word occurs.
+            counts: The number of occurrences of each word.
             min_count: Words that occur less often are left out.
             max_size: Largest `size`. None: no limit.
             known: Further words, put behind those that are counted.

@@ -16,7 +16,7 @@ from keras_slstm.text.lines import decode, raw_lines
 from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
 _HEADER = re.compile(rb"\d+ (\d{1,6})")  # of word2vec: the numbers of words and of values
-_SPREAD_OF_UNKNOWN = 0.5  # of the words without a vector, in parts of the standard deviation of the others
+_SPREAD_OF_UNKNOWN = 0.5  # standard deviation of words without a vector, relative to the other words
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class WordVectors:
         matrix: `(len(words), dim)` float32: a row for each word.
 
     Raises:
-        ValueError: If the matrix does not fit the words, or a word stands twice.
+        ValueError: If the matrix does not fit the words, or a word occurs twice.
     """
 
     words: Sequence[str]
@@ -40,7 +40,7 @@ class WordVectors:
             raise ValueError(f"{len(self.words)} words need a matrix of as many rows, but it has {self.matrix.shape}.")
         object.__setattr__(self, "_rows", {word: row for row, word in enumerate(self.words)})
         if len(self._rows) < len(self.words):
-            raise ValueError(f"The word {Counter(self.words).most_common(1)[0][0]!r} stands twice.")
+            raise ValueError(f"The word {Counter(self.words).most_common(1)[0][0]!r} occurs twice.")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -51,7 +51,7 @@ class WordVectors:
         return self.matrix.shape[1]
 
     def find(self, word: str) -> int | None:
-        """The row of a word: as it is, else lower-cased, else capitalised (a cased file knows no `oslo`)."""
+        """The row of a word: as it is, else lower-cased, else capitalised (a cased file has `Oslo`, but no `oslo`)."""
         return next((self._rows[form] for form in _forms(word) if form in self._rows), None)
 
     def embedding_matrix(self, vocabulary: Sequence[str], seed: int = 0) -> np.ndarray:
@@ -59,7 +59,7 @@ class WordVectors:
 
         Args:
             vocabulary: All words by id; ids 0 and 1 are padding and the unknown word (`TextVectorizer.vocabulary`).
-            seed: Seed of the words that have no vector: normal, half as wide as those that have one.
+            seed: Seed of the words without a vector: normal, with half the standard deviation of the others.
 
         Returns:
             `(len(vocabulary), dim)` float32. Padding is zero, the unknown word the mean of all vectors.
@@ -75,10 +75,10 @@ class WordVectors:
         return matrix
 
     def coverage(self, counts: Mapping[str, int]) -> Coverage:
-        """How much of a text has a vector.
+        """Count the words of a text that have a vector.
 
         Args:
-            counts: How often each word occurs.
+            counts: The number of occurrences of each word.
         """
         missing = Counter({word: n for word, n in counts.items() if self.find(word) is None})
         return Coverage(
@@ -92,7 +92,7 @@ class WordVectors:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many running words (tokens) and different words (types) have a vector."""
+    """The numbers of running words (tokens) and of different words (types) that have a vector."""
 
     tokens: int
     known_tokens: int
@@ -118,7 +118,7 @@ def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None 
 
     Args:
         path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
-        words: Keep only what these words can use (see `WordVectors.find`): all of 840B takes 2.6 GB. None: all.
+        words: Keep only the vectors of these words (see `WordVectors.find`): all of 840B takes 2.6 GB. None: all.
 
     Returns:
         The vectors, in the order of the file.

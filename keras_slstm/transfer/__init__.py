@@ -1,6 +1,6 @@
-"""What the vectors of a sentence encoder are good for, measured on ten tasks the way SentEval does.
+"""Transfer evaluation of sentence vectors on ten tasks, as in SentEval.
 
-Loaded by nothing else in the package; it needs the `examples` extra.
+Nothing else in the package imports it; it needs the `examples` extra.
 """
 
 from keras_slstm.transfer.classifiers import CLASSIFIERS

@@ -1,4 +1,4 @@
-"""What is trained on frozen vectors: classifiers of scikit-learn, each along a path of strengths of regularisation."""
+"""Classifiers of scikit-learn on frozen vectors, each trained along a path of regularisation strengths."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from keras_slstm.models.score_range import ScoreRange
 MAX_ITERATIONS = 1000
 HIDDEN_UNITS = 50  # of the MLP, as in SentEval
 BATCH_SIZE = 64
-# The values of SentEval: of `C`, the inverse of the strength of L2; and of `alpha`, the strength itself, of which
-# scikit-learn takes a share: one by the number of examples in a batch.
+# The values of SentEval, for `C`, the inverse of the strength of L2, and for `alpha`, the strength, which scikit-learn
+# divides by the number of examples in a batch.
 CLASSIFIERS: dict[str, tuple[float, ...]] = {
     "logistic": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
     "mlp": tuple(BATCH_SIZE * decay for decay in (1e-5, 1e-4, 1e-3, 1e-2)),
 }
-# Those for a task with a test part, but no validation part.
+# The values for a task with a test part, but no validation part.
 WITHOUT_VALIDATION = {**CLASSIFIERS, "logistic": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
 
 
-def path(
+def fit_path(
     kind: str, values: Sequence[float], x: np.ndarray, y: np.ndarray, scores: ScoreRange | None = None, seed: int = 0
 ) -> Iterator[Any]:
-    """Train with each of some values in turn.
+    """Train a classifier with each value of its regularisation in turn.
 
     Args:
         kind: One of `CLASSIFIERS`.
-        values: Of `C` for `"logistic"`, of `alpha` for `"mlp"`.
+        values: Values of `C` for `"logistic"`, of `alpha` for `"mlp"`.
         x: `(examples, features)`.
         y: Integers, or with `scores` numbers within that range.
-        scores: The range. Then it is a `ScoreRegression` that is trained, whose `kind` is `"logistic"`.
-        seed: Of the first weights of an MLP, and of the order of its examples.
+        scores: The range of the scores. With it, a `ScoreRegression` is trained, and `kind` must be `"logistic"`.
+        seed: Seed of the initial weights of an MLP and of the order of its examples.
 
     Yields:
-        A model with `predict`, which is good until the next one is asked for.
+        A model with `predict`. The next step trains the same object again.
     """
     if scores is not None:
         model: Any = ScoreRegression(scores)
     else:
-        model = logistic_regression() if kind == "logistic" else perceptron(seed)
+        model = logistic_regression() if kind == "logistic" else mlp_classifier(seed)
     parameter = "C" if kind == "logistic" else "alpha"
     for value in values:
-        # Each logistic regression starts from the one before: the same optimum, several times faster.
+        # Each logistic regression starts from the previous one: the same optimum, several times faster.
         yield model.set_params(**{parameter: value}).fit(x, y)
 
 
 def logistic_regression() -> Any:
-    """Of scikit-learn, not yet trained."""
+    """An untrained logistic regression of scikit-learn."""
     return require("sklearn.linear_model", "examples").LogisticRegression(max_iter=MAX_ITERATIONS, warm_start=True)
 
 
-def perceptron(seed: int) -> Any:
-    """A multi-layer perceptron of scikit-learn, not yet trained.
+def mlp_classifier(seed: int) -> Any:
+    """An untrained multi-layer perceptron of scikit-learn.
 
-    As in SentEval: sigmoid units, Adam, and an end when held-out examples have seen nothing better for 20 epochs. Here
-    these are a tenth of the training part, there sometimes other examples.
+    As in SentEval, it has sigmoid units and Adam, and stops after 20 epochs without a better score on held-out
+    examples. Here these are a tenth of the training part; SentEval sometimes takes other examples.
     """
     return require("sklearn.neural_network", "examples").MLPClassifier(
         (HIDDEN_UNITS,),
@@ -74,12 +74,12 @@ def perceptron(seed: int) -> Any:
 class ScoreRegression:
     """Scores by a logistic regression whose labels are soft (Tai, Socher and Manning, 2015, section 4.2).
 
-    A score is a distribution over the whole numbers of its range (`ScoreRange`); the model gives each pair such a
-    distribution by a softmax, and minimises the Kullback-Leibler divergence plus the L2 norm of its weights. What it
-    predicts is the expected score. A soft label is two hard ones with weights, which scikit-learn takes.
+    A score is a distribution over the whole numbers of its range (`ScoreRange`). The model predicts such a distribution
+    by a softmax, and minimises the Kullback-Leibler divergence plus the L2 norm of its weights; its prediction is the
+    expected score. For scikit-learn, a soft label is split into two weighted hard labels.
 
     Args:
-        scores: The range.
+        scores: The range of the scores.
         C: Inverse of the strength of the regularisation.
     """
 

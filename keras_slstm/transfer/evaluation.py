@@ -1,4 +1,4 @@
-"""How well frozen vectors of sentences serve a task."""
+"""Evaluation of frozen sentence vectors on a task."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from keras_slstm.extras import require
 from keras_slstm.metrics.correlations import pearson, spearman
 from keras_slstm.models.score_range import ScoreRange
-from keras_slstm.transfer.classifiers import CLASSIFIERS, WITHOUT_VALIDATION, path
+from keras_slstm.transfer.classifiers import CLASSIFIERS, WITHOUT_VALIDATION, fit_path
 from keras_slstm.transfer.tasks import TaskData
 
-Encode = Callable[[list[str]], Any]  # texts to an array, a row for each
+Encode = Callable[[list[str]], Any]  # maps texts to an array with a row for each
 
 
 @dataclass(frozen=True)
@@ -37,37 +37,38 @@ def evaluate(
     seed: int = 0,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Train a classifier on the vectors that an encoder gives the sentences of a task, and test it.
+    """Train a classifier on the sentence vectors of an encoder, and test it on a task.
 
-    As in SentEval: a sentence is its vector, a pair [|u - v|; u * v]; the classifier is a logistic regression or an
-    MLP, here of scikit-learn. For scores it is always a logistic regression with soft labels (`ScoreRegression`), where
-    SentEval trains such a layer by gradient descent, without regularisation. The regularisation is what does best
+    As in SentEval, the features of a sentence are its vector, those of a pair [|u - v|; u * v], and the classifier is a
+    logistic regression or an MLP, here of scikit-learn. Scores are always predicted by a logistic regression with soft
+    labels (`ScoreRegression`); SentEval trains such a layer by gradient descent without regularisation. The
+    regularisation is chosen
 
-    - on the validation part, where the task has one;
-    - else in a stratified cross-validation of the training part, on all of which it is then trained.
+    - on the validation part, if the task has one;
+    - otherwise by a stratified cross-validation of the training part, on all of which the classifier is then trained.
 
     A task without a test part is cross-validated itself: each fold is tested with the regularisation that a
-    cross-validation of the others has chosen.
+    cross-validation of the other folds has chosen.
 
     Args:
-        encode: From a list of different texts to an array with a row for each: a `SentenceEncoder`, or any other
-            callable. It is called once.
-        data: The task: see `load_task`.
+        encode: A function from a list of distinct texts to an array with a row for each, such as a `SentenceEncoder`.
+            It is called once.
+        data: The task; see `load_task`.
         classifier: One of `CLASSIFIERS`.
-        folds: Of every cross-validation.
-        seed: Of the folds, and of an MLP.
-        progress: Gets a line for each step that takes long.
+        folds: Number of folds of every cross-validation.
+        seed: Seed of the folds, and of an MLP.
+        progress: A function that gets a line for each slow step.
 
     Returns:
-        `accuracy`, or for scores `pearson`, `spearman` and `squared_error`; with `Task.positive` `f1`, too: of the test
-        part, or the mean over the folds. The same of the examples that the regularisation was chosen on as
-        `development` (accuracy or Pearson's correlation); `regularisation`, the values chosen; `sizes` of the parts,
-        number of `features` of a sentence, `seconds_to_encode` and `seconds_to_fit`.
+        The measures on the test part, or their means over the folds: `accuracy` (and `f1` with `Task.positive`), or
+        for scores `pearson`, `spearman` and `squared_error`; `development`, the accuracy or Pearson correlation on the
+        examples on which the regularisation was chosen; `regularisation`, the chosen values; the `sizes` of the parts,
+        the number of `features` of a sentence, `seconds_to_encode` and `seconds_to_fit`.
 
     Raises:
         ImportError: If scikit-learn is missing.
-        ValueError: If an argument does not fit, a part has too few examples or unknown labels, or `encode` returns
-            something else than a finite vector for each text.
+        ValueError: If an argument does not fit, a part has too few examples or unknown labels, or `encode` does not
+            return a finite vector for each text.
 
     Example:
 
@@ -105,12 +106,12 @@ def evaluate(
     measure = _Measure(scores, positive)
     kind = "logistic" if scores else classifier
     values = WITHOUT_VALIDATION if "test" in parts and "validation" not in parts else CLASSIFIERS
-    trial = _Trial(kind, values[kind], scores, seed, folds)
+    selection = _Selection(kind, values[kind], scores, seed, folds)
     tests = []
-    for step, (train, development, test) in enumerate(trial.rounds(parts), start=1):
+    for step, (train, development, test) in enumerate(selection.rounds(parts), start=1):
         progress(f"fitting {step} of {1 if 'test' in parts else folds}")
-        value, found = trial.choose(train, development)
-        (model,) = path(trial.kind, [value], train.x, train.y, scores, seed)
+        value, found = selection.choose(train, development)
+        (model,) = fit_path(selection.kind, [value], train.x, train.y, scores, seed)
         tests.append({**measure(test.y, model.predict(test.x)), "development": found, "regularisation": value})
     return {
         **{name: float(np.mean([one[name] for one in tests])) for name in tests[0] if name != "regularisation"},
@@ -123,7 +124,7 @@ def evaluate(
 
 
 class _Measure:
-    """What is measured of predictions."""
+    """Measures the quality of predictions."""
 
     def __init__(self, scores: ScoreRange | None, positive: int | None):
         self.scores = scores
@@ -142,8 +143,8 @@ class _Measure:
 
 
 @dataclass(frozen=True)
-class _Trial:
-    """How the regularisation is chosen."""
+class _Selection:
+    """The choice of the regularisation."""
 
     kind: str
     values: Sequence[float]
@@ -152,7 +153,7 @@ class _Trial:
     folds: int
 
     def rounds(self, parts: dict[str, Examples]) -> Iterator[tuple[Examples, Examples | None, Examples]]:
-        """What to train on, to choose the regularisation on (None: by cross-validation), and to test on."""
+        """The training, development (None: cross-validate) and test examples of each round."""
         train, development = parts["train"], parts.get("validation")
         if "test" in parts:
             yield train, development, parts["test"]
@@ -161,20 +162,20 @@ class _Trial:
             yield train.take(inside), development, train.take(outside)
 
     def choose(self, train: Examples, development: Examples | None) -> tuple[float, float]:
-        """The value that does best, and how well it does."""
+        """The best value of the regularisation, and its measure."""
         if development is None:
             pairs = [(train.take(inside), train.take(outside)) for inside, outside in self._split(train)]
         else:
             pairs = [(train, development)]
         values = self.values
         found = np.mean([self._along_path(values, one, other) for one, other in pairs], axis=0)
-        best = int(np.argmax(found))  # of equal ones the first
+        best = int(np.argmax(found))  # the first of equal values
         return values[best], float(found[best])
 
     def _along_path(self, values: Sequence[float], train: Examples, development: Examples) -> list[float]:
         measure = _Measure(self.scores, None)
         name = "pearson" if self.scores else "accuracy"
-        models = path(self.kind, values, train.x, train.y, self.scores, self.seed)
+        models = fit_path(self.kind, values, train.x, train.y, self.scores, self.seed)
         return [measure(development.y, model.predict(development.x))[name] for model in models]
 
     def _split(self, examples: Examples) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -187,7 +188,7 @@ def check_vectors(found: Any, texts: int) -> np.ndarray:
     """The vectors as an array.
 
     Raises:
-        ValueError: If they are no finite vectors, one for each text.
+        ValueError: Unless they are finite, one for each text.
     """
     vectors = np.asarray(found)
     if vectors.ndim != 2 or len(vectors) != texts or not vectors.shape[1]:

@@ -1,4 +1,4 @@
-"""The ten tasks of sentence transfer, and their data."""
+"""The ten tasks of the transfer evaluation, and their data."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ PARTS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be predicted from vectors of sentences.
+    """A prediction task on sentence vectors.
 
     Args:
         name: Its name.
-        dataset: The data set, as `load_corpus` or, for pairs, `load_pair_corpus` names it.
+        dataset: The name of the data set for `load_corpus` or, for pairs, `load_pair_corpus`.
         pairs: Whether the examples are pairs of sentences.
-        score_range: Lowest and highest score, where there are scores in place of labels.
+        score_range: Lowest and highest score, if examples have scores in place of labels.
         positive: The label whose F1 is measured, too.
-        distinct: Whether a training example that comes several times is kept once only.
+        distinct: Whether repeated training examples are kept only once.
     """
 
     name: str
@@ -44,7 +44,7 @@ TASKS: Mapping[str, Task] = {
         Task("CR", "cr"),
         Task("SUBJ", "subj"),
         Task("MPQA", "mpqa"),
-        # There, two labels, and to train on the different phrases of the training sentences.
+        # SentEval has two labels, and trains on the distinct phrases of the training sentences.
         Task("SST", "sst/phrases_2", distinct=True),
         Task("TREC", "trec/coarse"),
         Task("MRPC", "mrpc", pairs=True, positive="equivalent"),
@@ -59,15 +59,15 @@ TASKS: Mapping[str, Task] = {
 class TaskData:
     """The examples of a task.
 
-    The parts say how it is measured. Without a test part, by cross-validation; without a validation part, the
-    regularisation is chosen by cross-validation in the training part.
+    The parts determine the evaluation: a task without a test part is cross-validated, and without a validation part
+    the regularisation is chosen by cross-validation of the training part.
 
     Args:
         task: The task.
-        parts: `Texts` or `Pairs` as `train` and, where the data set has them, `validation` and `test`.
+        parts: `Texts` or `Pairs` as `train` and, if the data set has them, `validation` and `test`.
 
     Raises:
-        ValueError: If there is no training part, or a part is empty or of another kind than the task says.
+        ValueError: If there is no training part, or a part is empty or does not fit `Task.pairs`.
     """
 
     task: Task
@@ -88,13 +88,13 @@ class TaskData:
                 )
 
     def texts(self) -> Iterator[str]:
-        """All texts, those of pairs one by one."""
+        """All texts; of a pair, both."""
         for part in self.parts.values():
             for text in part.texts:
                 yield from (text,) if isinstance(text, str) else text
 
     def limited(self, limit: int, seed: int = 0) -> TaskData:
-        """With so many training examples at most, drawn at random, for a quick look."""
+        """The task with at most `limit` training examples, drawn at random, for a quick look."""
         train = self.parts["train"]
         if len(train) <= limit:
             return self
@@ -107,12 +107,11 @@ def load_task(task: str | Task, data_dir: PathLike | None = None, manual_dir: Pa
 
     Args:
         task: One of `TASKS`, or its name.
-        data_dir: Where TFDS keeps prepared data: see `load_corpus`.
-        manual_dir: Folder of files that you got yourself: see `load_corpus`.
+        data_dir, manual_dir: See `load_corpus`.
 
     Raises:
         DataError: If a file is malformed.
-        FileNotFoundError: If files are missing; the message says what to put where.
+        FileNotFoundError: If files are missing; the message names them and their place.
         ImportError: If TFDS is not installed.
         ValueError: If there is no such task.
     """

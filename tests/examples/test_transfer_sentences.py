@@ -191,7 +191,7 @@ def test_bad_usage(arguments, message, script, capsys, tmp_path, monkeypatch):
 def test_no_task_at_all_and_a_model_without_vectors(files, script, tmp_path, capsys):
     path = save_model(tmp_path / "runs" / "one" / "model.keras")
     assert script("--model", path, "--tasks", "MPQA", *files) == 2
-    assert "There is no task whose files are there" in capsys.readouterr().err
+    assert "The files of no task are available" in capsys.readouterr().err
     path = save_model(tmp_path / "runs" / "two" / "model.keras", ESIM)
     assert script("--model", path, "--tasks", "CR", *files) == 2
     assert "got a ESIM" in capsys.readouterr().err

@@ -121,5 +121,5 @@ def test_coverage():
 
 @pytest.mark.parametrize(("words", "shape"), [(["a"], (2, 3)), (["a", "b"], (2,)), (["a", "a"], (2, 3))])
 def test_words_and_matrix_must_fit(words, shape):
-    with pytest.raises(ValueError, match=r"rows|twice"):
+    with pytest.raises(ValueError, match=r"rows|occurs twice"):
         WordVectors(words, np.zeros(shape, np.float32))

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("sklearn", reason="it comes with the `examples` extra")
 
 from keras_slstm.models.score_range import ScoreRange
-from keras_slstm.transfer.classifiers import CLASSIFIERS, ScoreRegression, logistic_regression, path, perceptron
+from keras_slstm.transfer.classifiers import CLASSIFIERS, ScoreRegression, fit_path, logistic_regression, mlp_classifier
 from tests.oracles.transfer import soft_label_gradient
 
 RANGE = ScoreRange((1, 5))
@@ -51,7 +51,7 @@ def test_the_path_of_a_logistic_regression_gives_what_each_gives_alone(scores):
     values = CLASSIFIERS["logistic"]
     along = [
         (model.predict(x) if scores else model.predict_proba(x))
-        for model in path("logistic", values, x, y if scores else labels, scores)
+        for model in fit_path("logistic", values, x, y if scores else labels, scores)
     ]
     for value, found in zip(values, along, strict=True):
         alone = ScoreRegression(scores, value).fit(x, y) if scores else logistic_regression().set_params(C=value)
@@ -63,20 +63,20 @@ def test_the_path_of_a_logistic_regression_gives_what_each_gives_alone(scores):
 def test_the_perceptron_learns_what_is_not_linear():
     x = np.random.default_rng(0).uniform(-1, 1, size=(400, 2))
     y = (x[:, 0] ** 2 + x[:, 1] ** 2 > 0.6).astype(int)
-    network = perceptron(seed=0).set_params(learning_rate_init=0.05)
+    network = mlp_classifier(seed=0).set_params(learning_rate_init=0.05)
     assert network.fit(x, y).score(x, y) > 0.9
-    (linear,) = path("logistic", [8.0], x, y)
+    (linear,) = fit_path("logistic", [8.0], x, y)
     assert linear.score(x, y) < 0.7
 
 
 def test_a_perceptron_is_seeded():
     x, _, y = data(100)
-    found = [next(path("mlp", [1e-3], x, y, seed=seed)).predict_proba(x) for seed in (0, 0, 1)]
+    found = [next(fit_path("mlp", [1e-3], x, y, seed=seed)).predict_proba(x) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(found[0], found[1])
     assert np.max(np.abs(found[0] - found[2])) > 0
 
 
 def test_the_strengths_of_the_perceptron_are_those_of_sent_eval():
     """scikit-learn adds alpha / (2 n) |W|^2 to the loss of a batch of n, PyTorch's decay its product with W."""
-    batch = perceptron(seed=0).batch_size
+    batch = mlp_classifier(seed=0).batch_size
     np.testing.assert_allclose(np.array(CLASSIFIERS["mlp"]) / batch, [1e-5, 1e-4, 1e-3, 1e-2])

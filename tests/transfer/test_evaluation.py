@@ -31,7 +31,7 @@ class Spy:
 
     def __init__(self, monkeypatch, best, values=VALUES):
         self.best, self.values, self.trained, self.asked = best, values, [], []
-        monkeypatch.setattr(evaluation, "path", self.path)
+        monkeypatch.setattr(evaluation, "fit_path", self.path)
 
     def path(self, kind, values, x, y, scores, seed):
         for value in values:
@@ -124,7 +124,7 @@ def test_the_encoder_is_called_once_with_different_texts():
 def test_a_pair_is_the_difference_and_the_product(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        evaluation, "path", lambda kind, values, x, y, *rest: seen.append((x, y)) or [_Zero()] * len(values)
+        evaluation, "fit_path", lambda kind, values, x, y, *rest: seen.append((x, y)) or [_Zero()] * len(values)
     )
     vectors = {"a": [1.0, -2.0], "b": [3.0, 0.5]}
     pairs = Pairs([("a", "b"), ("b", "a"), ("b", "b")], ["no", "yes", "no"])
@@ -140,7 +140,7 @@ class _Zero:
 
 
 def test_f1_is_that_of_the_positive_label(monkeypatch):
-    monkeypatch.setattr(evaluation, "path", lambda kind, values, *rest: [_Zero()] * len(values))
+    monkeypatch.setattr(evaluation, "fit_path", lambda kind, values, *rest: [_Zero()] * len(values))
     pairs = Pairs([("1", "2"), ("2", "3"), ("3", "4")], ["no", "yes", "no"])
     parts = {"train": pairs, "validation": pairs, "test": pairs}
     for positive, expected in (("yes", 2 / 3), ("no", 2 / 3)):

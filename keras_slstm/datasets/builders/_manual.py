@@ -25,15 +25,15 @@ Examples = dict[str, dict[str, Any]]  # the example of each key; TFDS shuffles a
 
 @dataclass(frozen=True)
 class Originals:
-    """The original files of a data set: their names, and where they come from.
+    """The original files of a data set: their names and their source.
 
     Args:
         names: The file of each role, e.g. `{"train": "train_5500.label", "test": "TREC_10.label"}`. A name
             may begin with a folder of the archive: `"trees/train.txt"`.
-        folders: Folders of `manual_dir` that are looked into before `manual_dir` itself.
-        source: Address of an archive that holds the files, or the address of each role's file, or of an archive that
-            holds it. None: they cannot be downloaded without more ado.
-        remark: A sentence on how to get the files, where the source alone does not say it.
+        folders: Folders of `manual_dir` that are searched before `manual_dir` itself.
+        source: Address of an archive with the files, or for each role the address of its file or of an archive with
+            it. None: the files cannot be downloaded directly.
+        remark: A sentence on how to get the files, if the source is not enough.
     """
 
     names: Mapping[str, str]
@@ -42,7 +42,7 @@ class Originals:
     remark: str = ""
 
     def find(self, folder: PathLike) -> Files:
-        """Find the files in the place that holds most of them: plain, or with `.gz` behind."""
+        """Find the files, plain or with `.gz` behind, in the folder that has most of them."""
         places = [Path(folder).expanduser() / inside for inside in (*self.folders, "")]
         return max((self._files_in(place) for place in places), key=len)
 
@@ -51,7 +51,7 @@ class Originals:
         return [name for role, name in self.names.items() if role not in files]
 
     def how_to_get(self) -> str:
-        """Say what to put where."""
+        """Describe the files that are needed, and their place."""
         folders = " or ".join(f"{folder}/" for folder in self.folders)
         lines = [
             f"Put {_enumerate(self.names.values())} (plain or gzip-compressed with .gz behind) into `manual_dir`, "
@@ -85,7 +85,7 @@ def originals_of(name: str, kind: str = "originals") -> tuple[Originals, ...]:
 
 
 class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
-    """Base of the data sets that are read from their original files.
+    """Base of the data sets that are read from original files.
 
     The files are taken from `manual_dir` if they are there, and downloaded otherwise. `data_sets.toml` lists them with
     the description of the data set (`ORIGINALS`, in order of preference: the first is downloaded), and a subclass reads
@@ -147,7 +147,7 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
         Raises:
             DataError: If a file is malformed.
             FileNotFoundError: If files are missing and cannot be downloaded; the message says what to put where.
-            ValueError: If the set has been prepared before, from other files than those now in `manual_dir`.
+            ValueError: If the set has been prepared before from other files than those now in `manual_dir`.
         """
         config = download_config or tfds.download.DownloadConfig()
         reuse = self.data_path.exists() and not config.download_mode.overwrite_dataset
@@ -162,7 +162,7 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
     def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict[str, Any]:
         try:
             manual_dir = dl_manager.manual_dir
-        except AssertionError:  # how TFDS says that there is no such folder, or nothing in it
+        except AssertionError:  # raised by TFDS if the folder is missing or empty
             manual_dir = None
         files = (manual_dir and self._find(manual_dir)) or self._download(dl_manager, manual_dir)
         splits = self._read(files)
@@ -183,7 +183,7 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
         originals = self._originals()[0]
         try:
             files = _download(originals, dl_manager)
-        except Exception as error:  # no network, a proxy, a server that is down: the way out is the same
+        except Exception as error:  # no network, a proxy, a server that is down: the advice is the same
             found = originals.find(manual_dir) if manual_dir else {}
             missing = f" (missing: {_enumerate(originals.missing(found))})" if found else ""
             raise FileNotFoundError(
@@ -227,20 +227,20 @@ def _decode(path: PathLike, number: int, line: bytes) -> str:
 def _download(originals: Originals, dl_manager: tfds.download.DownloadManager) -> Files:
     source = originals.source
     if source is None:
-        raise FileNotFoundError("they have no address for that")
+        raise FileNotFoundError("no address is known")
     if isinstance(source, str):
         _reach(source)
         return originals.find(dl_manager.download_and_extract(source))
-    _reach(next(iter(source.values())))  # one stands for all: they lie on one server
+    _reach(next(iter(source.values())))  # all files are on one server
     paths = dl_manager.download_and_extract({role: source[role] for role in originals.names})
     files = {role: Path(path) for role, path in paths.items()}
-    return {  # of an archive for each file, the file inside it
+    return {  # for an archive, the file inside it
         role: path / originals.names[role] if path.is_dir() else path for role, path in files.items()
     }
 
 
 def _reach(address: str) -> None:
-    """Raise at once on an offline machine, where TFDS would repeat a failing download for minutes."""
+    """Raise at once on an offline machine, because TFDS repeats a failing download for minutes."""
     urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=30).close()
 
 
@@ -256,7 +256,7 @@ def _enumerate(names: Iterable[str]) -> str:
 
 
 def _fingerprint(files: Files) -> str:
-    """Digest the lines of all files, whatever their encoding and compression."""
+    """A digest of the lines of all files, independent of encoding and compression."""
     digest = hashlib.sha256()
     for role, path in files.items():
         lines = [line.strip() for line in published_lines(path)]
