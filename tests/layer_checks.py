@@ -41,8 +41,10 @@ class LayerCase:
         empty_row: What a row of nothing but padding gives: "zero", or anything "finite".
         stochastic: Whether the layer has dropout.
         call_kwargs: Further arguments of the call.
-        variant: A further variant of a layer whose main case stands in the table already: it passes over the
-            checks that are slow on this backend and hardly depend on a layer's options (`SLOW_CHECKS`).
+        variant: A further variant of a layer that has a main case in the table: it skips the checks that are slow on
+            this backend and hardly depend on a layer's options (`SLOW_CHECKS`).
+        wrapped: Inside a layer of Keras, or no public layer. The short run has such cases, and variants, on PyTorch
+            only.
         exempt: Reasons not to apply a check, by its name.
     """
 
@@ -54,6 +56,7 @@ class LayerCase:
     stochastic: bool = False
     call_kwargs: Mapping[str, Any] = field(default_factory=dict)
     variant: bool = False
+    wrapped: bool = False
     exempt: Mapping[str, str] = field(default_factory=dict)
 
     def built(self, policy: str = "float32") -> keras.Layer:

@@ -7,8 +7,8 @@ from keras_slstm.tuning.hypermodels import (
     TaggingHyperModel,
     TaskHyperModel,
 )
-from keras_slstm.tuning.narrowed import Narrowed
 from keras_slstm.tuning.records import read_confirmation, read_search, read_trials
+from keras_slstm.tuning.restricted_space import RestrictedHyperParameters
 from keras_slstm.tuning.search import Search
 from keras_slstm.tuning.spaces import (
     SPACES,
@@ -24,8 +24,8 @@ __all__ = [
     "SPACES",
     "STUDIES",
     "ClassificationHyperModel",
-    "Narrowed",
     "PairHyperModel",
+    "RestrictedHyperParameters",
     "Search",
     "TaggingHyperModel",
     "TaskHyperModel",

@@ -1,4 +1,4 @@
-"""Whether a search was worth its time: the best hyperparameters against the defaults, on examples it has not seen."""
+"""Compare the best hyperparameters of a search with the defaults, on examples that the search has not seen."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from keras_slstm.tuning.trial import TrialFailure, train_apart
 
 
 def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
-    """Train the best and the default hyperparameters of a finished search anew, and measure both on the test set.
+    """Train the best and the default hyperparameters of a finished search again, and measure both on the test set.
 
-    The best trial owes its place partly to luck: to its seed, and to the development examples, which chose it. So the
-    trainings here have seeds that the search has not used, the same ones for both, and they are measured on other
-    examples. Each runs in a fresh process, with all the epochs of the search, and keeps the weights of its best epoch
-    on the development examples. Interrupted, this goes on after its last finished epoch when it is called again.
+    The best trial is partly lucky, with its seed and with the development examples that selected it. So these
+    trainings use seeds that the search has not used, the same ones for both, and are measured on other examples. Each
+    runs in a new process for all the epochs of the search, and keeps the weights of its best epoch on the development
+    examples. After an interruption, call this function again: it continues after the last finished epoch.
 
     Args:
         search: The search.
         test: Examples that neither the search nor its trainings have seen, such as `corpus.test`.
-        number: Number of trainings of each.
+        number: Number of trainings for each of the two.
 
     Returns:
-        What `confirmation.json` in the folder of the search then holds: `objective`; `seeds`; `configurations`, a list
-        of `best` and `default` (the latter alone where nothing better was found), each with its `name`, `trial`
+        The contents of `confirmation.json` in the folder of the search: `objective`; `seeds`; `configurations`, a list
+        of `best` and `default` (`default` alone if the search found nothing better), each with its `name`, `trial`
         (None for `default`), `settings`, `parameters`, `seconds_per_epoch`, and the objective with each seed on the
-        development examples (`development`) and on the others (`test`).
+        development examples (`development`) and on the test examples (`test`).
 
     Raises:
-        ValueError: If `number` is less than 1, or the search has found nothing yet.
+        ValueError: If `number` is less than 1, or the search has no successful trial yet.
         RuntimeError: If a training fails.
 
     Example:
@@ -50,8 +50,8 @@ def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
     best = best_trial(search.folder)
     record = None if best is None else read_record(search.folder / f"trial_{best}")
     if record is None:
-        raise ValueError(f"{search.folder} holds no best trial yet: search first.")
-    # Hyperband notes here what a trial went on with. Now both begin anew.
+        raise ValueError(f"{search.folder} has no successful trial yet. Run the search first.")
+    # Hyperband adds the trial that a trial continues. Both trainings start from the beginning here.
     values = {name: value for name, value in record["values"].items() if not name.startswith("tuner/")}
     hp = require("keras_tuner", "tuner").HyperParameters()
     defaults = json.loads(json.dumps(search.hypermodel.settings(hp)))  # as those of the record were read

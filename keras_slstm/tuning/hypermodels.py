@@ -19,7 +19,7 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.text.batches import Batches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
-from keras_slstm.tuning.narrowed import Narrowed
+from keras_slstm.tuning.restricted_space import RestrictedHyperParameters
 from keras_slstm.tuning.spaces import classification_space, pair_space, tagging_space
 
 keras_tuner = require("keras_tuner", "tuner")
@@ -36,7 +36,7 @@ class TaskHyperModel(HyperModel):
     Args:
         corpus: The examples. Its test part is not kept.
         encoders: Encoders to choose from, names in `SPACES`; the first is the default.
-        values, only, rows: Make the space smaller: see `Narrowed`.
+        values, only, rows: Make the space smaller: see `RestrictedHyperParameters`.
         vectors: Word vectors to start from.
         objective: What to search for, one of `objectives`; None: the first.
         options: Further arguments of the model, such as `{"vectorizer": {"lowercase": False}}`. They are not searched.
@@ -78,15 +78,15 @@ class TaskHyperModel(HyperModel):
         self.validation = corpus.validation
         self.label_names = list(corpus.label_names)
         self.encoders = list(encoders)
-        self.narrowing: dict[str, Any] = {"values": dict(values or {}), "only": only, "rows": dict(rows or {})}
+        self.restriction: dict[str, Any] = {"values": dict(values or {}), "only": only, "rows": dict(rows or {})}
         self.vectors = vectors
         self.options = dict(options or {})
         self.jit_compile = keras.backend.backend() == "jax" if jit_compile is None else jit_compile
-        narrowed = Narrowed(keras_tuner.HyperParameters(), **self.narrowing)
-        self.space(narrowed)
-        if narrowed.unused:
-            names = ", ".join(sorted({p.name for p in narrowed.hp.space} | narrowed.in_rows - narrowed.unused))
-            raise ValueError(f"There is no hyperparameter {sorted(narrowed.unused)[0]!r}. There are: {names}.")
+        restricted = RestrictedHyperParameters(keras_tuner.HyperParameters(), **self.restriction)
+        self.space(restricted)
+        if restricted.unused:
+            names = ", ".join(sorted({p.name for p in restricted.hp.space} | restricted.in_rows - restricted.unused))
+            raise ValueError(f"There is no hyperparameter {sorted(restricted.unused)[0]!r}. There are: {names}.")
 
     @abstractmethod
     def space(self, hp: Any) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class TaskHyperModel(HyperModel):
 
     def settings(self, hp: Any) -> dict[str, Any]:
         """All settings at a point of the space."""
-        return self.space(Narrowed(hp, **self.narrowing))
+        return self.space(RestrictedHyperParameters(hp, **self.restriction))
 
     def declare_hyperparameters(self, hp: Any) -> None:
         """Declare all hyperparameters, without building a model."""
@@ -159,7 +159,7 @@ class TaskHyperModel(HyperModel):
         return {
             "task": type(self).__name__,
             "space": hp.get_config()["space"],
-            "rows": self.narrowing["rows"],
+            "rows": self.restriction["rows"],
             "data": self.data_fingerprint(),
             "vectors": None if self.vectors is None else [len(self.vectors), self.vectors.dim],
             "options": {name: str(value) for name, value in sorted(self.options.items())},

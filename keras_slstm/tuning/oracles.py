@@ -1,6 +1,6 @@
-"""keras-tuner's oracles, made to survive a crash at any moment: their files are replaced as a whole.
+"""keras-tuner's oracles with files that survive a crash at any moment, because they are replaced as a whole.
 
-They also try the defaults first, so that every search says what it gains over them, and keep going when trials fail.
+The oracles also try the defaults first, so that every search shows its gain over them, and continue when trials fail.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _ENDED = (TrialStatus.COMPLETED, TrialStatus.FAILED)
 def make_oracle(
     tuner: str, objective: str, direction: str, max_trials: int | None, seed: int, epochs: int, factor: int = 3
 ) -> Any:
-    """Make an oracle: what decides which trials there are.
+    """Make an oracle, which chooses the trials.
 
     Args:
         tuner: One of `TUNERS`.
         objective: The entry of Keras' logs to make as large or as small as possible.
         direction: `"max"` or `"min"`.
-        max_trials: Number of trials; None, for `"hyperband"` and `"grid"`, for as many as they ask for.
-        seed: Seed of what is drawn at random.
+        max_trials: Number of trials; None, for `"hyperband"` and `"grid"`: as many as these ask for.
+        seed: Seed of the random choices.
         epochs: Epochs of a trial; for `"hyperband"`, those of the longest ones.
-        factor: For `"hyperband"`: it goes on with one trial in so many, for so many times the epochs.
+        factor: For `"hyperband"`: each round keeps one trial in `factor` and trains it for `factor` times the epochs.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -51,7 +51,7 @@ def make_oracle(
         raise ValueError(f"`factor` must be an integer of at least 2, but got {factor!r}.")
     options: dict[str, Any] = {
         "objective": keras_tuner.Objective(objective, direction),
-        "seed": seed + 1,  # 0 would mean any
+        "seed": seed + 1,  # 0 would mean a random seed
         "max_consecutive_failed_trials": sys.maxsize,
     }
     if tuner == "hyperband":
@@ -65,7 +65,7 @@ def make_oracle(
 
 
 class _Durable:
-    """The part of our oracles that concerns their files and what ends a trial."""
+    """Writes the files of an oracle as a whole, and restores it from them."""
 
     def save(self: Any) -> None:
         write_json(self._get_oracle_fname(), self.get_state())
@@ -75,17 +75,17 @@ class _Durable:
 
     def reload(self: Any) -> None:
         super().reload()  # type: ignore[misc]
-        # A trial whose file was written before a crash and that the oracle's own file does not know: it begins anew.
-        # (In the order in which they began: of equally good ones, the first is the best.)
+        # A crash between two writes leaves a trial that the oracle's own file does not know: that trial starts again.
+        # The order is that of their starts, because the first of equally good trials counts as the best.
         self.trials = {trial_id: self.trials[trial_id] for trial_id in self.start_order}
-        # The oracle's file still calls a trial that has just ended an ongoing one.
+        # In the oracle's file, a trial that has just ended still counts as running.
         self._retry_queue = [i for i in self._retry_queue if self.trials[i].status not in _ENDED]
         missing = [i for i in self.trials if self.trials[i].status not in _ENDED and i not in self._retry_queue]
         self._retry_queue += missing
 
     def end_trial(self: Any, trial: Any) -> None:
-        # What comes from a worker has lost the order of the space. Nothing can have been added to it: it was all
-        # declared before the first trial.
+        # Hyperparameters from a worker have lost the order of the space. Nothing is lost with them, because all
+        # hyperparameters are declared before the first trial.
         trial.hyperparameters = self.trials[trial.trial_id].hyperparameters
         super().end_trial(trial)  # type: ignore[misc]
 
@@ -104,7 +104,7 @@ class RandomOracle(_DefaultsFirst, RandomSearchOracle):
 
 
 class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
-    """Tries what a Gaussian process, fitted to the trials so far, expects most of, and nothing twice."""
+    """Tries the most promising values by a Gaussian process fitted to the trials so far, and nothing twice."""
 
     def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
         found = super().populate_space(trial_id)
@@ -115,13 +115,13 @@ class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
 
 
 class HyperbandOracle(_Durable, KerasTunerHyperbandOracle):
-    """Begins many trials, and goes on with the best of them."""
+    """Starts many trials, and continues the best of them."""
 
 
 class GridOracle(_Durable, Oracle):
     """Tries all combinations of values, the last hyperparameter changing fastest, each with its default first.
 
-    keras-tuner's own keeps no record of where it stands, so that a search that resumes would end at once.
+    keras-tuner's own grid search does not save its position, so that a resumed search would end at once.
     """
 
     def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
@@ -132,12 +132,12 @@ class GridOracle(_Durable, Oracle):
 
 
 def defaults(hp: Any) -> dict[str, Any]:
-    """The default of every hyperparameter that matters while all have theirs."""
+    """The defaults of all hyperparameters that are active while all have their defaults."""
     return next(combinations(hp))
 
 
 def combinations(hp: Any) -> Iterator[dict[str, Any]]:
-    """All combinations of values of the hyperparameters that matter, each with its default first."""
+    """All combinations of values of the active hyperparameters, each with its default first."""
     yield from _combinations(hp, hp.space, {})
 
 

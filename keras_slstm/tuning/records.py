@@ -1,4 +1,4 @@
-"""What a search leaves behind: a record for each trial, and the best model."""
+"""The files of a search: a record for each trial, and the best model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RECORD = "record.json"
 
 
 def read_search(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What `Search` wrote about itself when it began.
+    """The settings of the search in a folder, as `Search` wrote them when it began.
 
     Raises:
         FileNotFoundError: If the folder holds no search.
@@ -36,9 +36,9 @@ def read_search(folder: str | os.PathLike[str]) -> dict[str, Any]:
 def read_trials(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The records of the trials that have ended, in the order in which they began.
 
-    A record holds `trial` (its id), `values` (of the hyperparameters), `settings` (all of the model and its training),
-    `seconds` (with the start of its process), and either `score`, `parameters`, `seconds_per_epoch`, `epochs` and
-    `runs`, one for each seed, or `failure`, the reason why it failed.
+    A record holds `trial` (the trial's id), `values` (of the hyperparameters), `settings` (all of the model and its
+    training), `seconds` (the start of its process included), and either `score`, `parameters`, `seconds_per_epoch`,
+    `epochs` and `runs` (one for each seed), or `failure`, the reason of the failure.
 
     Raises:
         FileNotFoundError: If the folder holds no search.
@@ -46,11 +46,11 @@ def read_trials(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """
     read_search(folder)
     paths = Path(folder).glob(f"trial_*/{_RECORD}")
-    return sorted((_read(path) for path in paths), key=lambda record: int(record["trial"]))
+    return sorted((_read_trial(path) for path in paths), key=lambda record: int(record["trial"]))
 
 
 def read_confirmation(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What `confirm` found; None where it was not asked.
+    """The results of `confirm`; None before it has run.
 
     Raises:
         ValueError: If the file is damaged.
@@ -60,25 +60,25 @@ def read_confirmation(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def read_record(trial_folder: Path) -> dict[str, Any] | None:
-    """The record of a trial; None while it has not ended."""
+    """The record of a trial; None before it has ended."""
     path = trial_folder / _RECORD
-    return _read(path) if path.exists() else None
+    return _read_trial(path) if path.exists() else None
 
 
 def write_record(trial_folder: Path, record: dict[str, Any]) -> None:
-    """Say that a trial has ended, and how."""
+    """Write the record of a trial that has ended."""
     write_json(trial_folder / _RECORD, record)
 
 
 def count_records(folder: Path) -> int:
-    """How many trials have ended."""
+    """The number of trials that have ended."""
     return sum(1 for _ in folder.glob(f"trial_*/{_RECORD}"))
 
 
 def keep_best(folder: Path, trial_id: str) -> bool:
-    """Make the model of a trial the best one, unless it is already; whether it could be done.
+    """Make the model of a trial the best model, and return whether that succeeded.
 
-    It cannot where another process has found a better one in the meantime, and dropped this one's.
+    It fails if another process has found a better trial in the meantime and has deleted this trial's model.
     """
     trial_folder = folder / f"trial_{trial_id}"
     record = read_record(trial_folder)
@@ -89,19 +89,19 @@ def keep_best(folder: Path, trial_id: str) -> bool:
     with contextlib.suppress(FileNotFoundError):
         with complete_file(folder / BEST_MODEL) as unfinished:
             shutil.copyfile(trial_folder / record["best_run"] / TRIAL_MODEL, unfinished)
-        write_json(folder / BEST_RECORD, record)  # at last: it says that the model is there
+        write_json(folder / BEST_RECORD, record)  # last, because it says that the model is complete
         return True
     return False
 
 
 def best_trial(folder: Path) -> str | None:
-    """The id of the trial that the best model is of."""
+    """The id of the trial whose model is the best one; None if there is none."""
     path = folder / BEST_RECORD
-    return _read(path)["trial"] if path.exists() else None
+    return _read_trial(path)["trial"] if path.exists() else None
 
 
 def drop_models(trial_folder: Path) -> None:
-    """Delete the models of a trial, and what a training could go on with; the records stay."""
+    """Delete the models of a trial and the states of its trainings, and keep its records."""
     for path in trial_folder.glob(f"*/{TRIAL_MODEL}"):
         path.unlink(missing_ok=True)
     for path in trial_folder.glob("*/run"):
@@ -114,11 +114,24 @@ def format_scores(scores: Sequence[float]) -> str:
     return f"{mean:.4f}" + (f" ± {spread:.4f}" if len(scores) > 1 else "")
 
 
+def _read_trial(path: Path) -> dict[str, Any]:
+    """Read a record, and check the entries that every record has."""
+    record = _read(path)
+    advice = "Delete the file to leave this trial out."
+    if not str(record.get("trial", "")).isdecimal():
+        raise ValueError(f"{path}: `trial` must be the number of a trial, not {record.get('trial')!r}. {advice}")
+    if not isinstance(record.get("values"), dict):
+        raise ValueError(f"{path}: `values` must be a dict of values, not {record.get('values')!r}. {advice}")
+    if "failure" not in record and not isinstance(record.get("score"), int | float):
+        raise ValueError(f"{path}: `score` must be a number, not {record.get('score')!r}. {advice}")
+    return record
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(value, dict):
-            raise ValueError("a JSON object was expected")
-    except ValueError as error:
+    except ValueError as error:  # neither JSON nor UTF-8
         raise ValueError(f"{path} is damaged: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} is damaged: expected a JSON object, but found {str(value)[:80]}.")
     return value

@@ -1,4 +1,4 @@
-"""The search itself: keras-tuner's oracles, trials in processes of their own, and a folder to go on from."""
+"""A search by keras-tuner's oracles, with every training in its own process and a folder to resume from."""
 
 from __future__ import annotations
 
@@ -33,49 +33,59 @@ from keras_slstm.tuning.trial import Training, TrialFailure, train_apart
 keras_tuner = require("keras_tuner", "tuner")
 BaseTuner: Any = require("keras_tuner.engine.base_tuner", "tuner").BaseTuner
 
-ALL = 2**31 - 1  # as a number of trials
+ALL = 2**31 - 1  # more trials than any search has
 
 
 class Search(BaseTuner):
     """A search for good hyperparameters, in a folder.
 
-    Every training runs in a fresh process, so that a long search needs no more memory than a short one, and resumes
-    after its last finished epoch where it was interrupted. A trial that fails (an error, a loss that is not finite,
-    memory that runs out) is recorded with its reason, and the search goes on. The folder holds in the end
+    keras-tuner chooses the trials, and its chief and workers share them out among several processes. This class runs
+    them, because keras-tuner's own tuners cannot do the following:
 
-    - `best.keras`, the best model, with the weights of its best epoch, and `best.json`, its record;
-    - `trial_*/record.json`, what was found in each trial (see `read_trials`);
-    - `tensorboard/`, for TensorBoard and its HParams page, where the backend is TensorFlow;
-    - what the search resumes from.
+    - They train all trials in one process, whose memory grows from trial to trial and whose death ends the search.
+      Here every training has a process of its own. A trial that fails (an error, a loss that is not finite, memory that
+      runs out) is recorded with its reason, and the search continues.
+    - Their resumed search starts an interrupted trial from its first epoch. Here it continues after the last finished
+      epoch. A resumed grid search of theirs ends at once, because its position is not saved.
+    - They write their files in place, so that a process killed while it writes leaves a search that cannot be resumed.
+      Here files are replaced as a whole.
+    - They train one seed. Here a trial may have several, and its score is their mean.
 
-    Several processes search together where `KERASTUNER_TUNER_ID`, `KERASTUNER_ORACLE_IP` and `KERASTUNER_ORACLE_PORT`
-    are set, as keras-tuner has it: each makes the same `Search`, the folder being one that all of them see.
+    At its end the folder holds
+
+    - `best.keras`, the best model with the weights of its best epoch, and `best.json`, its record;
+    - `trial_*/record.json`, the results of each trial (see `read_trials`);
+    - `tensorboard/`, for TensorBoard and its HParams page, if the backend is TensorFlow;
+    - the state from which the search resumes.
+
+    Several processes search together if `KERASTUNER_TUNER_ID`, `KERASTUNER_ORACLE_IP` and `KERASTUNER_ORACLE_PORT` are
+    set, as keras-tuner documents: each makes the same `Search`, with a folder that all of them see.
 
     Args:
         hypermodel: A `TaskHyperModel`.
         folder: The folder. It is created.
         tuner: `"random"`, `"bayesian"`, `"hyperband"` or `"grid"`.
-        max_trials: Number of trials, those included that have failed, or that an interrupted search had finished. None,
-            for `"hyperband"` and `"grid"`: as many as they ask for.
+        max_trials: Number of trials, including failed ones and those that an interrupted search finished. None, for
+            `"hyperband"` and `"grid"`: as many as these ask for.
         epochs: Most epochs of a training.
-        patience: A training stops after so many epochs without a better one. None: never.
+        patience: A training stops after this many epochs without improvement. None: never.
         seeds: A trial is one training for each seed. Its score is their mean.
-        seed: Seed of what the search draws at random.
-        factor: For `"hyperband"`: it goes on with one trial in so many, for so many times the epochs.
-        resume: Whether to go on with a search that the folder holds.
-        overwrite: Whether to delete it instead.
-        strategy: `"mirrored"` for `tf.distribute.MirroredStrategy` in each training.
+        seed: Seed of the random choices of the search.
+        factor: For `"hyperband"`: each round keeps one trial in `factor` and trains it for `factor` times the epochs.
+        resume: Whether to continue a search that the folder holds.
+        overwrite: Whether to delete that search instead.
+        strategy: `"mirrored"` to use `tf.distribute.MirroredStrategy` in each training.
         modules: Names of modules to import before each training: those that register your encoders and spaces.
 
     Raises:
-        FileExistsError: If the folder holds a search that is neither to be resumed nor overwritten.
-        ValueError: If an argument is out of range, or the search to be resumed is another one.
+        FileExistsError: If the folder holds a search, and neither `resume` nor `overwrite` is true.
+        ValueError: If an argument is out of range, or the folder holds a search with other settings.
 
     Example:
 
     ```python
     hypermodel = ClassificationHyperModel(keras_slstm.datasets.load_corpus("travel_desk"), ["slstm", "bilstm"])
-    if __name__ == "__main__":  # trials are processes, which import this file
+    if __name__ == "__main__":  # each training is a process that imports this file
         Search(hypermodel, "runs/search", "bayesian", max_trials=20, epochs=5).search()
         model = keras.saving.load_model("runs/search/best.keras")
     ```
@@ -126,8 +136,8 @@ class Search(BaseTuner):
             "backend": keras.backend.backend(),
             "hypermodel": hypermodel.description(),
         }
-        self._about = json.loads(json.dumps(about))  # as it will be read
-        self._is_member = os.environ.get("KERASTUNER_TUNER_ID", "chief") != "chief"  # of a search that another leads
+        self._about = json.loads(json.dumps(about))  # as JSON gives it back
+        self._is_member = os.environ.get("KERASTUNER_TUNER_ID", "chief") != "chief"
         if not self._is_member:
             self._prepare_folder(resume, overwrite)
         super().__init__(oracle, hypermodel, directory=str(self.folder.parent), project_name=self.folder.name)
@@ -135,7 +145,7 @@ class Search(BaseTuner):
         oracle.verbose = 0
 
     def search(self) -> None:
-        """Run the trials that there are to run, or, as the chief of several processes, hand them out.
+        """Run the remaining trials, or, in the chief of several processes, hand them out.
 
         Raises:
             RuntimeError: If no trial has succeeded.
@@ -145,10 +155,10 @@ class Search(BaseTuner):
             raise RuntimeError(f"No trial has succeeded. The reasons are in {self.folder}/trial_*/record.json.")
 
     def run_trial(self, trial: Any) -> dict[str, float]:
-        """Train once for each seed; the objective, or `FailedTrialError` with the reason."""
+        """Train once for each seed, and return the objective; raise `FailedTrialError` with the reason of a failure."""
         self._check_about()
         trial_folder = Path(self.get_trial_dir(trial.trial_id))
-        record = read_record(trial_folder)  # of a trial that ended just before a crash
+        record = read_record(trial_folder)  # present if the trial ended just before a crash
         if record is None:
             record = self._run(trial, trial_folder)
             write_record(trial_folder, record)
@@ -160,22 +170,22 @@ class Search(BaseTuner):
         super().on_trial_end(trial)
         before = best_trial(self.folder)
         best = self._keep_best()
-        if self.tuner_name != "hyperband":  # which may go on with any trial
+        if self.tuner_name != "hyperband":  # which may continue any trial
             for trial_id in {trial.trial_id, before} - {best, None}:
                 drop_models(self.folder / f"trial_{trial_id}")
         self._report(trial)
 
     def on_search_end(self) -> None:
-        self._keep_best()  # which a crash may have prevented
+        self._keep_best()  # a crash may have prevented it
         for trial in self.oracle.get_best_trials(ALL):
             if trial.status in ("COMPLETED", "FAILED"):
                 drop_models(self.folder / f"trial_{trial.trial_id}")
 
     def _keep_best(self) -> str | None:
-        """Make the best model that of the best trial, and return its id; None while no trial has succeeded.
+        """Keep the model of the best trial, and return the trial's id; None if no trial has succeeded.
 
-        Another process may be about to write the model of a trial that was the best one a moment ago: whoever writes
-        looks again afterwards, and so the last one to write is right.
+        Another process may be writing the model of a trial that was the best one a moment ago. Every process looks
+        again after it has written, so the last one to write keeps the right model.
         """
         best = self._best_id()
         while best is not None:
@@ -218,7 +228,7 @@ class Search(BaseTuner):
         }
 
     def training(self, values: dict[str, Any], seed: int, trial_folder: Path, test: Any = None) -> Training:
-        """The training of these values with one of the seeds, in a folder; measured on `test`, too, if there is one."""
+        """The training of these values with one seed, in a folder; `test` are further examples to measure it on."""
         name = f"seed{seed}"
         earlier = values.get("tuner/trial_id")
         shows = keras.backend.backend() == "tensorflow" and importlib.util.find_spec("tensorboard") is not None
@@ -237,7 +247,7 @@ class Search(BaseTuner):
         )
 
     def _report(self, trial: Any) -> None:
-        """One line about a trial that has ended."""
+        """Print one line about a trial that has ended."""
         record = read_record(self.folder / f"trial_{trial.trial_id}") or {}
         limit = self._oracle_of_folder.max_trials
         line = f"trial {trial.trial_id}, {count_records(self.folder)}{f' of {limit}' if limit else ''} ended: "
@@ -258,13 +268,13 @@ class Search(BaseTuner):
         if (self.folder / SEARCH).exists() and not overwrite:
             if not resume:
                 raise FileExistsError(
-                    f"{self.folder} holds a search: go on with it (resume=True), overwrite it (overwrite=True), or "
+                    f"{self.folder} holds a search: resume it (resume=True), overwrite it (overwrite=True), or "
                     "choose another folder."
                 )
             self._check_about()
             return
         if overwrite and (self.folder / SEARCH).exists():
-            shutil.rmtree(self.folder)  # a search's own folder, and no other
+            shutil.rmtree(self.folder)  # nothing but the folder of a search
         write_json(self.folder / SEARCH, self._about)
 
     def _check_about(self) -> None:
@@ -273,11 +283,11 @@ class Search(BaseTuner):
             if before.get(name) != self._about.get(name):
                 theirs, ours = _difference(before.get(name), self._about.get(name))
                 raise ValueError(
-                    f"{self.folder} holds another search: its {name} is {theirs}, not {ours}. Go on with its settings, "
+                    f"{self.folder} holds another search: its {name} is {theirs}, not {ours}. Use its settings, "
                     "choose another folder, or overwrite it (overwrite=True)."
                 )
 
-    # What keras-tuner keeps in a file for each process, ours keep in that of the oracle.
+    # keras-tuner has a state file for each process; here the oracle's file holds everything.
 
     def _get_tuner_fname(self) -> str:
         return str(self.folder / "oracle.json")
@@ -292,11 +302,11 @@ class Search(BaseTuner):
 
     def _populate_initial_space(self) -> None:
         hp = self.oracle.get_space()
-        self.hypermodel.declare_hyperparameters(hp)  # all at once, where keras-tuner would build models to find them
+        self.hypermodel.declare_hyperparameters(hp)  # keras-tuner would build models to find them
         self.oracle.update_space(hp)
 
     def pre_create_trial(self) -> None:
-        time.sleep(0.05)  # the oracle may have nothing to do yet, and is asked again at once
+        time.sleep(0.05)  # an oracle that has no trial yet is asked again without a pause
 
 
 def _short(value: Any) -> str:
@@ -304,7 +314,7 @@ def _short(value: Any) -> str:
 
 
 def _difference(one: Any, other: Any) -> tuple[str, str]:
-    """Two values that differ, or what differs in them, not too long."""
+    """The first difference between two values, cut to 200 characters."""
     while isinstance(one, dict) and isinstance(other, dict):
         name = next(name for name in sorted({*one, *other}) if one.get(name) != other.get(name))
         one, other = one.get(name), other.get(name)

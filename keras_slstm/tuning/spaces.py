@@ -1,8 +1,8 @@
 """Search spaces: plain functions from a `keras_tuner.HyperParameters` to settings.
 
-Each says what may vary, with the value of the paper as default and a range around it. Nothing here builds a model, and
-every hyperparameter is declared in each call: one that only matters with another stands inside `hp.conditional_scope`,
-where, as long as it does not matter, its value is None.
+Each declares what a search may vary: the value of the paper is the default, with a range around it. No function here
+builds a model, and each call declares every hyperparameter. A hyperparameter that matters only with a certain value of
+another one is declared inside `hp.conditional_scope`; while it does not matter, its value is None.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keras_slstm.models.encoders import ENCODERS
 
 UNITS = [100, 200, 300, 400, 600]
 LAYERS = [2, 3, 4]
-# What the vertical gate of a CAS-LSTM may be: Table 6 of its paper.
+# The vertical gates of a CAS-LSTM in Table 6 of its paper.
 VERTICAL_GATES: dict[str, dict[str, Any]] = {
     "lam=0.5": {"lam": 0.5},
     "lam=0.25": {"lam": 0.25},
@@ -26,7 +26,7 @@ VERTICAL_GATES: dict[str, dict[str, Any]] = {
 }
 
 
-# The encoders: which options of `build_encoder` there are to choose.
+# The encoders: the options of `build_encoder` that a search may vary.
 
 
 def slstm_space(hp: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def slstm_space(hp: Any) -> dict[str, Any]:
 
 
 def recurrent_space(hp: Any) -> dict[str, Any]:
-    """The dropout of what is all that a recurrent layer leaves to choose beside its size."""
+    """Recurrent dropout: the only option of a plain recurrent layer beside its size."""
     return {"recurrent_dropout": hp.Float("recurrent_dropout", 0.0, 0.5, step=0.1, default=0.0)}
 
 
@@ -71,7 +71,7 @@ def subilstm_space(hp: Any) -> dict[str, Any]:
 
 
 def full_depth_grn_space(hp: Any) -> dict[str, Any]:
-    """Steps and dropout of a GRN whose words all take every step."""
+    """Steps and dropout of a GRN in which every word takes every step."""
     return {
         "max_depth": hp.Int("max_depth", 1, 13, step=2, default=9),
         "recurrent_dropout": hp.Float("recurrent_dropout", 0.0, 0.5, step=0.1, default=0.2),
@@ -79,7 +79,7 @@ def full_depth_grn_space(hp: Any) -> dict[str, Any]:
 
 
 def depth_adaptive_grn_space(hp: Any) -> dict[str, Any]:
-    """Largest depth, how depths are chosen, what they are chosen from, and dropout of a `DepthAdaptiveGRN`."""
+    """Largest depth, selection of depths, sequential module and dropout of a `DepthAdaptiveGRN`."""
     sequential = hp.Choice("sequential", ["bilstm", "sinusoidal", "none"], default="bilstm")
     return {
         "selection": hp.Choice("selection", ["gumbel", "hard", "soft"], default="gumbel"),
@@ -147,9 +147,9 @@ def register_space(encoder: str, space: Callable[[Any], dict[str, Any]]) -> None
 
 
 def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[str, Any]:
-    """Which encoder, its size, and the options of the one chosen.
+    """The choice of an encoder, its size, and its options.
 
-    The options of an encoder are named after it (`slstm/steps`), and are active only where it is chosen.
+    The names of an encoder's options begin with its name (`slstm/steps`). They are active only if it is chosen.
 
     Args:
         hp: A `keras_tuner.HyperParameters`.
@@ -183,7 +183,7 @@ def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[st
 
 # The tasks: everything else about a model and its training.
 
-# Defaults where they differ from those of the S-LSTM's paper: for the first encoder of a search.
+# Where the paper of a search's first encoder differs from the S-LSTM's paper, which gives the other defaults.
 _CASLSTM = {"dropout": 0.5, "mlp_layers": 1, "mlp_dropout": 0.5, "l2": 0.0, "batch_size": 128, "clip": 5.0}
 CLASSIFICATION_DEFAULTS: dict[str, dict[str, Any]] = {"caslstm": _CASLSTM, "bi_caslstm": _CASLSTM}
 
@@ -194,8 +194,8 @@ def classification_space(hp: Any, encoders: Sequence[str], embeddings: bool = Tr
     Args:
         hp: A `keras_tuner.HyperParameters`.
         encoders: The encoders to choose from; the paper of the first one gives the defaults.
-        embeddings: Whether the word vectors start from nothing, so that their size is to be chosen, too; else whether
-            they are trained.
+        embeddings: True if the word vectors start at random: the search chooses their size. False if they are given:
+            the search chooses whether to train them.
     """
     default = {"units": 300, "dropout": 0.5, "mlp_layers": 0, "mlp_dropout": 0.0, "l2": 1e-3, "batch_size": 10,
                "clip": 3.0, **CLASSIFICATION_DEFAULTS.get(encoders[0] if encoders else "", {})}  # fmt: skip
@@ -253,7 +253,7 @@ def _word_space(hp: Any, embeddings: bool, dropout: float) -> dict[str, Any]:
 
 
 def _mlp_space(hp: Any, layers: list[int], default: int, units: int, dropout: float) -> dict[str, Any]:
-    """Hidden layers: how many, and, where there are any, their size and dropout."""
+    """The number of hidden layers, and, if there are any, their size and dropout."""
     number = hp.Choice("mlp_layers", layers, default=default)
     with hp.conditional_scope("mlp_layers", [value for value in layers if value]):
         size = hp.Choice("mlp_units", [300, 512, 600, 1024], default=units)

@@ -1,4 +1,4 @@
-"""One training of a trial, in a process of its own: what it needs of memory ends with it."""
+"""One training of a trial, in its own process, which frees all memory when it ends."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Training:
         hypermodel: The task.
         values: The values of its hyperparameters.
         seed: Seed of the weights, of dropout and of the order of the batches.
-        folder: Where its result goes.
-        epochs: Number of epochs, those of `earlier` included.
-        patience: Stop after so many epochs without a better one; None: never.
-        earlier: The folder of a training that this one goes on with.
+        folder: The folder of the result.
+        epochs: Number of epochs, including those of `earlier`.
+        patience: Stop after this many epochs without improvement; None: never.
+        earlier: The folder of a training that this one continues.
         strategy: `"mirrored"` to train on all GPUs of this machine.
         modules: Modules to import first: those that register your encoders and spaces.
         test: Further examples to measure the model on, or None.
-        tensorboard: Where to write TensorBoard's files, or None.
+        tensorboard: The folder for TensorBoard's files, or None.
     """
 
     hypermodel: Any
@@ -65,7 +65,7 @@ class Training:
 
 
 def train_apart(training: Training) -> dict[str, Any]:
-    """Train in a fresh process, from where an interrupted one stood; what was found.
+    """Train in a new process, after the last epoch of an interrupted one, and return the results.
 
     Raises:
         TrialFailure: If the training raises an error, its loss is not finite, or the system ends its process.
@@ -83,19 +83,19 @@ def train_apart(training: Training) -> dict[str, Any]:
 
 
 def run_process(training: Training) -> int | None:
-    """Train in a fresh process, and wait for its end; its exit status."""
+    """Train in a new process, wait for its end, and return its exit status."""
     process = multiprocessing.get_context("spawn").Process(target=_main, args=(training,))
     process.start()
     try:
         process.join()
     finally:
-        process.kill()  # where this process is interrupted itself
+        process.kill()  # if this process is interrupted
         process.join()
     return process.exitcode
 
 
 def attempt(training: Training) -> int:
-    """Train in this process, and leave a file with the result or with the reason of a failure; an exit status."""
+    """Train in this process, write a file with the result or the reason of a failure, and return an exit status."""
     try:
         train(training)
     except Exception as error:
@@ -107,13 +107,13 @@ def attempt(training: Training) -> int:
 
 
 def train(training: Training) -> dict[str, Any]:
-    """Train in this process; what was found."""
+    """Train in this process, and return the results."""
     for module in training.modules:
         importlib.import_module(module)
     hypermodel = training.hypermodel
     hp = require("keras_tuner", "tuner").HyperParameters()
     hp.values = dict(training.values)
-    _go_on_with(training)
+    _continue_earlier(training)
     keras.utils.set_random_seed(training.seed)
     settings = hypermodel.settings(hp)
     with _scope(training.strategy):
@@ -153,13 +153,13 @@ def train(training: Training) -> dict[str, Any]:
 
 
 def _main(training: Training) -> None:
-    """What the fresh process does."""
+    """The program of the new process."""
     _end_with_parent()
     raise SystemExit(attempt(training))
 
 
 def _end_with_parent() -> None:
-    """A search that is killed leaves no training behind: one that resumes could meet it in the same folder."""
+    """End when the search is killed: a resumed search could meet this training in the same folder."""
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
@@ -172,17 +172,17 @@ def _end_with_parent() -> None:
 
 def _reason(exit_code: int | None) -> str:
     if exit_code is None or exit_code >= 0:
-        return f"its process ended with status {exit_code} and without a result"
+        return f"the process ended with status {exit_code} and without a result"
     try:
         name = signal.Signals(-exit_code).name
     except ValueError:
         name = str(-exit_code)
     because = ", perhaps because memory ran out" if name == "SIGKILL" else ""
-    return f"its process was ended by signal {name}{because}"
+    return f"the process was ended by signal {name}{because}"
 
 
-def _go_on_with(training: Training) -> None:
-    """Begin with the state of the earlier training, unless this one has begun already."""
+def _continue_earlier(training: Training) -> None:
+    """Start from the state of the earlier training, unless this training has already started."""
     if training.earlier is None or (training.folder / "run").exists():
         return
     copy = training.folder / "run.unfinished"
@@ -203,11 +203,11 @@ def _scope(strategy: str | None) -> Iterator[None]:
 
 
 def _write_tensorboard(folder: Path, values: dict[str, Any], history: dict[str, list[float]]) -> None:
-    """The hyperparameters and the course of a training, for TensorBoard and its HParams page."""
+    """Write the hyperparameters and metrics of a training for TensorBoard and its HParams page."""
     import tensorflow as tf
     from tensorboard.plugins.hparams import api
 
-    shutil.rmtree(folder, ignore_errors=True)  # of an attempt that was interrupted
+    shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted attempt
     writer = tf.summary.create_file_writer(str(folder))
     with writer.as_default():
         api.hparams({name: value for name, value in values.items() if not name.startswith("tuner/")})

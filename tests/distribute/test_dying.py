@@ -33,7 +33,9 @@ def _weights(path):
         return list(file.values())
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(2, marks=pytest.mark.short_run()), pytest.param(10, marks=pytest.mark.slow)]
+)
 def test_one_of_two_dies(tmp_path, kills):
     rng = np.random.default_rng(kills)
     for attempt in range(kills):

@@ -27,7 +27,9 @@ CASES = [
         call_kwargs={"return_attention_scores": True},
         variant=True,
     ),
-    LayerCase("stacked_cnn", lambda: ConvolutionStack(5, num_layers=2), outputs=("sequence",), interior="cut"),
+    LayerCase(
+        "stacked_cnn", lambda: ConvolutionStack(5, num_layers=2), outputs=("sequence",), interior="cut", wrapped=True
+    ),
     LayerCase(
         "transformer",
         lambda: TransformerEncoder(4, num_blocks=1, heads=2, dropout=0.0),
@@ -37,6 +39,7 @@ CASES = [
             "precision": "Keras' own attention asks JAX for a float16 product that a CPU does not have",
             "rematerialisation": "Keras' own attention passes names of dtypes on, which JAX cannot trace",
         },
+        wrapped=True,
     ),
     LayerCase("cnn_sentence", lambda: build_encoder("cnn", 5), interior="cut", variant=True),
     LayerCase("normalized_lstm", lambda: layers.NormalizedLSTM(5, kernel_constraint="max_norm")),
@@ -59,12 +62,14 @@ CASES = [
         "normalized_lstm_bidirectional",
         lambda: keras.layers.Bidirectional(layers.NormalizedLSTM(5, return_sequences=True)),
         outputs=("sequence",),
+        wrapped=True,
     ),
     LayerCase(
         "normalized_lstm_cell",
         lambda: keras.layers.RNN(layers.NormalizedLSTMCell(5)),
         empty_row="finite",
         exempt={"nan_padding": _KERAS_LOOP},
+        wrapped=True,
     ),
     LayerCase("cas_lstm", lambda: layers.CASLSTM(5, recurrent_regularizer="l2")),
     LayerCase(
@@ -100,11 +105,13 @@ CASES = [
         "cas_lstm_bidirectional",
         lambda: keras.layers.Bidirectional(layers.CASLSTM(5, return_sequences=True)),
         outputs=("sequence",),
+        wrapped=True,
     ),
     LayerCase(
         "cas_lstm_cell",
         lambda: keras.layers.RNN(layers.CASLSTMCell(5)),
         exempt={"nan_padding": _KERAS_LOOP},
+        wrapped=True,
     ),
     LayerCase(
         "attention_decoder",

@@ -12,10 +12,10 @@ from tests import cross_backend, layer_checks
 from tests.backend import other_backends
 from tests.layers.cases import CASES
 
-# Eager PyTorch runs the checks of all variants within a minute; the other backends compile each of them.
-_VARIANT = [pytest.mark.short_run("torch")]
+# Eager PyTorch runs the checks of all variants within minutes; the other backends compile each of them.
+_REPETITION = [pytest.mark.short_run("torch")]
 _PAIRS = [
-    pytest.param(name, case, id=f"{case.name}-{name}", marks=_VARIANT if case.variant else [])
+    pytest.param(name, case, id=f"{case.name}-{name}", marks=_REPETITION if case.variant or case.wrapped else [])
     for case in CASES
     for name in layer_checks.CHECKS
     if not (case.variant and name in layer_checks.SLOW_CHECKS)

@@ -111,7 +111,7 @@ def test_wrong_arguments(hypermodel, test_part, tmp_path):
     search = make_search(hypermodel, tmp_path / "s")
     with pytest.raises(ValueError, match="`number` must be an integer of at least 1, but got 0"):
         confirm(search, test_part, 0)
-    with pytest.raises(ValueError, match="holds no best trial yet"):
+    with pytest.raises(ValueError, match="has no successful trial yet"):
         confirm(search, test_part)
 
 

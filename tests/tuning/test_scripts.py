@@ -130,7 +130,7 @@ def test_resume_and_overwrite(search, data, tmp_path, capsys, pretended):
     capsys.readouterr()
     assert search(*given) == 2
     message = capsys.readouterr().err
-    assert "holds a search: go on with it (--resume), overwrite it (--overwrite)" in message
+    assert "holds a search: resume it (--resume), overwrite it (--overwrite)" in message
     assert search(*given, "--resume") == 0
     assert [training.values["units"] for training in pretended] == [2, 3, 4]
     assert search(*given, "--resume", "--seed", 1) == 2

@@ -167,7 +167,7 @@ def test_a_trial_that_the_system_ends(tmp_path):
     hypermodel = make_hypermodel(tiny_corpus(), EndedBySystem, units=[3, 4])
     Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
     ended, whole = read_trials(tmp_path / "s")
-    assert ended["failure"] == "its process was ended by signal SIGKILL, perhaps because memory ran out"
+    assert ended["failure"] == "the process was ended by signal SIGKILL, perhaps because memory ran out"
     assert whole["score"] > 0
     assert (tmp_path / "s" / "best.keras").exists()
 
@@ -359,11 +359,25 @@ def test_no_search_in_a_folder(tmp_path):
             read(tmp_path)
 
 
-def test_a_damaged_record_is_named(corpus, tmp_path, pretended):
-    Search(make_hypermodel(corpus), tmp_path / "s", max_trials=1, epochs=1).search()
-    (tmp_path / "s" / "trial_0" / "record.json").write_text('{"trial": ')
-    with pytest.raises(ValueError, match=r"trial_0/record\.json is damaged"):
-        read_trials(tmp_path / "s")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"trial": ', r"trial_0/record\.json is damaged: Expecting value"),
+        ("null", r"trial_0/record\.json is damaged: expected a JSON object, but found None"),
+        ("{}", r"trial_0/record\.json: `trial` must be the number of a trial, not None. Delete the file"),
+        ('{"trial": "0", "values": null}', r"trial_0/record\.json: `values` must be .*, not None"),
+        (
+            '{"trial": "0", "values": {}, "score": "high"}',
+            r"record\.json: `score` must be a number, not 'high'",
+        ),
+    ],
+)
+def test_a_damaged_record_is_named(tmp_path, text, message):
+    (tmp_path / "trial_0").mkdir()
+    (tmp_path / "search.json").write_text("{}")
+    (tmp_path / "trial_0" / "record.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_trials(tmp_path)
 
 
 def test_oracles_keep_going_when_trials_fail():

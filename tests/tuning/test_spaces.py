@@ -6,7 +6,7 @@ from keras_slstm.models import ENCODERS, SentenceClassifier, register_encoder
 from keras_slstm.tuning import (
     SPACES,
     STUDIES,
-    Narrowed,
+    RestrictedHyperParameters,
     classification_space,
     encoder_space,
     pair_space,
@@ -140,48 +140,48 @@ def test_an_encoder_of_ones_own():
 
 def test_other_values():
     hp = keras_tuner.HyperParameters()
-    narrowed = Narrowed(hp, {"slstm/steps": [5, 9], "units": [8], "slstm/window": [3, 4]})
-    settings = classification_space(narrowed, ["slstm"])
+    restricted = RestrictedHyperParameters(hp, {"slstm/steps": [5, 9], "units": [8], "slstm/window": [3, 4]})
+    settings = classification_space(restricted, ["slstm"])
     assert (settings["units"], settings["encoder_options"]["steps"], settings["encoder_options"]["window"]) == (8, 9, 3)
     values = {p.name: list(p.values) for p in hp.space}
     assert (values["slstm/steps"], values["units"], values["slstm/window"]) == ([5, 9], [8], [3, 4])
     assert len(values["slstm/sentence_nodes"]) == 3
-    assert narrowed.unused == set()
+    assert restricted.unused == set()
 
 
 def test_only_those_values():
     hp = keras_tuner.HyperParameters()
-    narrowed = Narrowed(hp, {"slstm/steps": [5, 9], "steps": [1]}, only=True)
+    restricted = RestrictedHyperParameters(hp, {"slstm/steps": [5, 9], "steps": [1]}, only=True)
     plain = keras_tuner.HyperParameters()
-    settings, wanted = classification_space(narrowed, ["slstm"]), classification_space(plain, ["slstm"])
+    settings, wanted = classification_space(restricted, ["slstm"]), classification_space(plain, ["slstm"])
     assert settings == wanted
     assert settings["encoder_options"]["boundary_words"] is True
     assert [p.name for p in hp.space if len(list(p.values)) > 1] == ["slstm/steps"]
     assert names(hp) == names(plain)
-    assert narrowed.unused == {"steps"}
+    assert restricted.unused == {"steps"}
 
 
-def test_narrowed_booleans_stay_booleans():
+def test_restricted_booleans_stay_booleans():
     for values, wanted in (([False], False), ([True], True), ([False, True], True)):
         hp = keras_tuner.HyperParameters()
-        found = SPACES["slstm"](Narrowed(hp, {"boundary_words": values}))["boundary_words"]
+        found = SPACES["slstm"](RestrictedHyperParameters(hp, {"boundary_words": values}))["boundary_words"]
         assert found is wanted  # the default, where it is among them
         (p,) = (p for p in hp.space if p.name == "boundary_words")
         assert {bool(value) for value in p.values} == {*values}
     hp = keras_tuner.HyperParameters()
     hp.Choice("encoder", ["cnn", "slstm"])
     with hp.conditional_scope("encoder", ["slstm"]):
-        assert Narrowed(hp, {"b": [True]}).Boolean("b") is None
+        assert RestrictedHyperParameters(hp, {"b": [True]}).Boolean("b") is None
 
 
 def points(study):
     hp = keras_tuner.HyperParameters()
-    narrow = {name: STUDIES[study].get(name) for name in ("values", "only", "rows")}
-    classification_space(Narrowed(hp, **narrow), STUDIES[study]["encoders"])
+    restriction = {name: STUDIES[study].get(name) for name in ("values", "only", "rows")}
+    classification_space(RestrictedHyperParameters(hp, **restriction), STUDIES[study]["encoders"])
     for values in combinations(hp.copy()):
         at = hp.copy()
         at.values = values
-        yield classification_space(Narrowed(at, **narrow), STUDIES[study]["encoders"])
+        yield classification_space(RestrictedHyperParameters(at, **restriction), STUDIES[study]["encoders"])
 
 
 def test_figure_2():

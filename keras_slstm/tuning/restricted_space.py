@@ -1,4 +1,4 @@
-"""Spaces made smaller: other values, one value, or the rows of a table."""
+"""Restrict a search space: to other values, to one value, or to the rows of a table."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
-class Narrowed:
-    """A stand-in for `keras_tuner.HyperParameters` in which some hyperparameters have other values.
+class RestrictedHyperParameters:
+    """A `keras_tuner.HyperParameters` that gives some hyperparameters other values than their space does.
 
-    It is handed to a space in place of `hp`, and declares there.
+    Pass it to a space in place of `hp`; it declares the hyperparameters on `hp`.
 
     Args:
         hp: A `keras_tuner.HyperParameters`.
-        values: The values that hyperparameters may have, by their full names, such as `{"slstm/steps": [5, 7, 9]}`. The
-            default stays if it is among them; else it is the first.
+        values: The values that hyperparameters may have, by full name, such as `{"slstm/steps": [5, 7, 9]}`. The
+            default stays the default if it is one of them; otherwise the first value becomes the default.
         only: Whether all other hyperparameters keep their defaults.
-        rows: Settings that go together, by a name for each: they become the values of one hyperparameter, `row`, and
-            what they set is not searched otherwise.
+        rows: Named combinations of settings. The names become the values of one hyperparameter, `row`, and the
+            search varies the settings in the rows in no other way.
 
     Example:
 
     ```python
     hp = keras_tuner.HyperParameters()
-    slstm_space(Narrowed(hp, {"steps": [5, 7]}, only=True))
+    slstm_space(RestrictedHyperParameters(hp, {"steps": [5, 7]}, only=True))
     [p.name for p in hp.space if len(p.values) > 1]  # ["steps"]
     ```
     """
@@ -92,6 +92,6 @@ class Narrowed:
             return self.hp.Choice(name, values, default=default)
         if len({*values}) == 2:
             return self.hp.Boolean(name, default=default)
-        # keras-tuner takes it for a number. (It prints what is `Fixed` whenever that comes by network.)
+        # keras-tuner turns the boolean into a number. `Fixed` would not, but prints a message for every worker.
         value = self.hp.Choice(name, values, default=default)
         return None if value is None else bool(value)
