@@ -385,6 +385,9 @@ def parse_arguments() -> argparse.Namespace:
             parser.error(f"--{source.replace('_', '-')} and --{target.replace('_', '-')} go together")
         if given and not args.source_file:
             parser.error(f"--{source.replace('_', '-')} needs --source-file")
+    for name in ("source_language", "target_language"):
+        if args.source_file and vars(args)[name]:
+            parser.error(f"--{name.replace('_', '-')} goes with --dataset")
     if args.beam is None:
         args.beam = PRESETS[args.preset]["beam"]
     if args.output is None:

@@ -55,7 +55,7 @@ class CheckLoss(keras.callbacks.Callback):
         if not self.skip:
             raise NonFiniteLossError(
                 f"{where}. Try a lower learning rate, clipped gradients or a wider dtype, and look at that batch. "
-                "`skip=True` leaves such steps out."
+                "`CheckLoss(skip=True)` leaves such steps out."
             )
         assert self._copy is not None
         for variable, value in zip(self._variables(), self._copy, strict=True):

@@ -126,6 +126,7 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, script, capsys):
         (["--source-language", "fr"], '"fr"'),
         (["--beam", "0"], "--beam must be an integer of at least 1"),
         (["--source-file", "a", "--target-file", "b", "--dataset", "ted"], "not allowed with argument"),
+        (["--source-file", "a", "--target-file", "b", "--source-language", "fr"], "--source-language goes with"),
         (["--units", "0"], "units"),
         (["--longest", "1"], "--longest"),
         (["--cell-option", "speed=3"], "speed"),
