@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from keras_slstm.printable import printable
+
 LONGEST = 500  # characters of a message: a faulty line may have millions
 
 
@@ -18,19 +20,10 @@ class DataError(ValueError):
 
     def __init__(self, path: str | os.PathLike[str], line: int, problem: str):
         shown = problem if len(problem) <= LONGEST else f"{problem[: LONGEST - 100]} ... {problem[-95:]}"
-        super().__init__(one_line(f"{os.fspath(path)}:{line}: {shown}"))
+        super().__init__(printable(f"{os.fspath(path)}:{line}: {shown}"))
         self.path = os.fspath(path)
         self.line = line
         self.problem = problem
 
     def __reduce__(self):
         return type(self), (self.path, self.line, self.problem)  # the message alone could not rebuild it
-
-
-def one_line(text: str) -> str:
-    r"""Escape all characters that a terminal does not show as they are, such as line breaks.
-
-    >>> print(one_line("two\nlines"))
-    two\nlines
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -20,6 +20,7 @@ from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGloba
 from keras_slstm.layers.slstm import SLSTM
 from keras_slstm.layers.subilstm import SuBiLSTM
 from keras_slstm.layers.transformer_encoder import TransformerEncoder
+from keras_slstm.suggestions import did_you_mean
 from keras_slstm.validation import check_integer
 
 
@@ -70,7 +71,8 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
     ```
     """
     if name not in _ENCODERS:
-        raise ValueError(f"There is no encoder {name!r}. Known encoders: {', '.join(_ENCODERS)}.")
+        known = f"Known encoders: {', '.join(_ENCODERS)}.{did_you_mean(name, _ENCODERS)}"
+        raise ValueError(f"There is no encoder {name!r}. {known}")
     try:
         return _ENCODERS[name](units, return_sequences=return_sequences, **options)
     except TypeError as error:

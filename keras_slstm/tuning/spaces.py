@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from keras_slstm.models.encoders import ENCODERS
+from keras_slstm.suggestions import did_you_mean
 
 UNITS = [100, 200, 300, 400, 600]
 LAYERS = [2, 3, 4]
@@ -138,7 +139,8 @@ def register_space(encoder: str, space: Callable[[Any], dict[str, Any]]) -> None
         ValueError: If there is no such encoder, it has a space already, or `space` is not callable.
     """
     if encoder not in ENCODERS:
-        raise ValueError(f"There is no encoder {encoder!r}: register it first. Known encoders: {', '.join(ENCODERS)}.")
+        known = f"Known encoders: {', '.join(ENCODERS)}.{did_you_mean(encoder, ENCODERS)}"
+        raise ValueError(f"There is no encoder {encoder!r}: register it first. {known}")
     if encoder in _SPACES:
         raise ValueError(f"The encoder {encoder!r} has a space already.")
     if not callable(space):

@@ -202,7 +202,7 @@ def test_read_lines(write):
 def test_an_error_is_one_line(write):
     with pytest.raises(DataError) as raised:
         read_labelled_text(write("a.csv", '"la\nbel",te\u2028xt\nx,good\n'))
-    assert str(raised.value).isprintable()
+    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_error_survives_pickling():
