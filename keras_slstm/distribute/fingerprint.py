@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import re
 import sys
@@ -19,6 +20,9 @@ import numpy as np
 from keras_slstm.distribute.keras_internals import all_layers
 
 _MISSING = "not set"
+# Longer lists, such as vocabularies, are compared by a hash.
+_LONGEST_LIST = 100
+_LARGEST_CONSTANT = 1_000_000
 # Keras numbers the names that it chooses by how many objects the process has made before.
 _NUMBER = re.compile(r"(?<=[a-z])_\d+(?=/|$)")
 
@@ -91,7 +95,7 @@ def flatten(settings: Any, prefix: str = "") -> dict[str, Any]:
     """
     if isinstance(settings, Mapping):
         items: Iterable[tuple[Any, Any]] = settings.items()
-    elif isinstance(settings, (list, tuple)):
+    elif isinstance(settings, (list, tuple)) and len(settings) <= _LONGEST_LIST:
         items = enumerate(settings)
     else:
         return {prefix: _plain(settings)}
@@ -111,10 +115,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)) or keras.ops.is_tensor(value):
         array = np.asarray(keras.ops.convert_to_numpy(value))
         return array.item() if array.ndim == 0 else f"{array.dtype}{array.shape} {zlib.crc32(array.tobytes()):08x}"
+    if isinstance(value, (list, tuple)):
+        return f"{len(value)} values {_hash(json.dumps(flatten(dict(enumerate(value)))).encode())}"
     return getattr(value, "__qualname__", type(value).__qualname__)  # `repr` may contain an address
 
 
 def _config(model: keras.Model) -> dict[str, Any]:
+    attributes = (value for layer in all_layers(model) for value in vars(layer).values())
+    constants = (value.value for value in attributes if isinstance(value, keras.initializers.Constant))
+    if any(np.size(value) > _LARGEST_CONSTANT for value in constants):  # `get_config` would make a list of it
+        return {}
     try:
         return model.get_config()
     except Exception:  # models without a config raise errors of many kinds; their code is compared
@@ -156,7 +166,8 @@ def _describe_code(objects: Iterable[Any]) -> dict[str, str]:
 
 
 def _hash_files(paths: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    return _hash(b"".join(path.read_bytes() for path in paths))
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]

@@ -100,3 +100,19 @@ def test_values_of_any_kind():
     assert json.loads(json.dumps(flat)) == flat == flatten(values)
     assert (flat["a"], flat["e"], flat["f.0"]) == (0.5, 1.0, None)
     assert flat["b"] != flatten({"b": np.arange(1, 4)})["b"]
+
+
+@pytest.mark.parametrize("rows", [300, 10**6])
+def test_matrices_and_vocabularies_are_compared_by_a_hash(rows):
+    def describe(last):
+        matrix = np.zeros((rows, 2))
+        matrix[-1] = last
+        embedding = keras.layers.Embedding(rows, 2, embeddings_initializer=keras.initializers.Constant(matrix))
+        words = [*map(str, range(300)), last]
+        return flatten(describe_training(keras.Sequential([embedding]), None, {"words": words}))
+
+    assert len(describe(0.0)) < 100
+    assert describe(0.0) == describe(0.0)
+    difference = describe_difference([describe(0.0), describe(1.0)], ["a:1", "b:1"])
+    assert "argument.words is '301 values" in difference
+    assert ("config.value" in difference) == (rows == 300)
