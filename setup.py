@@ -17,6 +17,7 @@ EXTRAS = {
     "jax": ["jax>=0.7"],
     "torch": ["torch>=2.6"],
     "examples": ["scikit-learn", "seqeval"],
+    "mutation": ["cosmic-ray>=8.4"],
     "docs": ["sphinx>=8", "myst-nb>=1.2", "furo", "sphinx-copybutton", "sphinx-design", "latex2mathml"],
 }
 EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"] + EXTRAS["translation"]
