@@ -10,8 +10,7 @@ import keras
 from keras_slstm.layers.biattentive_encoder import BiattentiveEncoder
 from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
-from keras_slstm.text.contextual_vectors import ContextualFunction
-from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.models.text_model import MLP_OPTIONS, refuse_options
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -56,41 +55,21 @@ class BCN(SentenceClassifier):
         labels: Sequence[str],
         encoder: str | keras.layers.Layer = "subilstm",
         units: int = 300,
+        *,
         encoder_options: dict[str, Any] | None = None,
         reductions: Sequence[int] = (4, 2),
         maxout_dropout: float = 0.3,
         maxout_batch_norm: bool = True,
-        embedding_dim: int = 300,
-        dropout: float = 0.3,
-        word_dropout: float = 0.0,
-        embeddings_initializer: Any = "uniform",
-        trainable_embeddings: bool = False,
-        kernel_regularizer: Any = None,
-        vectorizer: TextVectorizer | dict[str, Any] | None = None,
-        contextual: keras.layers.Layer | ContextualFunction | None = None,
-        trainable_contextual: bool = False,
-        **kwargs: Any,
+        **options: Any,
     ):
-        dtype = keras.dtype_policies.get(kwargs.get("dtype"))
+        refuse_options(self, options, "pooling", *MLP_OPTIONS)
+        dtype = keras.dtype_policies.get(options.get("dtype"))
         if not isinstance(encoder, BiattentiveEncoder):  # of a config
             encoder = make_encoder(encoder, units, encoder_options, True, dtype)
             encoder = BiattentiveEncoder(encoder, units, reductions, maxout_dropout, maxout_batch_norm, dtype=dtype)
             encoder_options = None
-        super().__init__(
-            labels,
-            encoder,
-            encoder_options=encoder_options,
-            embedding_dim=embedding_dim,
-            dropout=dropout,
-            word_dropout=word_dropout,
-            embeddings_initializer=embeddings_initializer,
-            trainable_embeddings=trainable_embeddings,
-            kernel_regularizer=kernel_regularizer,
-            vectorizer=vectorizer,
-            contextual=contextual,
-            trainable_contextual=trainable_contextual,
-            **kwargs,
-        )
+        defaults = {"dropout": 0.3, "trainable_embeddings": False}
+        super().__init__(labels, encoder, encoder_options=encoder_options, **{**defaults, **options})
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()  # whose encoder is the whole `BiattentiveEncoder`

@@ -10,9 +10,8 @@ from keras import ops
 
 from keras_slstm.layers.local_inference import LocalInference
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier, one_by_one
-from keras_slstm.models.text_model import words_of
-from keras_slstm.text.contextual_vectors import ContextualFunction
-from keras_slstm.text.text_vectorizer import PADDING_ID, TextVectorizer
+from keras_slstm.models.text_model import MLP_OPTIONS, refuse_options, words_of
+from keras_slstm.text.text_vectorizer import PADDING_ID
 from keras_slstm.validation import check_integer
 
 
@@ -55,47 +54,29 @@ class ESIM(SentencePairClassifier):
         labels: Sequence[str] | None = None,
         encoder: str | keras.layers.Layer = "subilstm",
         units: int = 300,
-        encoder_options: dict[str, Any] | None = None,
-        score_range: tuple[int, int] | None = None,
+        *,
         mlp_units: Sequence[int] = (300,),
-        embedding_dim: int = 300,
         dropout: float = 0.5,
-        word_dropout: float = 0.0,
-        embeddings_initializer: Any = "uniform",
-        trainable_embeddings: bool = True,
-        kernel_regularizer: Any = None,
-        vectorizer: TextVectorizer | dict[str, Any] | None = None,
-        contextual: keras.layers.Layer | ContextualFunction | None = None,
-        trainable_contextual: bool = False,
-        **kwargs: Any,
+        **options: Any,
     ):
+        refuse_options(self, options, "pooling", "features", *MLP_OPTIONS[1:])
         self.units = check_integer("units", units, 1)
         super().__init__(
             labels,
             encoder,
             units,
-            encoder_options,
-            pooling="max",  # of no use but to say that the encoder returns word vectors
-            score_range=score_range,
+            pooling="max",  # only says that the encoder returns word vectors
             mlp_units=mlp_units,
             mlp_dropout=dropout if mlp_units else 0.0,
             mlp_batch_norm=False,
             mlp_activation="tanh",
-            embedding_dim=embedding_dim,
             dropout=dropout,
-            word_dropout=word_dropout,
-            embeddings_initializer=embeddings_initializer,
-            trainable_embeddings=trainable_embeddings,
-            kernel_regularizer=kernel_regularizer,
-            vectorizer=vectorizer,
-            contextual=contextual,
-            trainable_contextual=trainable_contextual,
-            **kwargs,
+            **options,
         )
 
     def count_features(self, sentence_features: int) -> int:
         # Its size, as that of the embedding, is known by now only.
-        self.local_inference = LocalInference(self.units, self.embedding_dropout.rate, dtype=self.dtype_policy)
+        self.local_inference = LocalInference(self.units, self.dropout, dtype=self.dtype_policy)
         self.local_inference.build((None, 2, None, sentence_features))
         return 8 * self.units
 

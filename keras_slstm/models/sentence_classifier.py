@@ -13,8 +13,7 @@ from keras_slstm.models.label_names import check_labels, label_ids
 from keras_slstm.models.serving import write_saved_model
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.text.batches import TextBatches
-from keras_slstm.text.contextual_vectors import ContextualFunction
-from keras_slstm.text.text_vectorizer import TextVectorizer, check_texts
+from keras_slstm.text.text_vectorizer import check_texts
 from keras_slstm.text.word_vectors import WordVectors
 
 
@@ -84,53 +83,17 @@ class SentenceClassifier(TextModel):
         labels: Sequence[str],
         encoder: str | keras.layers.Layer = "slstm",
         units: int = 300,
-        encoder_options: dict[str, Any] | None = None,
-        pooling: str | None = None,
-        mlp_units: Sequence[int] = (),
-        mlp_dropout: float = 0.0,
-        mlp_batch_norm: bool = False,
-        mlp_activation: str = "relu",
-        embedding_dim: int = 300,
-        dropout: float = 0.5,
-        word_dropout: float = 0.0,
-        embeddings_initializer: Any = "uniform",
-        trainable_embeddings: bool = True,
-        kernel_regularizer: Any = None,
-        vectorizer: TextVectorizer | dict[str, Any] | None = None,
+        *,
         characters: str | None = None,
         character_dim: int = 30,
         character_units: int = 50,
-        contextual: keras.layers.Layer | ContextualFunction | None = None,
-        trainable_contextual: bool = False,
-        **kwargs: Any,
+        **options: Any,
     ):
         labels = check_labels(labels)
         character_vectors = None
         if characters is not None:
-            dtype = kwargs.get("dtype")
-            character_vectors = CharacterVectors(characters, character_units, character_dim, dtype=dtype)
-        super().__init__(
-            len(labels),
-            encoder,
-            units,
-            encoder_options,
-            pooling,
-            mlp_units,
-            mlp_dropout,
-            mlp_batch_norm,
-            mlp_activation,
-            embedding_dim,
-            dropout,
-            word_dropout,
-            embeddings_initializer,
-            trainable_embeddings,
-            kernel_regularizer,
-            vectorizer,
-            character_vectors,
-            contextual,
-            trainable_contextual,
-            **kwargs,
-        )
+            character_vectors = CharacterVectors(characters, character_units, character_dim, dtype=options.get("dtype"))
+        super().__init__(len(labels), encoder, units, character_vectors=character_vectors, **options)
         self.labels = labels
         self.characters = characters
         self.character_dim = character_dim

@@ -15,9 +15,7 @@ from keras_slstm.models.score_range import ScoreRange
 from keras_slstm.models.serving import write_saved_model
 from keras_slstm.models.text_model import TextModel
 from keras_slstm.ops.pair_features import PAIR_FEATURES, pair_features
-from keras_slstm.text.contextual_vectors import ContextualFunction
 from keras_slstm.text.pair_batches import PairBatches
-from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.word_vectors import WordVectors
 
 Pair = tuple[str, str]
@@ -94,24 +92,10 @@ class SentencePairClassifier(TextModel):
         labels: Sequence[str] | None = None,
         encoder: str | keras.layers.Layer = "bi_caslstm",
         units: int = 300,
-        encoder_options: dict[str, Any] | None = None,
-        pooling: str | None = None,
+        *,
         features: str = "inference",
         score_range: tuple[int, int] | None = None,
-        mlp_units: Sequence[int] = (1024,),
-        mlp_dropout: float = 0.1,
-        mlp_batch_norm: bool = True,
-        mlp_activation: str = "relu",
-        embedding_dim: int = 300,
-        dropout: float = 0.1,
-        word_dropout: float = 0.0,
-        embeddings_initializer: Any = "uniform",
-        trainable_embeddings: bool = True,
-        kernel_regularizer: Any = None,
-        vectorizer: TextVectorizer | dict[str, Any] | None = None,
-        contextual: keras.layers.Layer | ContextualFunction | None = None,
-        trainable_contextual: bool = False,
-        **kwargs: Any,
+        **options: Any,
     ):
         if (labels is None) == (score_range is None):
             raise ValueError(
@@ -121,27 +105,8 @@ class SentencePairClassifier(TextModel):
             raise ValueError(f"`features` must be one of {tuple(PAIR_FEATURES)}, but got {features!r}.")
         scores = None if score_range is None else ScoreRange(score_range)
         names = () if labels is None else check_labels(labels)
-        super().__init__(
-            len(scores.levels) if scores else len(names),
-            encoder,
-            units,
-            encoder_options,
-            pooling,
-            mlp_units,
-            mlp_dropout,
-            mlp_batch_norm,
-            mlp_activation,
-            embedding_dim,
-            dropout,
-            word_dropout,
-            embeddings_initializer,
-            trainable_embeddings,
-            kernel_regularizer,
-            vectorizer,
-            contextual=contextual,
-            trainable_contextual=trainable_contextual,
-            **kwargs,
-        )
+        defaults = {"mlp_units": (1024,), "mlp_dropout": 0.1, "mlp_batch_norm": True, "dropout": 0.1}
+        super().__init__(len(scores.levels) if scores else len(names), encoder, units, **{**defaults, **options})
         self.labels = names
         self.features = features
         self._scores = scores

@@ -71,6 +71,7 @@ class Seq2Seq(RawDataModel):
         cell: str = "caslstm",
         units: int = 256,
         num_layers: int = 2,
+        *,
         cell_options: dict[str, Any] | None = None,
         bidirectional: bool = False,
         embedding_dim: int = 256,
@@ -85,8 +86,8 @@ class Seq2Seq(RawDataModel):
         dtype = self.dtype_policy
         self.vectorizer = vectorizer
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, 1)
-        self.dropout_rate = check_rate("dropout", dropout)
-        self.dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.dropout = check_rate("dropout", dropout)
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=dtype)
         self.encoder = RecurrentStack(
             cell, units, num_layers, bidirectional, dropout, cell_options, name="encoder", dtype=dtype
         )
@@ -148,10 +149,10 @@ class Seq2Seq(RawDataModel):
         """Ids of the source, and of the target as far as it is written, to the logits of what comes next."""
         source, target = inputs["source"], inputs["target"]
         vectors, states, source_mask = self.encode(source, training=training)
-        x = self.dropout(self.target_embedding(target), training=training)
+        x = self.dropout_layer(self.target_embedding(target), training=training)
         mask = ops.not_equal(target, PADDING_ID)
         x = self.decoder(x, vectors, initial_state=states, mask=mask, memory_mask=source_mask)
-        return self.head(self.dropout(x, training=training))
+        return self.head(self.dropout_layer(x, training=training))
 
     def encode(self, source: Tensor, training: bool = False) -> tuple[Tensor, list[Tensor], Tensor]:
         """Read the source.
@@ -165,7 +166,7 @@ class Seq2Seq(RawDataModel):
             `(batch, time)` bool.
         """
         mask = ops.not_equal(source, PADDING_ID)
-        x = self.dropout(self.source_embedding(source), training=training)
+        x = self.dropout_layer(self.source_embedding(source), training=training)
         vectors, *states = self.encoder(x, mask=mask, training=training)
         return vectors, states, mask
 
@@ -314,7 +315,7 @@ class Seq2Seq(RawDataModel):
             "cell_options": encoder.cell_options,
             "bidirectional": encoder.bidirectional,
             "embedding_dim": self.embedding_dim,
-            "dropout": self.dropout_rate,
+            "dropout": self.dropout,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
         }

@@ -98,6 +98,7 @@ class SequenceTagger(RawDataModel):
         scheme: str | None = None,
         encoder: str | keras.layers.Layer = "slstm",
         units: int = 300,
+        *,
         encoder_options: dict[str, Any] | None = None,
         head: str = "crf",
         head_options: dict[str, Any] | None = None,
@@ -138,7 +139,8 @@ class SequenceTagger(RawDataModel):
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.trainable_embeddings = trainable_embeddings
         self.seed_generator = keras.random.SeedGenerator()
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = dropout
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.embedding: Any = None  # its size is the vocabulary's
         self.character_vectors: Any = None
         if characters is not None:
@@ -227,7 +229,7 @@ class SequenceTagger(RawDataModel):
         x = self.embedding(words)
         if self.character_vectors is not None:
             x = ops.concatenate([x, self.character_vectors(inputs["characters"])], axis=-1)
-        x = self.encoder(self.dropout(x, training=training), mask=mask, training=training)
+        x = self.encoder(self.embedding_dropout(x, training=training), mask=mask, training=training)
         return self.head(x, mask=mask) if self.head_name == "crf" else self.head(x)
 
     def default_loss(self) -> Any:
@@ -432,7 +434,7 @@ class SequenceTagger(RawDataModel):
             "character_dim": self.character_dim,
             "character_units": self.character_units,
             "embedding_dim": self.embedding_dim,
-            "dropout": self.dropout.rate,
+            "dropout": self.dropout,
             "word_dropout": self.word_dropout,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "trainable_embeddings": self.trainable_embeddings,

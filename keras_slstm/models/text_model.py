@@ -25,6 +25,7 @@ from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID, TextVectori
 from keras_slstm.text.word_vectors import WordVectors
 
 MAX_CHARACTERS = 24  # of a word, where nothing else is asked for, as in `TokenVectorizer`
+MLP_OPTIONS = ("mlp_units", "mlp_dropout", "mlp_batch_norm", "mlp_activation")
 POOLINGS = {
     "attention": AttentionPooling,
     "max": MaskedGlobalMaxPooling1D,
@@ -33,7 +34,9 @@ POOLINGS = {
 
 
 class TextModel(RawDataModel):
-    """Vocabulary, word vectors, dropout, sentence encoder; then hidden layers, if any, and a softmax.
+    """Base of the classifiers, which declares the options that they share.
+
+    Vocabulary, word vectors, dropout, sentence encoder; then hidden layers, if any, and a softmax.
 
     A subclass says what `call` makes of the sentence vectors (`encode`) before it hands them to `decide`, and how
     many features that are.
@@ -60,19 +63,20 @@ class TextModel(RawDataModel):
         outputs: int,
         encoder: str | keras.layers.Layer,
         units: int,
-        encoder_options: dict[str, Any] | None,
-        pooling: str | None,
-        mlp_units: Sequence[int],
-        mlp_dropout: float,
-        mlp_batch_norm: bool,
-        mlp_activation: str,
-        embedding_dim: int,
-        dropout: float,
-        word_dropout: float,
-        embeddings_initializer: Any,
-        trainable_embeddings: bool,
-        kernel_regularizer: Any,
-        vectorizer: TextVectorizer | dict[str, Any] | None,
+        *,
+        encoder_options: dict[str, Any] | None = None,
+        pooling: str | None = None,
+        mlp_units: Sequence[int] = (),
+        mlp_dropout: float = 0.0,
+        mlp_batch_norm: bool = False,
+        mlp_activation: str = "relu",
+        embedding_dim: int = 300,
+        dropout: float = 0.5,
+        word_dropout: float = 0.0,
+        embeddings_initializer: Any = "uniform",
+        trainable_embeddings: bool = True,
+        kernel_regularizer: Any = None,
+        vectorizer: TextVectorizer | dict[str, Any] | None = None,
         character_vectors: CharacterVectors | None = None,
         contextual: keras.layers.Layer | ContextualFunction | None = None,
         trainable_contextual: bool = False,
@@ -105,6 +109,7 @@ class TextModel(RawDataModel):
         self.vectorizer = vectorizer
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.trainable_embeddings = trainable_embeddings
+        self.dropout = dropout
         self.word_dropout = word_dropout
         self.mlp_units = tuple(mlp_units)
         self.mlp_dropout = mlp_dropout
@@ -324,7 +329,7 @@ class TextModel(RawDataModel):
             "mlp_batch_norm": self.mlp_batch_norm,
             "mlp_activation": self.mlp_activation,
             "embedding_dim": self.embedding_dim,
-            "dropout": self.embedding_dropout.rate,
+            "dropout": self.dropout,
             "word_dropout": self.word_dropout,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "trainable_embeddings": self.trainable_embeddings,
@@ -346,3 +351,10 @@ class TextModel(RawDataModel):
 def words_of(inputs: Any) -> Any:
     """The word ids among the inputs of a model."""
     return inputs["words"] if isinstance(inputs, dict) else inputs
+
+
+def refuse_options(model: TextModel, options: dict[str, Any], *names: str) -> None:
+    """Raise TypeError if options are given that a model decides by itself."""
+    refused = sorted({*names} & {*options})
+    if refused:
+        raise TypeError(f"{type(model).__name__} takes no {', '.join(refused)}.")

@@ -1,8 +1,8 @@
-"""The search of a translation model as a model of its own, which Keras compiles."""
+"""The search of a translation model (`Seq2Seq`) as a model of its own, which Keras compiles."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -12,9 +12,6 @@ from keras_slstm.text.subword_vectorizer import END_ID, START_ID
 from keras_slstm.text.text_vectorizer import check_at_least
 from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.types import Tensor
-
-if TYPE_CHECKING:
-    from keras_slstm.models.seq2seq import Seq2Seq
 
 
 class Search(NamedTuple):
@@ -31,7 +28,7 @@ class Searches:
     No part of the model to Keras: each of them has the model as its part.
     """
 
-    def __init__(self, model: Seq2Seq):
+    def __init__(self, model: Any):
         self._model = model
         self._made: dict[Search, SearchModel] = {}
 
@@ -54,7 +51,7 @@ class Searches:
 class SearchModel(keras.Model):
     """From the ids of sources, `(batch, time)`, to the best translations, `(batch, longest)`, and their scores."""
 
-    def __init__(self, model: Seq2Seq, search: Search):
+    def __init__(self, model: Any, search: Search):
         super().__init__(dtype=model.dtype_policy)
         self.model = model
         self.search = search

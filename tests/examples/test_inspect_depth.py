@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     options = {"max_depth": 3, "sequential": None}
-    model = SentenceClassifier(["x", "y"], "depth_adaptive_grn", 3, options, embedding_dim=3)
+    model = SentenceClassifier(["x", "y"], "depth_adaptive_grn", 3, encoder_options=options, embedding_dim=3)
     model.adapt(["a b", "c"])
     path = tmp_path_factory.mktemp("run") / "model.keras"
     model.save(path)

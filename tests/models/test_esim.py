@@ -122,3 +122,9 @@ def test_an_adapted_vectorizer_builds_the_model_at_once():
     second = ESIM(["same", "other"], "bilstm", 4, vectorizer=first.vectorizer, embedding_dim=4, mlp_units=())
     assert second.built
     assert second(np.array([[[2, 3], [4, 0]]], "int32")).shape == (1, 2)
+
+
+@pytest.mark.parametrize("option", ["pooling", "features", "mlp_dropout"])
+def test_options_that_it_decides_by_itself_are_refused(option):
+    with pytest.raises(TypeError, match=f"ESIM takes no {option}"):
+        ESIM(["same", "other"], "bilstm", 4, **{option: None})

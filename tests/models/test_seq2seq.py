@@ -5,6 +5,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_slstm
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID
@@ -252,3 +253,11 @@ def test_scores(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
     with pytest.raises(ImportError, match=r"keras-slstm\[translation\]"):
         score_translations(["a"], ["a"])
+
+
+def test_attributes_have_the_names_and_values_of_the_arguments():
+    model = keras_slstm.Seq2Seq(units=4, embedding_dim=3, dropout=0.3)
+    assert (model.dropout, model.embedding_dim) == (0.3, 3)
+    tagger = keras_slstm.SequenceTagger(["a", "b"], encoder="lstm", units=2, dropout=0.3)
+    classifier = keras_slstm.SentenceClassifier(["a", "b"], encoder="lstm", units=2, dropout=0.3)
+    assert (tagger.dropout, classifier.dropout) == (0.3, 0.3)
