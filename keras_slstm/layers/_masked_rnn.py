@@ -1,4 +1,4 @@
-"""What the recurrent layers of this package share: masks of any kind, dropout, and their place in Keras' `RNN`."""
+"""Base of the recurrent layers around a cell: masks of any kind, initial states, dropout."""
 
 from __future__ import annotations
 

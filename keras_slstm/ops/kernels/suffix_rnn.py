@@ -160,9 +160,9 @@ def _padding_last(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None
         return x, None
     time = ops.shape(mask)[0]
     position = ops.arange(time, dtype="int32")[:, None, None]
-    order = ops.argsort(ops.where(mask, position, position + time), axis=0)
+    order = ops.cast(ops.argsort(ops.where(mask, position, position + time), axis=0), "int32")
     count = ops.sum(ops.cast(mask, "int32"), axis=0)
-    return ops.take_along_axis(x, order, axis=0), position < count
+    return _take_words(x, order), position < count
 
 
 def _move_back(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -170,7 +170,14 @@ def _move_back(x: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return x
     place = ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=0) - 1, 0)
-    return ops.take_along_axis(x, place, axis=0)
+    return _take_words(x, place)
+
+
+def _take_words(x: Tensor, index: Tensor) -> Tensor:
+    """The words `index`, `(time, batch, 1)`, of each sentence, by rows: `ops.take_along_axis` is slower."""
+    time, batch, features = ops.shape(x)
+    rows = index[..., 0] * batch + ops.arange(batch, dtype="int32")
+    return ops.take(ops.reshape(x, (time * batch, features)), rows, axis=0)
 
 
 def _has_words(x: Tensor) -> bool:
