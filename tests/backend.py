@@ -202,5 +202,7 @@ def _torch(function, arrays, variables, mode, cotangents):
     tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
     outputs = keras.tree.flatten(function(*tensors))
     loss = _loss(outputs, cotangents)
-    found = torch.autograd.grad(loss, [*tensors, *[v.value for v in variables]], allow_unused=True)
-    return outputs, found
+    arguments = [*tensors, *[v.value for v in variables]]
+    if not torch.is_tensor(loss) or not loss.requires_grad:  # a constant
+        return outputs, [None] * len(arguments)
+    return outputs, torch.autograd.grad(loss, arguments, allow_unused=True)

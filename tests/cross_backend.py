@@ -19,7 +19,8 @@ import keras_slstm  # noqa: F401  registers the layers
 import tests.layers.partition
 import tests.layers.self_attending  # noqa: F401
 from tests.backend import BACKEND
-from tests.layer_checks import CLOSE, LayerCase, predict, randomize, text_model, token_ids
+from tests.layer_case import CLOSE, LayerCase, randomize
+from tests.layer_checks import predict, text_model, token_ids
 from tests.processes import run_python
 
 

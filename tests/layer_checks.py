@@ -10,137 +10,18 @@ import functools
 import inspect
 import json
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.backend import BACKEND, MODES, Evaluation, default_cotangent, dtype_policy, evaluate, to_numpy
+from tests.backend import BACKEND, MODES, default_cotangent, dtype_policy, to_numpy
 from tests.backend import outputs as outputs_of
-
-# Few shapes: JAX compiles every operation of an eager run once a shape, and keeps it for the next check.
-BATCH, TIME, FEATURES = 3, 6, 4
-SHORT = 4
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
-
-
-@dataclass(frozen=True, eq=False)
-class LayerCase:
-    """One layer, with one set of arguments, and what the checks must know of it.
-
-    Attributes:
-        name: Shown by pytest.
-        make: Returns a new layer; its input is `(batch, time, FEATURES)` and a mask.
-        outputs: For each output "sequence" (`(batch, time, ...)`) or "vector" (`(batch, ...)`).
-        interior: What a masked word inside a sentence does: "join" (as if it were not there) or "cut".
-        empty_row: What a row of nothing but padding gives: "zero", or anything "finite".
-        stochastic: Whether the layer has dropout.
-        call_kwargs: Further arguments of the call.
-        variant: A further variant of a layer that has a main case in the table: it skips the checks that are slow on
-            this backend and hardly depend on a layer's options (`SLOW_CHECKS`).
-        wrapped: Inside a layer of Keras, or no public layer. The short run has such cases, and variants, on PyTorch
-            only.
-        exempt: Reasons not to apply a check, by its name.
-    """
-
-    name: str
-    make: Callable[[], keras.Layer]
-    outputs: tuple[str, ...] = ("vector",)
-    interior: str = "join"
-    empty_row: str = "zero"
-    stochastic: bool = False
-    call_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    variant: bool = False
-    wrapped: bool = False
-    exempt: Mapping[str, str] = field(default_factory=dict)
-
-    def built(self, policy: str = "float32") -> keras.Layer:
-        """A layer with weights that are neither zero nor symmetric, the same at every call."""
-        with dtype_policy(policy):
-            layer = self.make()
-            build(layer)
-            randomize(layer)
-        return layer
-
-    def run(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray | None = None, **options: Any) -> Evaluation:
-        return evaluate(layer, x, mask, **self.call_kwargs, **options)
-
-    def output_mask(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """The mask of the sequences among the outputs, turned round where the layer reads backwards."""
-        found = layer.compute_mask(ops.convert_to_tensor(x), ops.convert_to_tensor(mask))
-        found = found[0] if isinstance(found, list | tuple) else found
-        return mask if found is None else to_numpy(found)
-
-    def real(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray, found: list[np.ndarray]) -> list[np.ndarray]:
-        """The outputs without masked positions: `(number of real words, ...)` for a sequence."""
-        return [
-            y[self.output_mask(layer, x, mask)] if kind == "sequence" else y
-            for kind, y in zip(self.outputs, found, strict=True)
-        ]
-
-
-def build(layer: keras.Layer) -> None:
-    if not layer.built:
-        layer.build((None, None, FEATURES))
-
-
-def randomize(layer: keras.Layer) -> None:
-    """Overwrite all trainable weights with fixed numbers of moderate size."""
-    rng = np.random.default_rng(1)
-    for variable in layer.trainable_variables:
-        variable.assign(rng.normal(size=variable.shape) * 0.5)
-
-
-def sentences(batch: int = BATCH, time: int = TIME, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(batch, time, FEATURES)).astype("float32")
-
-
-def assert_close(found: Any, expected: Any, **tolerance: Any) -> None:
-    """Compare arrays, or lists or dicts of them."""
-    if isinstance(expected, Mapping):  # gradients by path: the layers may be twins of different names
-        found, expected = list(found.values()), list(expected.values())
-    for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
-        np.testing.assert_allclose(one, other, **{**CLOSE, **tolerance})
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class Spelled(keras.layers.Layer):
-    """A layer over the characters of words as one over words: their features are cut into two characters."""
-
-    def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.layer = layer
-        self.supports_masking = True
-
-    def build(self, input_shape: tuple) -> None:
-        if not self.layer.built:
-            self.layer.build((*input_shape[:2], 2, input_shape[2] // 2))
-        self.built = True
-
-    def call(self, inputs: Any, mask: Any = None) -> Any:
-        batch, time, features = ops.shape(inputs)
-        if mask is not None:
-            mask = ops.repeat(ops.convert_to_tensor(mask)[..., None], 2, axis=-1)
-        return self.layer(ops.reshape(inputs, (batch, time, 2, features // 2)), mask=mask)
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        return mask
-
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return self.layer.compute_output_shape((*input_shape[:2], 2, input_shape[2] // 2))
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Spelled:
-        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
-
+from tests.input_checks import check_bfloat16, check_empty, check_input_dtypes, check_mask_values
+from tests.layer_case import BATCH, FEATURES, SHORT, TIME, LayerCase, assert_close, build, randomize, sentences
 
 # Construction and shapes
 
@@ -484,6 +365,10 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
         check_nan_padding,
         check_interior_mask,
         check_empty_row,
+        check_empty,
+        check_mask_values,
+        check_input_dtypes,
+        check_bfloat16,
         check_precision,
         check_double,
         check_gradients,
@@ -495,9 +380,9 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
         check_export,
     )
 }
-SLOW_CHECKS = ("precision", "rematerialisation", "training", "two_replicas")
+SLOW_CHECKS = ("precision", "rematerialisation", "training", "two_replicas", "mask_values", "input_dtypes", "bfloat16")
 if BACKEND == "jax":  # each operation is compiled, for each shape and dtype
-    SLOW_CHECKS += ("shapes", "export", "nan_padding", "saving", "double")
+    SLOW_CHECKS += ("empty", "shapes", "export", "nan_padding", "saving", "double")
 
 
 def apply(name: str, case: LayerCase) -> None:

@@ -11,7 +11,8 @@ from keras_slstm.layers import MaskedGlobalAveragePooling1D
 from keras_slstm.ops.masks import masked_mean
 from tests import cross_backend
 from tests.backend import MODES
-from tests.layer_checks import CHECKS, LayerCase
+from tests.layer_case import LayerCase
+from tests.layer_checks import CHECKS
 
 
 @keras.saving.register_keras_serializable(package="broken")

@@ -1,4 +1,4 @@
-"""What layers over the characters of words have in common."""
+"""Base of the layers over the characters of words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.types import Tensor
 
 
 class CharacterLayer(keras.layers.Layer):
-    """Base of layers that make one vector of the characters of each word, whatever stands around the word.
+    """Base of layers that make one vector of the characters of each word, independent of the words around it.
 
     A subclass sets `output_size`, builds its weights, and encodes words in `encode`.
     """
@@ -29,9 +29,9 @@ class CharacterLayer(keras.layers.Layer):
         raise NotImplementedError
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        mask = check_mask(inputs, mask, self.name, axes=("batch", "time", "characters"))
+        x, mask = masked_inputs(self, inputs, mask, axes=("batch", "time", "characters"))
         batch, time, characters, features = ops.shape(inputs)
-        words = ops.reshape(zero_padding(inputs, mask), (batch * time, characters, features))
+        words = ops.reshape(x, (batch * time, characters, features))
         mask = None if mask is None else ops.reshape(mask, (batch * time, characters))
         return ops.reshape(self.encode(words, mask), (batch, time, self.output_size))
 

@@ -8,9 +8,10 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.ops.masks import zero_padding
 from keras_slstm.types import Tensor
-from keras_slstm.validation import check_rate
+from keras_slstm.validation import check_bool, check_rate
 
 
 class MaskedRNN(keras.layers.RNN):
@@ -33,6 +34,11 @@ class MaskedRNN(keras.layers.RNN):
     def __init__(
         self, cell: keras.Layer, dropout: float, recurrent_dropout: float, seed: int | None, **kwargs: Any
     ) -> None:
+        for flag in ("return_sequences", "return_state", "go_backwards", "stateful", "unroll"):
+            if flag in kwargs:
+                kwargs[flag] = check_bool(flag, kwargs[flag])
+        if (value := kwargs.get("zero_output_for_mask", True)) is not True:
+            raise ValueError(f"`zero_output_for_mask` must be True, but got {value!r}: it cannot be switched off.")
         super().__init__(cell, **kwargs)
         self.units = cell.units
         self.dropout = check_rate("dropout", dropout)
@@ -54,24 +60,37 @@ class MaskedRNN(keras.layers.RNN):
         sequences_mask: Tensor | None = None,
     ) -> Any:
         # Beside an initial state, Keras passes the mask that the sequences carry by this other name.
-        mask = check_mask(sequences, sequences_mask if mask is None else mask, self.name)
-        self._check_states(initial_state)
-        sequences = zero_padding(sequences, mask)
+        sequences, mask = masked_inputs(self, sequences, sequences_mask if mask is None else mask)
+        self._check_states(initial_state, ops.shape(sequences)[0])
+        without_words = sequences.shape[1] == 0
+        if without_words:  # `RNN` cannot run no step: read a masked word instead
+            sequences = ops.pad(sequences, ((0, 0), (0, 1), (0, 0)))
+            mask = ops.zeros(ops.shape(sequences)[:2], dtype="bool")
         result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
         if mask is None:
             return result
         output, *states = result if self.return_state else (result,)
         if self.return_sequences:
-            output = zero_padding(output, self._in_reading_order(mask))
+            output = output[:, :0] if without_words else zero_padding(output, self._in_reading_order(mask))
         else:
             output = _zero_empty_rows(output, mask)
         if initial_state is None and not self.stateful:  # else nothing read means nothing changed
             states = [_zero_empty_rows(state, mask) for state in states]
         return (output, *states) if self.return_state else output
 
-    def _check_states(self, states: Any) -> None:
-        if states is not None and len(states) != len(self.state_size):
+    def _check_states(self, states: Any, batch: Any) -> None:
+        if states is None:
+            return
+        if len(states) != len(self.state_size):
             raise ValueError(f"{self.name} expects {len(self.state_size)} initial states, but got {len(states)}.")
+        for number, (state, size) in enumerate(zip(states, self.state_size), start=1):
+            shape = tuple(state.shape)
+            known = (sizes for sizes in zip(shape, (batch, size)) if all(isinstance(n, int) for n in sizes))
+            if len(shape) != 2 or any(found != expected for found, expected in known):
+                raise ValueError(
+                    f"{self.name} expects initial states of shape (batch, units) = ({batch}, {size}), but state "
+                    f"{number} has the shape {shape}."
+                )
 
     def _in_reading_order(self, x: Tensor) -> Tensor:
         return ops.flip(x, axis=1) if self.go_backwards else x

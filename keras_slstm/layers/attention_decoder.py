@@ -8,9 +8,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.attention import Memory, attend, remember
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.precision import tanh
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_features, check_integer
@@ -127,11 +128,12 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         sequences_mask: Tensor | None = None,
     ) -> Tensor:
         # Keras passes the mask that the sequences carry by this other name, as there is a memory beside them.
-        mask = check_mask(sequences, sequences_mask if mask is None else mask, self.name)
+        sequences, mask = masked_inputs(self, sequences, sequences_mask if mask is None else mask)
+        if 0 in sequences.shape[:2]:  # `RNN` cannot run no step
+            return ops.zeros((*ops.shape(sequences)[:2], self.output_size), dtype=self.compute_dtype)
         states = self.first_states(ops.shape(sequences)[0], initial_state)
         # A loop only: it is never called as a layer and owns no weights.
         loop = keras.layers.RNN(_Step(self, self.remember(memory, memory_mask)), return_sequences=True, name="loop")
-        sequences = zero_padding(sequences, mask)
         # As `RNN.call` does it: cells of Keras draw what they drop once for all words, before the loop.
         first = ops.concatenate([sequences[:, 0], states[0]], axis=-1)
         loop._maybe_config_dropout_masks(self.cell, first, _nested(self.cell.state_size, iter(states[1:])))
@@ -147,7 +149,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         Args:
             memory, mask: m and its mask, as the layer is called with.
         """
-        mask = check_mask(memory, mask, self.name)
+        memory, mask = masked_inputs(self, memory, mask)
         return remember(memory, mask, ops.cast(self.attention_kernel, self.compute_dtype))
 
     def first_states(self, batch: Any, initial_state: list[Tensor] | None = None) -> list[Tensor]:
@@ -158,6 +160,11 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         expected = len(keras.tree.flatten(self.cell.state_size))
         if len(states) != expected:
             raise ValueError(f"{self.name} expects {expected} initial states, but got {len(states)}.")
+        for state in states:
+            if isinstance(batch, int) and isinstance(state.shape[0], int) and state.shape[0] != batch:
+                raise ValueError(
+                    f"{self.name} expects initial states of {batch} rows, but got one of shape {tuple(state.shape)}."
+                )
         nothing = ops.zeros((batch, self.output_size), dtype=self.compute_dtype)
         return [nothing, *(ops.cast(state, self.compute_dtype) for state in states)]
 

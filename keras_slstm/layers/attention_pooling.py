@@ -7,8 +7,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
-from keras_slstm.ops.masks import check_mask, masked_softmax, zero_padding
+from keras_slstm.ops.masks import masked_softmax
 from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_features, check_integer
@@ -98,8 +99,7 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None, return_attention_scores: bool = False) -> Any:
-        mask = check_mask(inputs, mask, self.name)
-        h = zero_padding(inputs, mask)
+        h, mask = masked_inputs(self, inputs, mask)
         eps = tanh(h @ ops.convert_to_tensor(self.kernel) + self.bias)
         wide = accumulation_dtype(self.compute_dtype)
         scores = (ops.cast(eps, wide) @ ops.cast(self.query, wide)[:, None])[..., 0]

@@ -155,7 +155,7 @@ class CASLSTM(MaskedRNN):
             self.build(sequences.shape)
         sequences = ops.convert_to_tensor(sequences, dtype=self.compute_dtype)
         mask = check_mask(sequences, mask, self.name)
-        self._check_states(initial_state)
+        self._check_states(initial_state, ops.shape(sequences)[0])
         if initial_state is None:
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
         states = [ops.convert_to_tensor(state, dtype=self.compute_dtype) for state in initial_state]

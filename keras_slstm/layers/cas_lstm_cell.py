@@ -177,7 +177,7 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         flat = keras.tree.flatten(states)
         if len(flat) != 2 * self.num_layers:
             raise ValueError(f"{self.name} expects {2 * self.num_layers} states, but got {len(flat)}.")
-        x, lower_cell, new_states = inputs, None, []
+        x, lower_cell, new_states = ops.cast(inputs, self.compute_dtype), None, []
         for weights, h, c in zip(self.layer_weights(), flat[::2], flat[1::2], strict=True):
             x, lower_cell = cas_lstm.step(weights, x, h, c, lower_cell)
             new_states += [x, lower_cell]

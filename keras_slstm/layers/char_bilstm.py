@@ -19,6 +19,14 @@ class CharBiLSTM(CharacterLayer):
     This is the character vector of Lample et al. (2016, section 4.1). Masked characters are as if they were not
     there: they change nothing and get a gradient of exactly zero.
 
+    `keras.layers.Concatenate` joins masks by *any*: beside word vectors without a mask, the joined sequence has none.
+    Give the layers behind it the mask of the words yourself:
+
+    ```python
+    joined = keras.layers.Concatenate()([word_vectors, keras_slstm.layers.CharBiLSTM(25)(character_vectors)])
+    scores = keras_slstm.layers.SLSTM(300, return_sequences=True)(joined, mask=keras.ops.not_equal(words, 0))
+    ```
+
     Args:
         units: Size of the states, for each direction.
 

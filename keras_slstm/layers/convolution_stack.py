@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+from keras import ops
 
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.ops.masks import zero_padding
 from keras_slstm.validation import check_integer
 
 
@@ -47,8 +49,9 @@ class ConvolutionStack(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
-        mask = check_mask(inputs, mask, self.name)
-        x = zero_padding(inputs, mask)
+        x, mask = masked_inputs(self, inputs, mask)
+        if 0 in x.shape[:2]:  # PyTorch cannot convolve nothing
+            return ops.zeros((*ops.shape(x)[:2], self.units), dtype=x.dtype)
         for convolution in self.convolutions:
             x = zero_padding(convolution(x), mask)
         return x

@@ -10,11 +10,12 @@ from keras import ops
 
 from keras_slstm import addons
 from keras_slstm.addons_weights import read_weights
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.crf import FORBIDDEN
 from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.label_schemes import allowed_transitions
-from keras_slstm.ops.masks import check_mask, is_first, is_last, zero_padding
+from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
 from keras_slstm.types import Tensor
@@ -221,9 +222,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        inputs = ops.cast(inputs, self.compute_dtype)  # Keras casts floats only
-        mask = check_mask(inputs, mask, self.name)
-        h = zero_padding(inputs, mask)
+        h, mask = masked_inputs(self, inputs, mask)
         if mask is None:
             mask = ops.ones(ops.shape(h)[:2], dtype="bool")
         first, last = is_first(mask), is_last(mask)

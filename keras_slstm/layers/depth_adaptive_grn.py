@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.depth_adaptive_grn import (
     SELECTIONS,
@@ -18,7 +19,7 @@ from keras_slstm.ops.depth_adaptive_grn import (
     gumbel_noise,
 )
 from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sinusoids import sinusoidal_code
@@ -147,6 +148,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         [Liu, Meng, Chen, Xu and Zhou, 2020](https://arxiv.org/abs/2003.00166)
     """
 
+    reads_both_ways = True
+
     def __init__(
         self,
         units: int,
@@ -252,8 +255,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         inputs_mask: Tensor | None = None,
     ) -> Any:
         # Beside given depths, Keras passes the mask that the inputs carry by this other name.
-        mask = check_mask(inputs, inputs_mask if mask is None else mask, self.name)
-        x = zero_padding(inputs, mask)
+        x, mask = masked_inputs(self, inputs, inputs_mask if mask is None else mask)
         if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
 
@@ -309,8 +311,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         """
         if not self.built:
             self.build(tuple(inputs.shape))
-        mask = check_mask(inputs, mask, self.name)
-        logits = self._logits(self._inner(zero_padding(ops.cast(inputs, self.compute_dtype), mask), mask))
+        x, mask = masked_inputs(self, inputs, mask)
+        logits = self._logits(self._inner(x, mask))
         return choose_depths(logits, self.selection, mask)
 
     def _inner(self, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -382,4 +384,4 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         config = dict(config)
         if "depth_regularizer" in config:  # the former name, in files saved with it
             config["depth_penalty"] = config.pop("depth_regularizer")
-        return cls(**config)
+        return super().from_config(config)

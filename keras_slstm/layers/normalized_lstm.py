@@ -108,7 +108,7 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
-        return self.step(self.project(inputs), states)
+        return self.step(self.project(ops.cast(inputs, self.compute_dtype)), states)
 
     def project(self, inputs: Tensor) -> Tensor:
         """What does not depend on the states, x W + b, of one word or of all: `(..., 4 units)`."""

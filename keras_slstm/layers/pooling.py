@@ -7,12 +7,13 @@ from typing import Any
 
 import keras
 
-from keras_slstm.ops.masks import check_mask, masked_max, masked_mean
+from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.ops.masks import masked_max, masked_mean
 from keras_slstm.types import Tensor
 
 
 class _MaskedGlobalPooling1D(keras.layers.Layer):
-    """What the pooling layers share: `(batch, time, features)` to `(batch, features)` through `_pool`."""
+    """Base of the pooling layers: `_pool` maps `(batch, time, features)` to `(batch, features)`."""
 
     _pool: Callable[[Tensor, Tensor | None], Tensor]
 
@@ -22,7 +23,7 @@ class _MaskedGlobalPooling1D(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        return type(self)._pool(inputs, check_mask(inputs, mask, self.name))
+        return type(self)._pool(*masked_inputs(self, inputs, mask))
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         return None

@@ -7,14 +7,15 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.kernels.slstm import slstm
-from keras_slstm.ops.masks import check_mask, masked_mean, zero_padding
+from keras_slstm.ops.masks import masked_mean, not_empty, zero_padding
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.shard_map import shard_map
 from keras_slstm.types import Tensor
-from keras_slstm.validation import check_bool, check_features, check_integer, check_rate
+from keras_slstm.validation import check_bool, check_choice, check_features, check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -121,6 +122,8 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         [Zhang, Liu and Song, 2018](https://aclanthology.org/P18-1030/)
     """
 
+    reads_both_ways = True
+
     def __init__(
         self,
         units: int,
@@ -149,14 +152,12 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        if initial not in ("learned", "zeros", "projection"):
-            raise ValueError(f'`initial` must be "learned", "zeros" or "projection", but got {initial!r}.')
         self.units = check_integer("units", units, least=1)
         self.steps = check_integer("steps", steps, least=1)
         self.window = check_integer("window", window, least=0)
         self.sentence_nodes = check_integer("sentence_nodes", sentence_nodes, least=0)
         self.boundary_words = check_bool("boundary_words", boundary_words)
-        self.initial = initial
+        self.initial = check_choice("initial", initial, ("learned", "zeros", "projection"))
         self.dropout = check_rate("dropout", dropout)
         self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
         self.return_sequences = check_bool("return_sequences", return_sequences)
@@ -193,8 +194,8 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool = False) -> Any:
-        mask = check_mask(inputs, mask, self.name)
-        x, words_mask = zero_padding(inputs, mask), mask
+        x, mask = masked_inputs(self, inputs, mask)
+        words_mask = mask
         if self.boundary_words:
             x, words_mask = add_boundary_words(x, mask, self.boundary_embeddings)
         if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
@@ -216,7 +217,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
 
         weights = (self.transition_weights(), shared_h0)
         h, g, c_g = shard_map(run, weights, x, words_mask, words_h0, h_dropout_mask, g_dropout_mask)
-        return self._outputs(h, g, c_g, mask)
+        return self._outputs(h, g, c_g, mask, not_empty(inputs, mask))
 
     def _initial_vectors(self, x: Tensor) -> Tensor:
         """The first h: `(d,)`, or `(batch, words, d)` of a projection."""
@@ -230,13 +231,14 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         ones = ops.ones((batch, words if places is None else places, self.units), dtype=x.dtype)
         return keras.random.dropout(ones, self.recurrent_dropout, seed=self.seed_generator)
 
-    def _outputs(self, h: Tensor | None, g: Tensor | None, c_g: Tensor | None, mask: Tensor | None) -> Any:
+    def _outputs(
+        self, h: Tensor | None, g: Tensor | None, c_g: Tensor | None, mask: Tensor | None, rows: Tensor | None
+    ) -> Any:
         if h is not None:
             # A boundary word may stand where the input is padded.
             h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
         if g is not None and c_g is not None:
-            not_empty = None if mask is None else ops.any(mask, axis=1)
-            g, c_g = (zero_padding(x[:, 0], not_empty) for x in (g, c_g))
+            g, c_g = (zero_padding(node[:, 0], rows) for node in (g, c_g))
         else:
             g = masked_mean(h, mask)
             c_g = ops.zeros_like(g)

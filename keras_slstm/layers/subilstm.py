@@ -8,10 +8,11 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.kernels.suffix_rnn import from_every_word, from_first_and_every_word, from_first_word
-from keras_slstm.ops.masks import check_mask, masked_max, zero_padding
+from keras_slstm.ops.masks import masked_max
 from keras_slstm.ops.subilstm import Context, RecurrentWeights, combine
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_bool, check_choice, check_features, check_integer, check_rate
@@ -112,6 +113,8 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         [Brahma, 2018](https://arxiv.org/abs/1805.07340)
     """
 
+    reads_both_ways = True
+
     def __init__(
         self,
         units: int,
@@ -188,8 +191,9 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         return ops.concatenate(gates)
 
     def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool | None = None) -> Tensor:
-        mask = check_mask(inputs, mask, self.name)
-        x = zero_padding(inputs, mask)
+        x, mask = masked_inputs(self, inputs, mask)
+        if 0 in x.shape[:2]:  # no word to start a loop with
+            return ops.zeros(self.compute_output_shape(ops.shape(x)), dtype=x.dtype)
         if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             x = x * dropout_mask(x[:, :1], self.dropout, self.seed_generator)
         words = ops.transpose(x, (1, 0, 2))

@@ -7,7 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer, check_rate
@@ -67,8 +68,8 @@ class TransformerEncoder(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
-        mask = check_mask(inputs, mask, self.name)
-        x = self.projection(zero_padding(inputs, mask))
+        x, mask = masked_inputs(self, inputs, mask)
+        x = self.projection(x)
         x = x + ops.cast(_position_codes(mask, ops.shape(x), self.units), x.dtype)
         x = self.position_dropout(x, training=training)
         for block in self.blocks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Self
 
 import keras
 
@@ -21,6 +21,9 @@ class WeightArguments:
     `set_weight_arguments` and creates its weights with `add_weight_like`. `get_config` returns all arguments.
     """
 
+    # A layer that reads both ways refuses `keras.layers.Bidirectional`.
+    reads_both_ways = False
+
     def set_weight_arguments(self, **arguments: Any) -> None:
         """Resolve the arguments (names, configs, objects) and keep them as attributes."""
         for name, value in arguments.items():
@@ -36,6 +39,8 @@ class WeightArguments:
         """
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
         options["initializer"] = _with_own_seed(initializer or options["initializer"])
+        if self.variable_dtype in ("float16", "bfloat16"):  # type: ignore[attr-defined]
+            options["initializer"] = _drawn_in_float32(options["initializer"])
         return self.add_weight(name=name, shape=shape, trainable=trainable, **options)  # type: ignore[attr-defined]
 
     def weight_config(self) -> dict[str, Any]:
@@ -54,6 +59,14 @@ class WeightArguments:
                     config[name] = getattr(self, name) if kind is None else kind.serialize(getattr(self, name))
         return config
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        if cls.reads_both_ways and "go_backwards" in config:
+            raise ValueError(
+                f"{cls.__name__} reads a sentence both ways already: use it without `keras.layers.Bidirectional`."
+            )
+        return super().from_config(config)  # type: ignore[misc, no-any-return]
+
 
 def _kind(name: str) -> Any:
     """Keras' module for an argument of that name, or None."""
@@ -66,3 +79,10 @@ def _with_own_seed(initializer: Any) -> Any:
         return initializer
     config = initializer.get_config()
     return type(initializer).from_config(config) if config.get("seed", "none") is None else initializer
+
+
+def _drawn_in_float32(initializer: Any) -> Any:
+    """Draw in float32 and cast, because not every backend has QR decompositions in half precision."""
+    if not callable(initializer := keras.initializers.get(initializer)):
+        return initializer
+    return lambda shape, dtype=None: keras.ops.cast(initializer(shape, dtype="float32"), dtype)

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.value_checks import check_values
 from keras_slstm.types import Tensor
 
 
@@ -19,11 +20,12 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...]
         axes: The axes of the mask.
 
     Raises:
-        ValueError: If the mask is not of that rank, or a size is known to be another than that of `x`.
+        ValueError: If the mask is not of that rank, a size is known to be another than that of `x`, or the mask holds
+            another number than 0 and 1.
     """
     if mask is None:
         return None
-    mask = ops.cast(mask, "bool")
+    mask = ops.convert_to_tensor(mask)
     # While tracing, a size may be unknown: None, or an expression on JAX.
     known = (sizes for sizes in zip(x.shape, mask.shape) if all(isinstance(size, int) for size in sizes))
     if len(mask.shape) != len(axes) or any(size != expected for size, expected in known):
@@ -31,7 +33,9 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...]
             f"{layer} expects a mask of shape ({', '.join(axes)}) for input of shape {tuple(x.shape)}, "
             f"but got a mask of shape {tuple(mask.shape)}."
         )
-    return mask
+    if keras.backend.standardize_dtype(mask.dtype) != "bool":
+        check_values(mask, (mask == 0) | (mask == 1), f"a mask of True and False for {layer}")
+    return ops.cast(mask, "bool")
 
 
 def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -50,8 +54,13 @@ def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
 
 def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
     """Maximum over the real positions, `(batch, features)`; zeros where a row has none."""
+    if 0 in x.shape:
+        return ops.zeros((ops.shape(x)[0], x.shape[2]), dtype=x.dtype)
     if mask is None:
-        return ops.max(x, axis=1)
+        largest = ops.max(x, axis=1)
+        if x.shape[1] is not None:
+            return largest
+        return ops.where(ops.shape(x)[1] > 0, largest, ops.zeros_like(largest))
     lowest = ops.full_like(x, -float("inf"))
     largest = ops.max(ops.where(mask[..., None], x, lowest), axis=1)
     return ops.where(ops.any(mask, axis=1)[:, None], largest, ops.zeros_like(largest))
@@ -62,7 +71,8 @@ def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
     dtype = keras.backend.standardize_dtype(x.dtype)
     x = ops.cast(x, accumulation_dtype(dtype))
     if mask is None:
-        mean = ops.sum(x, axis=1) / ops.cast(ops.shape(x)[1], x.dtype)  # `ops.mean` rounds float64 on PyTorch
+        count = ops.maximum(ops.cast(ops.shape(x)[1], x.dtype), 1)
+        mean = ops.sum(x, axis=1) / count  # `ops.mean` rounds float64 on PyTorch
     else:
         count = ops.sum(ops.cast(mask, x.dtype), axis=1)[:, None]
         mean = ops.sum(zero_padding(x, mask), axis=1) / ops.maximum(count, 1)
@@ -80,11 +90,23 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
         The weights in the shape of the scores, float64 for float64 scores, float32 otherwise.
     """
     scores = ops.cast(scores, accumulation_dtype(keras.backend.standardize_dtype(scores.dtype)))
+    if scores.shape[-1] == 0:
+        return scores
     if mask is None:
         return ops.softmax(scores, axis=-1)
     # Finite, so that a row of nothing but padding has a softmax, too; exp(-1e30 - max) is exactly 0.
     weights = ops.softmax(ops.where(mask, scores, ops.full_like(scores, -1e30)), axis=-1)
     return ops.where(mask, weights, ops.zeros_like(weights))
+
+
+def not_empty(x: Tensor, mask: Tensor | None) -> Tensor | None:
+    """`(batch,)` bool: whether a row of `x`, `(batch, time, features)`, has a real word; None where all surely have."""
+    if mask is not None:
+        return ops.any(mask, axis=1)
+    if isinstance(x.shape[1], int) and x.shape[1]:
+        return None
+    batch, time = ops.shape(x)[:2]
+    return ops.zeros((batch,), dtype="int32") + ops.cast(time, "int32") > 0
 
 
 def is_first(mask: Tensor) -> Tensor:
@@ -101,4 +123,6 @@ def is_last(mask: Tensor) -> Tensor:
 
 def _largest(mask: Tensor, position: Tensor) -> Tensor:
     """`(batch, 1)`: the largest position of a real word; 0 where there is none."""
+    if 0 in mask.shape:
+        return ops.zeros((ops.shape(mask)[0], 1), dtype="int32")
     return ops.max(ops.where(mask, position, ops.zeros_like(position)), axis=1, keepdims=True, initial=0)

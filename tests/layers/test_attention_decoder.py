@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_slstm import layers
 from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, MODES, default_cotangent, dtype_policy, gradients, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles.attention_decoder import attention_decoder
 from tests.oracles.differences import central_differences
 

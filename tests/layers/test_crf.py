@@ -12,7 +12,7 @@ from keras_slstm import layers
 from keras_slstm.ops.crf import PENALTY
 from keras_slstm.ops.crf_potentials import unpack
 from tests.backend import BACKEND, dtype_policy, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles import crf as oracle
 
 FEATURES = 4

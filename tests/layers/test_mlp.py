@@ -9,7 +9,7 @@ import pytest
 from keras_slstm.layers.mlp import MLP
 from keras_slstm.ops.pair_features import pair_features
 from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, gradients, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles import pair_classifier
 from tests.oracles.differences import central_differences
 

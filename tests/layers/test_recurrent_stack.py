@@ -9,7 +9,7 @@ from keras_slstm import layers
 from keras_slstm.layers.recurrent_stack import RecurrentStack, recurrent_cell
 from keras_slstm.models.equal_width import equal_width
 from tests.backend import to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 
 # Made of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]

@@ -8,7 +8,7 @@ import pytest
 
 from keras_slstm import layers
 from tests.backend import default_cotangent, dtype_policy, evaluate, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.slstm import slstm
 

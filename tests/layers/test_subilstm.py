@@ -13,7 +13,7 @@ from keras_slstm import layers
 from keras_slstm.layers.subilstm import COMBINATIONS
 from keras_slstm.ops.kernels import suffix_tensorflow
 from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, MODES, default_cotangent, dtype_policy, evaluate, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.subilstm import subilstm
 

@@ -9,7 +9,7 @@ import pytest
 from keras_slstm.layers.convolution_stack import ConvolutionStack
 from keras_slstm.layers.transformer_encoder import TransformerEncoder
 from tests.backend import to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 
 X = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
 MASK = np.array([[1, 1, 1, 0, 0], [0, 1, 1, 1, 1]], bool)

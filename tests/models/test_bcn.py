@@ -11,7 +11,7 @@ from keras_slstm.layers.maxout import Maxout
 from keras_slstm.models.bcn import BCN
 from keras_slstm.models.encoders import build_encoder
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles.attentive_models import biattentive
 
 # Made of parts that are tested on all backends.

@@ -11,7 +11,7 @@ from keras_slstm.models import encoders
 from keras_slstm.models.encoders import ENCODERS, build_encoder, register_encoder
 from keras_slstm.ops.boundary_words import add_boundary_words
 from tests.backend import to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 
 # Made of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]

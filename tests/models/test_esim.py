@@ -9,7 +9,7 @@ import pytest
 from keras_slstm.layers.local_inference import LocalInference
 from keras_slstm.models.esim import ESIM
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles.attentive_models import local_inference
 
 # Made of parts that are tested on all backends.

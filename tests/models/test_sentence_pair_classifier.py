@@ -12,7 +12,7 @@ from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.text.word_vectors import WordVectors
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles import pair_classifier
 from tests.oracles.cas_lstm import cas_lstm
 from tests.processes import run_python

@@ -5,7 +5,7 @@ import pytest
 from keras_slstm import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, read_depths
 from tests.backend import to_numpy
-from tests.layer_checks import randomize
+from tests.layer_case import randomize
 from tests.oracles.depth_adaptive_grn import depth_adaptive_grn
 
 pytestmark = pytest.mark.short_run("torch")

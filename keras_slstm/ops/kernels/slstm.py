@@ -63,7 +63,8 @@ def make_inputs(weights: SLSTMWeights, x: Tensor, mask: Tensor | None) -> Inputs
     """Compute what all steps share."""
     projected = project(x, weights.kernel) + weights.bias
     if mask is None:
-        return Inputs(projected, None, ops.shape(projected)[1])
+        count = ops.shape(projected)[1]
+        return Inputs(projected, None, ops.maximum(count, 1) if ops.is_tensor(count) else max(count, 1))
     count = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
     return Inputs(projected, ops.cast(mask, projected.dtype)[..., None], ops.maximum(count, 1))
 
