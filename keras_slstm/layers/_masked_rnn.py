@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.ops.masks import zero_padding
+from keras_slstm.ops.masks import not_empty, zero_padding
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_bool, check_rate
 
@@ -62,20 +62,25 @@ class MaskedRNN(keras.layers.RNN):
         # Beside an initial state, Keras passes the mask that the sequences carry by this other name.
         sequences, mask = masked_inputs(self, sequences, sequences_mask if mask is None else mask)
         self._check_states(initial_state, ops.shape(sequences)[0])
-        without_words = sequences.shape[1] == 0
-        if without_words:  # `RNN` cannot run no step: read a masked word instead
-            sequences = ops.pad(sequences, ((0, 0), (0, 1), (0, 0)))
-            mask = ops.zeros(ops.shape(sequences)[:2], dtype="bool")
+        rows = not_empty(sequences, mask)
+        time = ops.shape(sequences)[1]
+        if sequences.shape[1] in (None, 0):  # `RNN` needs a step: without words, read one of zeros
+            batch, spare = ops.shape(sequences)[0], ops.cast(ops.equal(time, 0), "int32")
+            spare = spare if sequences.shape[1] is None else 1
+            zeros = ops.zeros((batch, spare, sequences.shape[-1]), dtype=sequences.dtype)
+            sequences = ops.concatenate([sequences, zeros], axis=1)
+            if mask is not None:
+                mask = ops.concatenate([mask, ops.zeros((batch, spare), dtype="bool")], axis=1)
         result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
-        if mask is None:
+        if rows is None:
             return result
         output, *states = result if self.return_state else (result,)
         if self.return_sequences:
-            output = output[:, :0] if without_words else zero_padding(output, self._in_reading_order(mask))
+            output = zero_padding(output, None if mask is None else self._in_reading_order(mask))[:, :time]
         else:
-            output = _zero_empty_rows(output, mask)
+            output = zero_padding(output, rows)
         if initial_state is None and not self.stateful:  # else nothing read means nothing changed
-            states = [_zero_empty_rows(state, mask) for state in states]
+            states = [zero_padding(state, rows) for state in states]
         return (output, *states) if self.return_state else output
 
     def _check_states(self, states: Any, batch: Any) -> None:
@@ -116,10 +121,6 @@ class MaskedRNN(keras.layers.RNN):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
-
-
-def _zero_empty_rows(x: Tensor, mask: Tensor) -> Tensor:
-    return ops.where(ops.any(mask, axis=1)[:, None], x, ops.zeros_like(x))
 
 
 def make_cell(cell_class: type[keras.Layer], arguments: dict[str, Any], kwargs: dict[str, Any]) -> keras.Layer:

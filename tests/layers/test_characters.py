@@ -121,3 +121,17 @@ def test_bad_sizes(value):
     ]:
         with pytest.raises(ValueError, match=rf"`{name}` must be an integer of at least 1, but got"):
             make()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_mask_of_joined_vectors(masked):
+    """`Concatenate` joins masks by any: beside word vectors without a mask, it is lost, and given by the user."""
+    words, characters = keras.Input((None,), dtype="int32"), keras.Input((None, None), dtype="int32")
+    of_characters = layers.CharBiLSTM(2)(keras.layers.Embedding(9, 3, mask_zero=True)(characters))
+    joined = keras.layers.Concatenate()([keras.layers.Embedding(9, 3)(words), of_characters])
+    mask = keras.ops.not_equal(words, 0) if masked else None
+    model = keras.Model([words, characters], layers.MaskedGlobalAveragePooling1D()(joined, mask=mask))
+    bare, padded = np.array([[1, 2]]), np.array([[1, 2, 0]])
+    spelled = np.array([[[1, 2], [3, 0], [0, 0]]])
+    one, other = to_numpy(model([bare, spelled[:, :2]])), to_numpy(model([padded, spelled]))
+    assert bool(np.abs(one - other).max() < 1e-6) == masked

@@ -307,3 +307,28 @@ def test_input_and_mask_must_fit():
     for shape in ((2,), (2, 1), (2, 3, 1)):
         with pytest.raises(ValueError, match=r"depths of shape \(batch, time\)"):
             layers.DepthAdaptiveGRN(2)(np.zeros((2, 3, 4), "float32"), depths=np.ones(shape, "int32"))
+
+
+def test_a_mask_given_as_depths_is_refused():
+    """By position, where other layers have the mask."""
+    with pytest.raises(ValueError, match=r"expects integers as depths, but got bools.* by its name"):
+        layers.DepthAdaptiveGRN(2)(np.zeros((2, 3, 4), "float32"), np.ones((2, 3), bool))
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="JAX has no integers of 64 bits")
+def test_depths_are_kept_in_range_before_they_are_cast():
+    layer = layers.DepthAdaptiveGRN(2, max_depth=3, return_depths=True)
+    _, found = layer(np.zeros((1, 2, 4), "float32"), depths=np.array([[2**40, -(2**40)]]))
+    assert to_numpy(found).tolist() == [[3, 1]]
+
+
+def test_depths_of_words_before_the_first_call():
+    layer = layers.DepthAdaptiveGRN(2, max_depth=3, selection="hard")
+    assert to_numpy(layer.word_depths(np.zeros((2, 5, 4), "float32"))).shape == (2, 5)
+
+
+def test_former_name_of_the_penalty_loads():
+    layer = layers.DepthAdaptiveGRN(2, depth_penalty=0.5)
+    config = layer.get_config()
+    config["depth_regularizer"] = config.pop("depth_penalty")
+    assert layers.DepthAdaptiveGRN.from_config(config).depth_penalty == 0.5

@@ -106,3 +106,9 @@ def test_input_and_mask_must_fit(layer_class):
     for shape in ((2, 4), (1, 3)):
         with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
             layer_class()(np.zeros((2, 3, 4), "float32"), mask=np.ones(shape, bool))
+
+
+def test_means_of_integers_are_not_cut():
+    layer = layers.MaskedGlobalAveragePooling1D()
+    assert to_numpy(layer(np.array([[[1], [2]]]))) == 1.5
+    assert to_numpy(layer(np.array([[[1], [2], [9]]]), mask=np.array([[True, True, False]]))) == 1.5

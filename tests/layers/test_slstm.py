@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_slstm import layers
+from keras_slstm.ops import slstm as equation
 from tests.backend import default_cotangent, dtype_policy, evaluate, to_numpy
 from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
@@ -234,3 +235,43 @@ def test_memory_is_freed():
     del y
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("return_sequences", [False, True])
+def test_recurrent_dropout_acts_on_the_sentence_node(return_sequences):
+    """g enters products with a dropout mask of its own: h alone cannot explain the outputs."""
+    layer = _layer(4, return_sequences, recurrent_dropout=0.5, sentence_nodes=2, boundary_words=False)
+    masks = []
+
+    def draw(x, places=None):
+        shape = (len(x), x.shape[1] if places is None else places, D)
+        masks.append(np.random.default_rng(len(masks)).integers(0, 2, size=shape) * 2.0)
+        return keras.ops.convert_to_tensor(masks[-1], dtype="float64")
+
+    layer._dropout_mask = draw
+    with dtype_policy("float64"):
+        found = [to_numpy(y) for y in layer(X, training=True)]
+        assert [mask.shape for mask in masks] == [(5, 5, D), (5, 2, D)]
+        weights, h0 = layer.transition_weights(), keras.ops.convert_to_tensor(layer.initial_state)
+        h_mask, g_mask = (keras.ops.convert_to_tensor(mask, dtype="float64") for mask in masks)
+        x = keras.ops.convert_to_tensor(X)
+        expected, without = (
+            [to_numpy(y) for y in equation.slstm(weights, x, None, h0, 4, h_mask, mask)] for mask in (g_mask, None)
+        )
+    np.testing.assert_allclose(found[0], expected[0] if return_sequences else expected[1][:, 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found[1], expected[1][:, 0], rtol=0, atol=1e-12)
+    assert np.abs(found[1] - without[1][:, 0]).max() > 1e-3
+
+
+def test_long_sentences_in_float16():
+    """The sums over 30,000 words exceed float16; what they are divided by brings them back."""
+    x = np.random.default_rng(0).normal(size=(1, 30_000, E)).astype("float32")
+    outputs = []
+    for policy in ("float32", "mixed_float16"):
+        with dtype_policy(policy):
+            layer = layers.SLSTM(D, steps=2)
+            layer.build(x.shape)
+            randomize(layer)
+            outputs.append(to_numpy(layer(x)).astype("float32"))
+    assert np.abs(outputs[0]).min() > 1e-4
+    np.testing.assert_allclose(outputs[1], outputs[0], rtol=0.02, atol=1e-4)

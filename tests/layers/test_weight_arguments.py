@@ -31,3 +31,12 @@ def test_other_initialisers_are_taken_as_they_are(initializer):
     expected = to_numpy(initializer((2, 6)))
     for found in _kernels(recurrent_initializer=initializer):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_weights_of_half_precision_are_drawn_in_float32(dtype):
+    layer = layers.SLSTM(2, recurrent_initializer=keras.initializers.Orthogonal(seed=0), dtype=dtype)
+    layer.build((None, None, 3))
+    assert layer.recurrent_kernel.dtype == dtype
+    expected = to_numpy(keras.initializers.Orthogonal(seed=0)(tuple(layer.recurrent_kernel.shape)))
+    np.testing.assert_allclose(to_numpy(layer.recurrent_kernel).astype("float32"), expected, rtol=0.01, atol=0.01)
