@@ -10,7 +10,7 @@ from tests import fuzz
 from tests.backend import BACKEND
 
 COUNTS = {"tensorflow": 24, "jax": 4, "torch": 90}  # JAX compiles each case
-FULL_COUNTS = {"tensorflow": 90, "jax": 30, "torch": 200}
+FULL_COUNTS = {"tensorflow": 48, "jax": 4, "torch": 120}
 
 
 @pytest.fixture
