@@ -238,13 +238,13 @@ class NormalizedLSTM(MaskedRNN):
         if not self.stateful:
             return super().call(sequences, initial_state, mask, training)
         if initial_state is None:
-            started = ops.cast(self._started, "bool")
+            started = ops.cast(self._started.value, "bool")
             first = self.get_initial_state(self.states[0].shape[0])
             carried = (ops.cast(state, self.compute_dtype) for state in self.states)
             initial_state = [ops.where(started, x, y) for x, y in zip(carried, first, strict=True)]
         result = super().call(sequences, initial_state, mask, training)
-        read = ops.ones_like(self._started) if mask is None else ops.any(ops.cast(mask, "bool"), axis=1)[:, None]
-        self._started.assign(ops.maximum(self._started, ops.cast(read, self._started.dtype)))
+        read = ops.ones_like(self._started.value) if mask is None else ops.any(ops.cast(mask, "bool"), axis=1)[:, None]
+        self._started.assign(ops.maximum(self._started.value, ops.cast(read, self._started.dtype)))
         return result
 
     def inner_loop(
@@ -275,4 +275,4 @@ class NormalizedLSTM(MaskedRNN):
         if self.states is not None:
             for state, value in zip(self.states, self.get_initial_state(self.states[0].shape[0])):
                 state.assign(value)
-            self._started.assign(ops.zeros_like(self._started))
+            self._started.assign(ops.zeros_like(self._started.value))
