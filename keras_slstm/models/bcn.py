@@ -15,11 +15,11 @@ from keras_slstm.models.text_model import MLP_OPTIONS, refuse_options
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class BCN(SentenceClassifier):
-    """Classifies sentences as `SentenceClassifier` does, with a `BiattentiveEncoder` between words and softmax.
+    """Classifies sentences like `SentenceClassifier`, with a `BiattentiveEncoder` between the words and the softmax.
 
-    In the paper of the SuBiLSTM, its first encoder is a BiLSTM, two of them, or a SuBiLSTM. Unlike McCann et al. (2017)
-    there is no dense layer below it, as there is none in Brahma's description, and dropout is applied to the word
-    vectors and to what the softmax sees only.
+    The SuBiLSTM paper takes a BiLSTM, two stacked BiLSTMs or a SuBiLSTM as the first encoder. As in that paper, and
+    unlike McCann et al. (2017), no dense layer stands below it, and only the word vectors and the input of the softmax
+    get dropout.
 
     Args:
         labels: The label names, at least two.
@@ -30,8 +30,8 @@ class BCN(SentenceClassifier):
         reductions: By how much each maxout layer reduces the number of features.
         maxout_dropout: Dropout rate after the last maxout layer.
         maxout_batch_norm: Whether the input of each maxout layer is normalised.
-        embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer,
-        vectorizer, contextual, trainable_contextual: As of `SentenceClassifier`.
+        embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings: See `SentenceClassifier`.
+        kernel_regularizer, vectorizer, contextual, trainable_contextual: See `SentenceClassifier`.
         **kwargs: `name`, `dtype`.
 
     Raises:

@@ -17,16 +17,17 @@ from keras_slstm.validation import check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class ESIM(SentencePairClassifier):
-    """Says what two sentences have to do with each other, as `SentencePairClassifier`, but compares them by words.
+    """Classifies pairs of sentences like `SentencePairClassifier`, but compares the two word by word.
 
-    An encoder reads each sentence, `LocalInference` compares their words, a tanh layer and a softmax decide. In the
-    paper of the SuBiLSTM, the encoder is a BiLSTM, two of them, or a SuBiLSTM. The defaults are the settings of Chen et
-    al. (2017).
+    An encoder reads each sentence, `LocalInference` compares their words, and a tanh layer and a softmax decide. The
+    SuBiLSTM paper takes a BiLSTM, two stacked BiLSTMs or a SuBiLSTM as the encoder. The defaults are the settings of
+    Chen et al. (2017).
 
     Args:
-        labels, score_range, encoder, encoder_options, embedding_dim, word_dropout, embeddings_initializer,
-        trainable_embeddings, kernel_regularizer, vectorizer, contextual, trainable_contextual: As of
-            `SentencePairClassifier`; an encoder given as a layer returns word vectors.
+        labels, score_range, encoder, encoder_options, embedding_dim, word_dropout: See `SentencePairClassifier`. An
+            encoder that is given as a layer must return word vectors.
+        embeddings_initializer, trainable_embeddings, kernel_regularizer, vectorizer: See `SentencePairClassifier`.
+        contextual, trainable_contextual: See `SentencePairClassifier`.
         units: Size of the states of both recurrent layers, in each direction.
         mlp_units: Sizes of the hidden layers of the classifier.
         dropout: Dropout rate on the word vectors, in `LocalInference`, and before and after the hidden layers.

@@ -110,11 +110,11 @@ class Coverage:
 
 
 def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None = None) -> WordVectors:
-    """Read word vectors from a text file: `word v1 v2 ... vD` in each line, separated by single spaces.
+    """Read word vectors from a text file in GloVe's format.
 
-    That is GloVe's format (`glove.6B.300d.txt`, `glove.840B.300d.txt`, lower-cased or not); a first line with the
-    number of words and of values, as word2vec writes it, is skipped, and so are empty lines. Words may hold spaces, as
-    some of 840B do. If a word occurs twice, its first vector counts.
+    Each line holds a word and its numbers, separated by single spaces (`glove.6B.300d.txt`, `glove.840B.300d.txt`,
+    lower-cased or not). Words may contain spaces, as some of 840B do. A first line with the number of words and of
+    values, as word2vec writes it, is skipped, and so are empty lines. If a word occurs twice, its first vector counts.
 
     Args:
         path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
