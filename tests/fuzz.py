@@ -152,7 +152,7 @@ LAYERS: dict[str, dict[str, list[Any]]] = {
 def make(case: Case) -> Any:
     """The layer of a case, without weights, as one from `(batch, time, FEATURES)`."""
     import keras_slstm
-    from tests.layer_checks import Spelled
+    from tests.layer_case import Spelled
     from tests.layers.partition import Partition
 
     options = dict(case.options)
@@ -196,7 +196,7 @@ def check(case: Case) -> None:
     import numpy as np
 
     from tests.backend import dtype_policy
-    from tests.layer_checks import randomize
+    from tests.layer_case import randomize
 
     keras.utils.set_random_seed(case.number)
     rng = np.random.default_rng([case.seed, case.number, 1])
