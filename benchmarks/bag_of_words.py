@@ -1,4 +1,4 @@
-"""What the words alone tell of the embedded corpus: TF-IDF and logistic regression, for the table of the README.
+"""Bag-of-words baseline on the embedded corpus: TF-IDF and logistic regression, for the table of results.
 
 python -m benchmarks.bag_of_words
 """

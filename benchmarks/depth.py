@@ -1,4 +1,4 @@
-"""What depths cost: the depth-adaptive GRN beside the same transition at full depth.
+"""Cost of depths: the depth-adaptive GRN beside the same transition at full depth.
 
     KERAS_BACKEND=tensorflow python -m benchmarks.depth --output runs/depth-tensorflow
 

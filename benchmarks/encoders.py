@@ -32,12 +32,12 @@ from keras_slstm.files import write_json
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.training.results import conditions
 
-# What an encoder would replace, where that is not the BiLSTM.
+# The counterpart of an encoder, where that is not the BiLSTM.
 COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM", "SuBiLSTM": "BiLSTM"}
 
 
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
-    """What is compared, by name. Every one takes `(batch, time, units)` and gives a sentence vector."""
+    """The encoders by name. Each maps `(batch, time, units)` to a sentence vector."""
 
     def lstm(**kwargs: Any) -> keras.Layer:
         return keras.layers.LSTM(units, **kwargs)
@@ -129,7 +129,7 @@ def peak_memory(args: argparse.Namespace, name: str, batch: int, length: int) ->
 
 
 def print_peak_memory(args: argparse.Namespace) -> None:
-    """What `peak_memory` runs in a process of its own."""
+    """Train once; `peak_memory` runs this in a process of its own."""
     layer = encoders(args.units, args.steps)[args.peak_of]()
     shape = (args.batches[0], args.lengths[0], args.units)
     x = timing.tensor(np.zeros(shape, "float32"), "float32")

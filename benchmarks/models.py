@@ -27,7 +27,7 @@ from keras_slstm.files import complete_file
 from keras_slstm.training.results import conditions, read_results
 from keras_slstm.training.stopwatch import texts_a_second
 
-# What tells the run of a line.
+# The fields that identify the run of a line.
 OF_RUN = ("data", "encoder", "seed", "fold", "command")
 
 

@@ -33,7 +33,7 @@ from keras_slstm.training.results import conditions
 
 SEPARATE = "separate Keras LSTM calls"
 FLOORS = {"floor, tied": True, "floor, untied": False}  # whether the weights are
-# What a floor is the floor of: the others need other products.
+# The encoders of each floor; the others need other products.
 FLOOR_OF = {
     "SuBiLSTM": "floor, tied",
     "SuBiLSTM, rematerialised": "floor, tied",
@@ -66,7 +66,7 @@ class SeparateCalls(keras.layers.Layer):
 
 
 def encoders(units: int) -> dict[str, Callable[[], keras.Layer]]:
-    """What is compared, by name. Every one takes `(batch, time, units)` and gives a sentence vector."""
+    """The encoders by name. Each maps `(batch, time, units)` to a sentence vector."""
     return {
         "SuBiLSTM": lambda: keras_slstm.SuBiLSTM(units),
         "SuBiLSTM, untied": lambda: keras_slstm.SuBiLSTM(units, tied=False),
@@ -141,7 +141,7 @@ def peak_memory(args: argparse.Namespace, name: str, length: int) -> float:
 
 
 def print_peak_memory(args: argparse.Namespace) -> None:
-    """What `peak_memory` runs in a process of its own."""
+    """Train once; `peak_memory` runs this in a process of its own."""
     layer = encoders(args.units)[args.peak_of]()
     shape = (args.batch, args.lengths[0], args.units)
     x = timing.tensor(np.zeros(shape, "float32"), "float32")

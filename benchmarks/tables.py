@@ -135,7 +135,7 @@ PAPER_TRANSFER = {
 
 
 def transfer() -> str:
-    """What frozen vectors of sentences are good for, by `examples/transfer_sentences.py`, beside the paper's table."""
+    """Scores of frozen sentence vectors, by `examples/transfer_sentences.py`, beside the paper's table."""
 
     def cell(run: dict[str, Any]) -> str:
         measures = [name for name in ("accuracy", "f1", "pearson") if name in run]
@@ -222,7 +222,7 @@ def seconds_per_epoch(runs: Runs) -> str:
 
 
 def command(runs: Runs) -> str:
-    """What was run."""
+    """The command of the runs."""
     return f"`{runs[0]['command']}`"
 
 
@@ -250,7 +250,7 @@ def percent(shares: Iterable[float]) -> str:
 
 
 def measured(pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """What benchmarks have written, file by file; and on what machine, with what versions and how many rounds."""
+    """The results of benchmarks, file by file, each with its machine, versions and number of rounds."""
     for path in sorted(RESULTS.glob(pattern)):
         result = json.loads(path.read_text(encoding="utf-8"))
         conditions = result["conditions"]

@@ -51,7 +51,7 @@ from keras_slstm.training.training_run import TrainingRun
 
 Results = dict[str, Any]
 MLP_SETTINGS = ("mlp_units", "mlp_layers", "mlp_dropout")
-# What a table of several trainings shows beside the scores, where all have it.
+# Columns of a table of several trainings beside the scores, shown if all trainings have them.
 FURTHER = {"mean_depth": "mean depth", "texts_a_second": "texts a second"}
 
 
@@ -341,7 +341,7 @@ def describe_coverage(model: TextModel, vectors: WordVectors | None, texts: Iter
 
 
 def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
-    """What a function returns, and the seconds it took."""
+    """Call a function; return its result and the seconds it took."""
     started = time.perf_counter()
     return function(*arguments, **options), time.perf_counter() - started
 

@@ -87,7 +87,7 @@ from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.stopwatch import texts_a_second
 from keras_slstm.training.training_run import TrainingRun
 
-# What can be trained beside an encoder with a softmax.
+# The models beside an encoder with a softmax.
 MODELS = ("bcn",)
 # The presets, or models, of papers that do not train the word vectors.
 FIXED_VECTORS = {"bcn", "depth-adaptive-grn"}

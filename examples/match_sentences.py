@@ -85,7 +85,7 @@ from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
-# What the classifier sees of the two vectors: for relatedness that of paraphrases, as the order does not matter.
+# The features of the classifier. Relatedness takes those of paraphrases, as the order does not matter.
 FEATURES = {"inference": "inference", "paraphrase": "paraphrase", "relatedness": "paraphrase"}
 # Data sets with labels that are about paraphrases; of all others, the labels are taken for inference.
 PARAPHRASE_SETS = ("qqp", "mrpc", "glue/qqp", "glue/mrpc", "paws_wiki", "paws_x_wiki")
@@ -127,7 +127,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "batch_size": 32, "epochs": 20, "patience": 5,
     },
 }  # fmt: skip
-# What can be trained beside the model of the CAS-LSTM paper: what each differs in, beside its preset.
+# The models beside that of the CAS-LSTM paper, with what each changes besides its preset.
 MODELS: dict[str, dict[str, Any]] = {
     "infersent": {"pooling": "max", "features": "inference", "batch_norm": False, "mlp_activation": "linear"},
     "siamese": {"pooling": "max", "features": "inference", "batch_norm": False, "fixed_vectors": False},

@@ -52,7 +52,7 @@ def dtype_policy(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a layer did to one batch: its outputs, and the gradients of `sum(output * cotangent)`."""
+    """The outputs of a layer for one batch, and the gradients of `sum(output * cotangent)`."""
 
     outputs: list[np.ndarray]
     dtypes: list[str]

@@ -1,4 +1,4 @@
-"""What `import keras_slstm` loads, and what it says when an extra is missing."""
+"""Tests of what `import keras_slstm` loads, and of the message about a missing extra."""
 
 from __future__ import annotations
 

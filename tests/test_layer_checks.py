@@ -87,7 +87,7 @@ class MultipliesByMask(Sound):
 
 
 class AddsBias(Sound):
-    """What an empty sentence gives is not zero."""
+    """Returns something other than zero for an empty sentence."""
 
     def call(self, inputs, mask=None):
         return super().call(inputs, mask) + 1
@@ -239,7 +239,7 @@ def test_a_broken_layer_is_caught(name, case):
 
 @pytest.mark.parametrize(("layer_class", "sound"), [(Sound, True), (LosesState, False)])
 def test_a_layer_that_loads_differently_is_caught(layer_class, sound, tmp_path):
-    """What the other backends run, run on this one."""
+    """Run the program of the other backends on this one."""
     cross_backend.write(tmp_path, [LayerCase("case", layer_class)])
     assert (cross_backend._problem(tmp_path / "case.keras") is None) is sound
 

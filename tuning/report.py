@@ -67,7 +67,7 @@ def main() -> int:
     return 0
 
 
-# What the trials say.
+# The columns of the trials.
 
 
 def searched(trials: Records) -> list[str]:

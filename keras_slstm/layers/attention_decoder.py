@@ -141,10 +141,10 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         loop._maybe_reset_dropout_masks(self.cell)
         return zero_padding(outputs, mask)
 
-    # What a search that writes one word after the other needs.
+    # For searches, which write one word after the other.
 
     def remember(self, memory: Tensor, mask: Tensor | None = None) -> Memory:
-        """What `step` attends to.
+        """The encoded words that `step` attends to.
 
         Args:
             memory, mask: m and its mask, as the layer is called with.
@@ -153,7 +153,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         return remember(memory, mask, ops.cast(self.attention_kernel, self.compute_dtype))
 
     def first_states(self, batch: Any, initial_state: list[Tensor] | None = None) -> list[Tensor]:
-        """What `step` begins with: h~_0 = 0, and the first states of the cell, flat; `(batch, ...)` each."""
+        """The first state of `step`: h~_0 = 0 and the first states of the cell, flat; `(batch, ...)` each."""
         if initial_state is None:
             initial_state = self.cell.get_initial_state(batch)
         states = keras.tree.flatten(initial_state)

@@ -19,7 +19,7 @@ from keras_slstm.validation import check_rate
 
 
 class VerticalGates(NamedTuple):
-    """What a layer l > 1 lets through from the layer below, for every word: `(batch, time, units)` each.
+    """The gates of a layer l > 1 on the layer below, for every word: `(batch, time, units)` each.
 
     Attributes:
         g: Its vertical forget gate, which acts on the cell of the layer below.

@@ -11,8 +11,8 @@ from keras import ops
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.validation import check_bool, check_integer, check_rate
 
-# What `torch.nn.BatchNorm1d` has, and so the authors' code. Keras' momentum of 0.99 suits long epochs: with forty
-# batches in an epoch, the moving averages would be far from the truth when the development part is first read.
+# The momentum of `torch.nn.BatchNorm1d`, and so of the authors' code. Keras' momentum of 0.99 suits long epochs: with
+# forty batches in an epoch, the moving averages would be far from the truth when the development part is first read.
 MOMENTUM = 0.9
 EPSILON = 1e-5
 

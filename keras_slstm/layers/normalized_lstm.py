@@ -111,7 +111,7 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         return self.step(self.project(ops.cast(inputs, self.compute_dtype)), states)
 
     def project(self, inputs: Tensor) -> Tensor:
-        """What does not depend on the states, x W + b, of one word or of all: `(..., 4 units)`."""
+        """The part that does not depend on the states, x W + b, of one word or of all: `(..., 4 units)`."""
         return inputs @ ops.convert_to_tensor(self.kernel) + self.bias
 
     def step(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
@@ -267,7 +267,7 @@ class NormalizedLSTM(MaskedRNN):
             name="loop",
         )
         _, outputs, states = loop.inner_loop(self.cell.project(sequences), initial_state, mask)
-        # What Keras calls the last output may be that of a masked position; the state never is.
+        # The last output of Keras may be that of a masked position; the state never is.
         return states[0], outputs, states
 
     def reset_state(self) -> None:

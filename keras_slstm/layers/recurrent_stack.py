@@ -14,7 +14,7 @@ from keras_slstm.types import Tensor
 from keras_slstm.validation import check_bool, check_integer, check_rate
 
 CELLS = ("caslstm", "lstm")
-# What is no option of a cell: it is said otherwise, or decided here. Plain LSTM layers have no gate between them.
+# Arguments that are no options of a cell, because the stack decides them. Plain LSTM layers have no gate between them.
 _SAID_OTHERWISE = {
     "units", "num_layers", "dropout", "layer_dropout", "return_sequences", "return_state", "go_backwards", "stateful",
     "dtype", "name",

@@ -1,4 +1,4 @@
-"""What the vertical gates of a trained CAS-LSTM do: the histograms of Figure 4 of Choi, Kim and Lee (ACML 2019)."""
+"""Histograms of the vertical gates of a trained CAS-LSTM: Figure 4 of Choi, Kim and Lee (ACML 2019)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def read_gates(
 
 
 def _read(model: Any, texts: Sequence[str]) -> None:
-    """What goes through the encoder of a model, with all that it reads of texts."""
+    """The inputs of a model's encoder for some texts."""
     if isinstance(model, Seq2Seq):
         model.encode(ops.convert_to_tensor(pad(model.batches(texts).sources)))  # with the end
         return

@@ -22,7 +22,7 @@ class RawDataModel(DistributedModel):
     (`batches`). It also names the loss and the metrics that `compile` uses by default.
     """
 
-    # What an example is: "text", "pair" or "tokens".
+    # The kind of an example: "text", "pair" or "tokens".
     example_kind = "text"
 
     @abstractmethod

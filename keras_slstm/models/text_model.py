@@ -1,4 +1,4 @@
-"""What the models have in common that encode sentences and classify them."""
+"""Base class of the models that encode sentences and classify them."""
 
 from __future__ import annotations
 
@@ -217,12 +217,12 @@ class TextModel(RawDataModel):
         return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
 
     def read(self, inputs: Any, training: bool = False) -> tuple[Any, Any]:
-        """What `encode` takes to what the encoder makes of it, and the mask of the words."""
+        """Map the inputs of `encode` to the output of the encoder and the mask of the words."""
         x, mask = self.embed(inputs, training)
         return self.encoder(x, mask=mask, training=training), mask
 
     def embed(self, inputs: Any, training: bool = False) -> tuple[Any, Any]:
-        """What the encoder reads: vectors of words, `(batch, time, features)`, and their mask, `(batch, time)`."""
+        """The inputs of the encoder: word vectors, `(batch, time, features)`, and their mask, `(batch, time)`."""
         ids = words_of(inputs)
         mask = ops.not_equal(ids, PADDING_ID)
         if training and self.word_dropout:
@@ -278,7 +278,7 @@ class TextModel(RawDataModel):
         return TextBatches(ids, labels, weights, characters=characters, contextual=contextual, **options)
 
     def contextual_vectors(self, texts: Sequence[str]) -> ContextualVectors | None:
-        """What a function gives as `contextual` for these texts; None where a layer does, or there is nothing."""
+        """The vectors that a `contextual` function returns for these texts; None if `contextual` is a layer or None."""
         if not self._has_function:
             return None
         tokens = list(self.vectorizer.tokenize_all(texts))
@@ -287,7 +287,7 @@ class TextModel(RawDataModel):
     # Saving and export.
 
     def export_signature(self, *sentences: int) -> Any:
-        """What `encode` takes, as `keras.Model.export` wants it said; `sentences` are sizes between batch and time."""
+        """The inputs of `encode`, specified for `keras.Model.export`; `sentences` are sizes between batch and time."""
         batch = (None, *sentences)
         words = keras.InputSpec(shape=(*batch, None), dtype="int32")
         further = {}

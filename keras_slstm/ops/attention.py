@@ -13,7 +13,7 @@ from keras_slstm.types import Tensor
 
 
 class Memory(NamedTuple):
-    """What a decoder attends to, ready for many questions.
+    """The encoded words that a decoder attends to, prepared for many queries.
 
     Attributes:
         values: The sequence m, `(batch, time, m)`, zero at masked positions, in at least float32.

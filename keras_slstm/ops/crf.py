@@ -22,7 +22,7 @@ from keras_slstm.types import Tensor, Tensors
 UNKNOWN = -1
 # The score of a forbidden label or transition: finite, but no sum of other scores comes near it.
 FORBIDDEN = -1e30
-# What a forbidden label or transition counts in the score of given labels: a loss far beyond all others, but readable.
+# The score of a forbidden label or transition among given labels: it makes a loss that is large, but readable.
 PENALTY = -1e4
 
 

@@ -1,4 +1,4 @@
-"""What a classifier sees of two sentence vectors (Choi, Kim and Lee, 2019)."""
+"""The features of two sentence vectors that a classifier reads (Choi, Kim and Lee, 2019)."""
 
 from __future__ import annotations
 

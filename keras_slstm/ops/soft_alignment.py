@@ -11,7 +11,7 @@ from keras_slstm.types import Tensor
 
 
 def align(a: Tensor, b: Tensor, b_mask: Tensor | None) -> Tensor:
-    """What each word of one sentence sees of another: `softmax over the real j of (a_i . b_j)`, weighting the b_j.
+    """Align each word a_i with another sentence: the mean of the b_j, weighted by the softmax over j of a_i . b_j.
 
     Args:
         a: `(batch, time, features)`.

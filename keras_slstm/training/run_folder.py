@@ -147,7 +147,7 @@ class RunFolder:
             ) from None
 
     def _read_marker(self) -> dict[str, Any] | None:
-        """What `run.json` says; None if there is none, or it is not a run's."""
+        """The contents of `run.json`; None if there is no such file, or it is not a run's."""
         try:
             with open(self.marker, encoding="utf-8") as file:
                 marker = json.loads(file.readline())  # its first line counts

@@ -75,7 +75,7 @@ def _measure(
     search: Search, name: str, trial: str | None, values: dict[str, Any], seeds: list[int], test: Any
 ) -> dict[str, Any]:
     """Train with each seed; what was found."""
-    # What an earlier call has left, for another best trial or on other examples, is not to be taken for this.
+    # An earlier call may have left results of another best trial or of other examples: they do not count.
     examples = fingerprint(*(map(str, column) for column in vars(test).values()))
     folder = search.folder / f"confirmation-{examples}" / (name if trial is None else f"trial_{trial}")
     runs = []

@@ -98,7 +98,7 @@ class TaskHyperModel(HyperModel):
 
     @abstractmethod
     def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
-        """What `model.fit` is told about the data."""
+        """The arguments of `model.fit` that describe the data."""
 
     @abstractmethod
     def texts(self) -> Iterable[Any]:
@@ -153,7 +153,7 @@ class TaskHyperModel(HyperModel):
         return float(found[self.objective.removeprefix("val_")])
 
     def description(self) -> dict[str, Any]:
-        """What a search cannot go on without: the space and the data, as JSON values."""
+        """The space and the data as JSON values; a search resumes only with equal ones."""
         hp = keras_tuner.HyperParameters()
         self.declare_hyperparameters(hp)
         return {

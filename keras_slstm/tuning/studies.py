@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# What `TaskHyperModel` takes; a grid search over it is the study.
+# Arguments of `TaskHyperModel`; a grid search over them is the study.
 STUDIES: dict[str, dict[str, Any]] = {
     # Accuracy against steps, for windows of 1 to 4 words.
     "figure2": {

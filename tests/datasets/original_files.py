@@ -1,4 +1,4 @@
-"""What the tests of the builders of original files share: no network, small files, preparing and reading."""
+"""Shared by the tests of the builders of original files: no network, small files, preparing and reading."""
 
 from __future__ import annotations
 

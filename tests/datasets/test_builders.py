@@ -1,4 +1,4 @@
-"""What each builder reads from its files, and what it refuses."""
+"""Each builder reads its files, and refuses others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all data sets that are read from original files do, shown on some of them."""
+"""The behaviour of all data sets that are read from original files, tested on some of them."""
 
 import importlib.util
 import os

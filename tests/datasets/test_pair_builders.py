@@ -1,4 +1,4 @@
-"""What the builders of pairs read from their files, and what they refuse."""
+"""The builders of pairs read their files, and refuse others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of all scripts share."""
+"""Fixtures of the tests of all scripts."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_evaluates_a_saved_model_task_by_task(files, tmp_path, script, capsys, m
     assert table[1].split()[:3] == ["CR", "cr", "24"]
     assert f"F1 {100 * results[1]['f1']:.2f}" in table[2]
 
-    # What is done is not done again; what is absent is left out, with a line.
+    # Finished tasks are not repeated; absent ones are left out, with a line.
     calls = []
     evaluate = script.module.evaluate
     monkeypatch.setattr(script.module, "evaluate", lambda *args: calls.append(args[1].task.name) or evaluate(*args))

@@ -17,7 +17,7 @@ PUBLIC = [
     for layer_class in (getattr(layers, name) for name in layers.__all__)
     if isinstance(layer_class, type) and issubclass(layer_class, keras.Layer)
 ]
-# What a layer needs beside the argument under test.
+# The arguments that a layer needs beside the one under test.
 NEEDED: dict[str, dict[str, Any]] = {"AttentionDecoder": {"cell": keras.layers.LSTMCell(2)}, "CRF": {"units": 3}}
 RNN_FLAGS = ("return_sequences", "return_state", "go_backwards", "stateful")
 # Arguments of type int by name, with the smallest value; all others are at least 1.

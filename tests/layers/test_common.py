@@ -49,7 +49,7 @@ def test_every_public_layer_has_a_thorough_case():
 
 @pytest.fixture(scope="module")
 def problems_elsewhere(tmp_path_factory):
-    """What fails on the other backends with the weights of this one, by backend and case."""
+    """The failures of the other backends with the weights of this one, by backend and case."""
     folder = tmp_path_factory.mktemp("exchange")
     cross_backend.write(folder, CASES)
     return {backend: cross_backend.problems(folder, backend) for backend in other_backends()}

@@ -55,5 +55,5 @@ def test_the_training_goes_on_and_callbacks_behind_it_see_the_scores():
     assert history["val_f1"] == seen
     assert seen[-1] == 1.0
     assert history["loss"][-1] < history["loss"][0]
-    # What it saw is what the weights give: those of the epoch, not earlier ones.
+    # It used the weights of the epoch, not earlier ones.
     assert model.tag(SENTENCES) == TAGS

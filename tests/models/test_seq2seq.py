@@ -68,7 +68,7 @@ def test_learns_to_translate(trained):
 
 
 def logits(model, source, written):
-    """What comes next, after each of what is written. Of one shape: compiled once."""
+    """The next words after each prefix. All prefixes have one shape, so that the function compiles once."""
     rows = {"source": source, "target": [START_ID, *written]}
     padded = {name: np.array([[*row, *[0] * (24 - len(row))]], "int32") for name, row in rows.items()}
     return model.predict_on_batch(padded)[0, : len(written) + 1]

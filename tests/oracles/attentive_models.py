@@ -1,4 +1,4 @@
-"""What BCN and ESIM do with the words of their first encoder, one sentence and one word at a time, in float64."""
+"""BCN and ESIM above their first encoder, one sentence and one word at a time, in float64."""
 
 from __future__ import annotations
 

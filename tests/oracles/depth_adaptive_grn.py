@@ -89,7 +89,7 @@ def code(number, k, size):
 
 
 def features(w, x, sequential):
-    """What the depths are chosen from: for each real word a vector."""
+    """The vectors from which the depths are chosen, one for each real word."""
     if sequential == "bilstm":  # eq. 5
         before = _lstm(x, *(w[f"forward/{name}"] for name in ("kernel", "recurrent_kernel", "bias")))
         behind = _lstm(x[::-1], *(w[f"backward/{name}"] for name in ("kernel", "recurrent_kernel", "bias")))[::-1]

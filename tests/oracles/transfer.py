@@ -1,4 +1,4 @@
-"""What a logistic regression with soft labels minimises, one example and one level at a time, in float64."""
+"""The objective of a logistic regression with soft labels, one example and one level at a time, in float64."""
 
 from __future__ import annotations
 

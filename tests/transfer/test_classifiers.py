@@ -1,4 +1,4 @@
-"""What is trained on frozen vectors."""
+"""The classifiers that are trained on frozen vectors."""
 
 from __future__ import annotations
 

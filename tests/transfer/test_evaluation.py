@@ -1,4 +1,4 @@
-"""What is trained, chosen and tested on which examples, and what is measured."""
+"""The examples on which classifiers are trained, chosen and tested, and the measures."""
 
 from __future__ import annotations
 

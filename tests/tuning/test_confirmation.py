@@ -115,7 +115,7 @@ def test_wrong_arguments(hypermodel, test_part, tmp_path):
         confirm(search, test_part)
 
 
-# What each task measures.
+# The measure of each task.
 
 
 def tagging():

@@ -277,7 +277,7 @@ def test_only_a_search_is_overwritten(corpus, tmp_path):
 
 
 def test_memory_does_not_grow(corpus, tmp_path, monkeypatch):
-    """What trainings need ends with their processes; this is what the search itself keeps."""
+    """The memory of trainings ends with their processes; this is the memory of the search itself."""
     psutil = pytest.importorskip("psutil")
     result = {"score": 0.5, "best_epoch": 1, "epochs": 1, "parameters": 9, "seconds_per_epoch": 1.0, "seed": 0,
               "settings": {}, "history": {"val_accuracy": [0.5] * 100}}  # fmt: skip

@@ -55,7 +55,9 @@ def incoming(potentials: Potentials) -> Tensor:
         def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
             # PyTorch hands over the inputs, and the gradient by its name.
             d_came = inputs[0] if upstream is None else upstream
-            d_unary, d_transitions = _backward(parts, before, time_first(d_came), ops.sum(ops.zeros_like(d_came), axis=1))
+            d_unary, d_transitions = _backward(
+                parts, before, time_first(d_came), ops.sum(ops.zeros_like(d_came), axis=1)
+            )
             d_unary = zero_padding(d_unary, parts.mask)
             inputs = (unary, transitions) if upstream is None else inputs[:2]
             return (*differentiable_once((d_unary, d_transitions), inputs), ops.zeros_like(mask_f))

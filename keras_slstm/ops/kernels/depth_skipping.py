@@ -81,7 +81,7 @@ def _compute_every_word(
 
 
 class _SortedWords(NamedTuple):
-    """What stays the same over the layers, a row for each word of the batch, deepest words first.
+    """The values that stay the same in all layers: a row for each word of the batch, deepest words first.
 
     Attributes:
         places: `(rows,)`, where the word stands in the batch, sentence after sentence.
@@ -102,7 +102,7 @@ class _SortedWords(NamedTuple):
 
 
 class _LayerState(NamedTuple):
-    """What changes from layer to layer; words stand where they stand in the batch.
+    """The values that change from layer to layer, with the words in the order of the batch.
 
     Attributes:
         h: `(words, d)`, or None where it equals `read`.

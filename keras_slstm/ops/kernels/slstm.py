@@ -46,7 +46,7 @@ def slstm(
 
 
 class Inputs(NamedTuple):
-    """What stays the same over the steps.
+    """The values that stay the same in all steps.
 
     Attributes:
         projected: `(batch, words, G d)`, x U + b of eq. 2.
