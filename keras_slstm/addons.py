@@ -96,7 +96,7 @@ def unmarked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
-    """As `keras_slstm.crf_log_likelihood`, by `tfa.text.crf_log_likelihood`.
+    """Like `keras_slstm.crf_log_likelihood`, by `tfa.text.crf_log_likelihood`.
 
     Args:
         potentials: In the form with one transition matrix.
@@ -125,7 +125,7 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
 
 
 def decode(potentials: Potentials) -> Tensor:
-    """As `keras_slstm.crf_decode`, by `tfa.text.crf_decode`."""
+    """Like `keras_slstm.crf_decode`, by `tfa.text.crf_decode`."""
     import tensorflow as tf
 
     text = load().text

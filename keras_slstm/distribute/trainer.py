@@ -125,15 +125,15 @@ class DistributedModel(keras.Model):
     """
 
     def fit(self, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:
-        """As `keras.Model.fit`, on all replicas; see `keras_slstm.distribute.fit`."""
+        """Like `keras.Model.fit`, on all replicas; see `keras_slstm.distribute.fit`."""
         return _fit(super().fit, self, x, y, **arguments)
 
     def evaluate(self, x: Any = None, y: Any = None, **arguments: Any) -> Any:
-        """As `keras.Model.evaluate`, on all replicas; see `keras_slstm.distribute.evaluate`."""
+        """Like `keras.Model.evaluate`, on all replicas; see `keras_slstm.distribute.evaluate`."""
         return _evaluate(super().evaluate, self, x, y, **arguments)
 
     def predict(self, x: Any, **arguments: Any) -> Any:
-        """As `keras.Model.predict`, on all replicas; see `keras_slstm.distribute.predict`."""
+        """Like `keras.Model.predict`, on all replicas; see `keras_slstm.distribute.predict`."""
         return _predict(super().predict, self, x, **arguments)
 
 

@@ -53,7 +53,7 @@ class RawDataModel(DistributedModel):
         )
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
-        """As `keras.Model.compile`, with the loss and the metrics that the model needs as defaults.
+        """Like `keras.Model.compile`, with the loss and the metrics that the model needs as defaults.
 
         `metrics=[]` saves the time that the default metrics take.
         """
@@ -81,7 +81,7 @@ class RawDataModel(DistributedModel):
         class_weight: Mapping[str | int, float] | None = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
-        """As `keras.Model.fit`, and takes raw examples with their labels.
+        """Like `keras.Model.fit`, and takes raw examples with their labels.
 
         `x` and `y` may be lists, NumPy arrays, pandas series or tensors of strings, and so may be those of
         `validation_data`. `x` may also be a `tf.data.Dataset` or a PyTorch `DataLoader` of strings, which is read once,
@@ -130,7 +130,7 @@ class RawDataModel(DistributedModel):
         sample_weight: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """As `keras.Model.evaluate`, and takes raw examples with their labels, as `fit` does."""
+        """Like `keras.Model.evaluate`, and takes raw examples with their labels, as `fit` does."""
         source = self._read_examples(x, y, sample_weight)
         if source is not None:
             x = self._labelled_batches(source, batch_size=batch_size or source.batch_size or 32, shuffle=False)
@@ -138,7 +138,7 @@ class RawDataModel(DistributedModel):
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
-        """As `keras.Model.predict`."""
+        """Like `keras.Model.predict`."""
         return super().predict(x, batch_size=batch_size, **kwargs)
 
     def _read_examples(self, x: Any, y: Any = None, sample_weight: Any = None) -> Source | None:

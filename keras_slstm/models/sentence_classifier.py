@@ -168,7 +168,7 @@ class SentenceClassifier(TextModel):
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """As `keras.Model.export`: a model from word ids, `(batch, time)` int32, to probabilities.
+        """Like `keras.Model.export`: a model from word ids, `(batch, time)` int32, to probabilities.
 
         With characters, or a function for `contextual`, it is one from all that `encode` takes.
         """

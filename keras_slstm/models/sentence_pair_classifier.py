@@ -23,7 +23,7 @@ Pair = tuple[str, str]
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class SentencePairClassifier(TextModel):
-    """Says what two sentences have to do with each other: a label, or how related they are.
+    """Classifies or scores pairs of sentences: how the second relates to the first, or how related the two are.
 
     One encoder reads both sentences, without looking at the other one; a classifier sees features of the two vectors:
 
@@ -224,7 +224,7 @@ class SentencePairClassifier(TextModel):
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """As `keras.Model.export`: a model from word ids, `(batch, 2, time)` int32, to probabilities.
+        """Like `keras.Model.export`: a model from word ids, `(batch, 2, time)` int32, to probabilities.
 
         With a function for `contextual`, it is one from a dict of `words`, these ids, and of its vectors,
         `contextual`, `(batch, 2, time, features)`.

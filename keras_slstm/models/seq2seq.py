@@ -181,7 +181,7 @@ class Seq2Seq(RawDataModel):
         return [TokenAccuracy(name="accuracy")]
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """As `keras.Model.compile`; cross-entropy and the accuracy of subwords are the defaults."""
+        """Like `keras.Model.compile`; cross-entropy and the accuracy of subwords are the defaults."""
         super().compile(*args, **kwargs)
         self._searches.clear()  # compiled as the model was
 
@@ -216,7 +216,7 @@ class Seq2Seq(RawDataModel):
         return TranslationBatches(sources, targets, sample_weight, **options)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
-        """As `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step.
+        """Like `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step.
 
         Raises:
             TypeError: If there are further arguments beside texts, but `verbose`, of which there is nothing to show.

@@ -241,7 +241,7 @@ class SequenceTagger(RawDataModel):
         return [(CRFAccuracy if self.head_name == "crf" else TokenAccuracy)(name="accuracy")]
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
-        """As `keras.Model.compile`, with the loss and the accuracy that the head needs as defaults.
+        """Like `keras.Model.compile`, with the loss and the accuracy that the head needs as defaults.
 
         They are `CRFLoss` and `CRFAccuracy`, or, for softmax, cross-entropy and `TokenAccuracy`, which leave out words
         whose label is -1; the accuracy is named `accuracy`. `metrics=[]` saves the time that the accuracy takes.
@@ -292,7 +292,7 @@ class SequenceTagger(RawDataModel):
         return TokenBatches(ids, characters, labels, sample_weight, **options)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
-        """As `keras.Model.predict`; for a list of sentences, the probabilities of all labels of their words.
+        """Like `keras.Model.predict`; for a list of sentences, the probabilities of all labels of their words.
 
         With a CRF, these are its marginals.
 
@@ -377,7 +377,7 @@ class SequenceTagger(RawDataModel):
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """As `keras.Model.export`: a model from ids of words (and characters) to the output of the head."""
+        """Like `keras.Model.export`: a model from ids of words (and characters) to the output of the head."""
         shapes = {"words": (None, None), **({"characters": (None, None, None)} if self.characters else {})}
         signature = {name: keras.InputSpec(shape=shape, dtype="int32") for name, shape in shapes.items()}
         kwargs.setdefault("input_signature", [signature])

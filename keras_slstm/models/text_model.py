@@ -254,7 +254,7 @@ class TextModel(RawDataModel):
         return class_weight_by_id(self.labels, class_weight)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> np.ndarray:
-        """As `keras.Model.predict`; `x` may be a list of raw examples.
+        """Like `keras.Model.predict`; `x` may be a list of raw examples.
 
         Returns:
             Probabilities, a row for each example, in the order of `x`.

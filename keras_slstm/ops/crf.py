@@ -192,7 +192,7 @@ def one_hot(labels: Tensor, size: int) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    """As `keras.ops.softmax`, which warns of axes of size 1: a CRF may have one label."""
+    """Like `keras.ops.softmax`, which warns of axes of size 1: a CRF may have one label."""
     weights = ops.exp(x - ops.max(x, axis=axis, keepdims=True))
     return weights / ops.sum(weights, axis=axis, keepdims=True)
 

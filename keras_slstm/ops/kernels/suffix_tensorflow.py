@@ -23,7 +23,7 @@ def is_possible() -> bool:
 
 
 def forward(recurrence: Recurrence, every: bool, save: bool) -> tuple[Tensors, Any]:
-    """As in `suffix_blocks`; `every` is True."""
+    """See `suffix_blocks`; `every` is True."""
     import tensorflow as tf
 
     time = tf.shape(recurrence.projected)[0]
@@ -49,7 +49,7 @@ def forward(recurrence: Recurrence, every: bool, save: bool) -> tuple[Tensors, A
 
 
 def backward(recurrence: Recurrence, every: bool, saved: Any, d_first: Tensor, d_all: Tensor) -> dict[str, Tensor]:
-    """As in `suffix_blocks`."""
+    """See `suffix_blocks`."""
     import tensorflow as tf
 
     time = tf.shape(recurrence.projected)[0]
