@@ -16,7 +16,7 @@ TEXTS = ["a b c d e", "b", "", "c d A"]
 def classifier(encoder="depth_adaptive_grn", **options):
     keras.utils.set_random_seed(0)
     encoder_options = {"sequential": None, "max_depth": 4} if "grn" in encoder else {}
-    model = SentenceClassifier(["x", "y"], encoder, 3, encoder_options, embedding_dim=4, **options)
+    model = SentenceClassifier(["x", "y"], encoder, 3, encoder_options=encoder_options, embedding_dim=4, **options)
     model.adapt(TEXTS)
     randomize(model)
     if "grn" in encoder:  # else all words would be alike
