@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_slstm.layers import MaskedGlobalAveragePooling1D
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.ops.masks import masked_mean
 from tests import cross_backend
 from tests.backend import MODES
@@ -29,7 +30,7 @@ class Sound(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs, mask=None):
-        mean = masked_mean(inputs, mask)
+        mean = masked_mean(*masked_inputs(self, inputs, mask))
         return ops.cast(self.scale * (mean @ ops.convert_to_tensor(self.kernel)), self.compute_dtype)
 
     def compute_mask(self, inputs, mask=None):

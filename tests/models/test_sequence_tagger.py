@@ -372,7 +372,7 @@ def test_dtype_reaches_every_part_and_is_saved(policy, tmp_path):
     compute = "float64" if policy == "float64" else policy.removeprefix("mixed_")
     for one in (model, keras.saving.load_model(tmp_path / "model.keras")):
         spelled = one.character_vectors
-        parts = (one.embedding, one.encoder, one.dropout, spelled.over_characters, spelled.embedding)
+        parts = (one.embedding, one.encoder, one.embedding_dropout, spelled.over_characters, spelled.embedding)
         assert {part.compute_dtype for part in parts} == {compute}
         assert one.head.compute_dtype == ("float64" if policy == "float64" else "float32")
     if policy != "float64" or BACKEND != "jax":
