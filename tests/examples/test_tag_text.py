@@ -123,7 +123,8 @@ def test_word_vectors_and_a_smaller_training_set(files, tmp_path, script, capsys
     vectors.write_text("oslo 1 2 3\nrome 3 2 1\nparis 1 1 1\n", encoding="utf-8")
     folder = tmp_path / "run"
     options = ["--vectors", vectors, "--fixed-vectors", "--limit", 10, "--epochs", 1, "--output", folder]
-    assert script("--task", "ner", *data_options(files), *options, *TINY) == 0
+    tiny = [*TINY, "--embedding-dim", 3]  # the last value counts, and the vectors have three numbers
+    assert script("--task", "ner", *data_options(files), *options, *tiny) == 0
     out = capsys.readouterr().out
     assert "10 / 9 / 11 sentences" in out
     assert "Word vectors: " in out
