@@ -11,13 +11,13 @@ EXTRAS = {
     # importlib_resources: tensorflow-datasets 4.9.10 imports it without asking for it.
     "datasets": ["tensorflow-datasets>=4.9.8", "array-record", "importlib_resources"],
     # keras-tuner imports tensorboard in every trial; its Bayesian oracle needs scikit-learn.
-    "tuner": ["keras-tuner>=1.4.8", "tensorboard", "scikit-learn"],
+    "tuner": ["keras-tuner>=1.4.8", "tensorboard", "scikit-learn>=1.5"],
     "plots": ["matplotlib>=3.8"],
     "translation": ["tokenizers>=0.20", "sacrebleu>=2.4"],
     "jax": ["jax>=0.7"],
     "torch": ["torch>=2.6"],
-    "examples": ["scikit-learn", "seqeval"],
-    "mutation": ["cosmic-ray>=8.4"],
+    "examples": ["scikit-learn>=1.5", "seqeval"],
+    "mutation": ["cosmic-ray>=8.4", "coverage>=7.6"],
     "docs": ["sphinx>=8", "myst-nb>=1.2", "furo", "sphinx-copybutton", "sphinx-design", "latex2mathml"],
 }
 EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"] + EXTRAS["translation"]
@@ -25,7 +25,16 @@ EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in E
 EXTRAS["test"] = sorted(
     {r for name in ("examples", "jax", "addons", "tuner") for r in EXTRAS[name]}
     # With pytest 9.2, xdist 3.8 no longer sees its groups (pytest-xdist#1386).
-    | {"pytest>=8,<9.2", "pytest-xdist", "pytest-timeout", "ruff==0.17.5", "mypy==2.4.1", "dill", "hypothesis"}
+    | {
+        "pytest>=8,<9.2",
+        "pytest-xdist",
+        "pytest-timeout",
+        "ruff==0.17.5",
+        "mypy==2.4.1",
+        "dill",
+        "hypothesis",
+        "pytorch-crf",
+    }
     # Pinned, so that an index with CPU builds decides which one is installed: the newest brings CUDA on Linux.
     | {"torch==2.13.0"}
 )

@@ -1,143 +1,79 @@
-"""Show how deep a trained depth-adaptive GRN goes for each word: Figure 4 of Liu et al. (2020).
+"""Train a depth-adaptive GRN, and look at how many layers each word goes through.
 
-Of a saved sentence classifier with a `DepthAdaptiveGRN` in it: as coloured text and as a heat map for sentences of your
-own (or some of the texts), and as a histogram over the words of the embedded corpus, of a data set, or of your own file
-with one text a line:
+    python examples/inspect_depth.py
 
-    python examples/classify_text.py --encoder depth_adaptive_grn
-    python examples/inspect_depth.py --model runs/travel_desk-depth_adaptive_grn/model.keras
-    python examples/inspect_depth.py --model runs/travel_desk-depth_adaptive_grn/model.keras --file texts.txt
-    python examples/inspect_depth.py --model runs/movie_review-depth_adaptive_grn/model.keras --dataset movie_review \
-        --sentence "a twisted thriller , and a good film"
+Each word of this encoder stops at a depth that it chooses itself, between 1 and 6 layers here. The script prints the
+depths of a few sentences and of the words that are frequent, and draws Figure 4 of its paper (Liu et al., 2020): a
+column for each word, as high as the word is deep.
 """
-
-from __future__ import annotations
 
 import argparse
 import os
-import random
-import sys
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
 
 import keras
-from _common import fail
+import numpy as np
 
-from keras_slstm.datasets.any_texts import read_any_texts
-from keras_slstm.datasets.readers import read_lines
-from keras_slstm.files import write_json
-from keras_slstm.models.word_depths import DepthCounts, ReadSentence, find_grn, read_depths
-from keras_slstm.plots import check_picture_name, depth_histogram, word_depths
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--output", type=Path, default=Path("runs/travel_desk-depths"), help="folder of model and pictures")
+args = parser.parse_args()
 
-# Of the 256 colours of terminals: dark ones for shallow words, bright ones for deep words.
-COLOURS = (240, 67, 32, 36, 40, 148, 184, 214, 208, 196)
+# Data and model; see classify_text.py.
+corpus = keras_slstm.datasets.load_corpus("travel_desk")
+keras.utils.set_random_seed(0)
+model = keras_slstm.SentenceClassifier(
+    corpus.label_names,
+    encoder="depth_adaptive_grn",
+    units=64,
+    encoder_options={"max_depth": 6},
+    embedding_dim=64,
+    dropout=0.1,
+)
+model.adapt(corpus.train.texts)
+batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=32, seed=0)
+rate = keras.optimizers.schedules.ExponentialDecay(3e-3, len(batches), 0.9, staircase=True)
+# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+compiled = keras.backend.backend() == "jax"
+model.compile(keras.optimizers.Adam(rate, global_clipnorm=5.0), jit_compile=compiled)
+validation = (corpus.validation.texts, corpus.validation.labels)
+model.fit(batches, validation_data=validation, epochs=args.epochs, verbose=2)
+_, accuracy = model.evaluate(corpus.test.texts, corpus.test.labels, verbose=0)
+print(f"Test accuracy: {accuracy:.3f}")
 
+args.output.mkdir(parents=True, exist_ok=True)
+path = args.output / "model.keras"
+model.save(path)
+print(f"Saved {path}")
 
-def main() -> int:
-    """Read, print and draw; the exit status."""
-    args = parse_arguments()
-    try:
-        check_picture_name(args.output)
-        model = keras.saving.load_model(args.model)
-        layer = find_grn(model)
-        texts = choose_texts(args)
-        read = read_depths(model, texts)
-        shown = read_depths(model, args.sentence) if args.sentence else read[: args.show]
-        counts = DepthCounts(layer.max_depth)
-        for sentence in read:
-            counts.add(sentence.depths)
-    except (ValueError, OSError, TypeError, ImportError) as error:  # TypeError: Keras, of a class that it does not know
-        return fail(error)
-    for sentence in shown:
-        print(coloured(sentence, layer.max_depth) if args.colour else plain(sentence))
-    report(counts, read)
-    histogram, numbers = (
-        args.output.with_name(f"{args.output.stem}-histogram{s}") for s in (args.output.suffix, ".json")
-    )
-    word_depths(shown, layer.max_depth, args.output)
-    depth_histogram(counts.counts, histogram)
-    write_json(
-        numbers, {"texts": len(texts), "words": counts.words, "mean": counts.mean, "counts": counts.counts.tolist()}
-    )
-    print(f"Wrote {args.output}, {histogram} and the counts behind it, {numbers}")
-    return 0
-
-
-def choose_texts(args: argparse.Namespace) -> list[str]:
-    """The texts to read: at most `--limit`, drawn at random."""
-    if args.file:
-        texts = read_lines(args.file)
-    else:
-        texts = read_any_texts(args.dataset, args.data_dir, args.manual_dir, args.text_column)
-    draw = random.Random(args.seed).random
-    return sorted(texts, key=lambda _: draw())[: args.limit]
-
-
-def coloured(sentence: ReadSentence, max_depth: int) -> str:
-    """The words, coloured by their depth, for a terminal."""
-    words = []
+# How deep the words of the test part go.
+read = keras_slstm.models.read_depths(model, corpus.test.texts)
+counts = keras_slstm.models.DepthCounts(6)
+of_word = defaultdict(list)
+for sentence in read:
+    counts.add(sentence.depths)
     for word, depth in zip(sentence.words, sentence.depths):
-        colour = COLOURS[round((depth - 1) / max(max_depth - 1, 1) * (len(COLOURS) - 1))]
-        words.append(f"\033[38;5;{colour}m{word}\033[0m")
-    return " ".join(words)
+        of_word[word].append(depth)
+print(f"\nMean depth of {counts.words:,} words: {counts.mean:.2f} of 6")
+for depth, count in enumerate(counts.counts, start=1):
+    share = count / max(counts.words, 1)
+    print(f"  {depth}  {100 * share:5.1f}%  {'#' * round(40 * share)}")
+means = sorted((np.mean(depths), word) for word, depths in of_word.items() if len(depths) >= 50)
+print("Shallow words:", ", ".join(f"{word} {mean:.1f}" for mean, word in means[:8]))
+print("Deep words:   ", ", ".join(f"{word} {mean:.1f}" for mean, word in means[:-9:-1]))
 
-
-def plain(sentence: ReadSentence) -> str:
-    """The words, each with its depth."""
-    return " ".join(f"{word}/{depth}" for word, depth in zip(sentence.words, sentence.depths))
-
-
-def report(counts: DepthCounts, read: Sequence[ReadSentence]) -> None:
-    """Print how many words go how deep, and which frequent words are the shallowest and the deepest."""
-    print(f"\n{len(read):,} texts, {counts.words:,} words, mean depth {counts.mean:.2f} of {len(counts.counts)}\n")
-    print(f"{'depth':>5} {'words':>9} {'share':>7}")
-    for depth, count in enumerate(counts.counts, start=1):
-        share = count / max(counts.words, 1)
-        print(f"{depth:5} {count:9,} {100 * share:6.1f}% {'#' * round(40 * share)}")
-    by_word: dict[str, list[int]] = defaultdict(list)
-    for sentence in read:
-        for word, depth in zip(sentence.words, sentence.depths):
-            by_word[word].append(int(depth))
-    frequent = [word for word, depths in by_word.items() if len(depths) >= 5]
-    means = sorted((sum(by_word[word]) / len(by_word[word]), word) for word in frequent)
-    for which, chosen in (("shallowest", means[:15]), ("deepest", means[:-16:-1])):
-        print(f"\n{which}: " + ", ".join(f"{word} {mean:.1f}" for mean, word in chosen))
-    print()
-
-
-def parse_arguments() -> argparse.Namespace:
-    """The command line, with a default for `--output`."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("--model", required=True, type=Path, help="a saved .keras file")
-    parser.add_argument("--sentence", action="append", default=[], metavar="TEXT", help="to be shown; may be repeated")
-    parser.add_argument("--show", type=int, default=5, help="without --sentence: how many of the texts to show (5)")
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument("--file", help="texts, one a line")
-    source.add_argument("--dataset", metavar="NAME", default="travel_desk", help="(travel_desk)")
-    parser.add_argument("--text-column", nargs="+", help="features of the data set to read (default: all texts)")
-    parser.add_argument("--data-dir", help="where TFDS keeps its data")
-    parser.add_argument("--manual-dir", help="folder with original files that were downloaded by hand")
-    parser.add_argument("--limit", type=int, default=1000, help="number of texts, drawn at random (1000)")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing")
-    parser.add_argument(
-        "--colour",
-        action=argparse.BooleanOptionalAction,
-        help="colours instead of numbers (on a terminal)",
-    )
-    parser.add_argument("--output", type=Path, help="the heat map (default: depths.png beside the model)")
-    args = parser.parse_args()
-    for name, least in (("limit", 1), ("show", 1)):
-        if vars(args)[name] < least:
-            parser.error(f"--{name} must be at least {least}, but got {vars(args)[name]}")
-    args.output = args.output or args.model.parent / "depths.png"
-    args.colour = sys.stdout.isatty() if args.colour is None else args.colour
-    return args
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+# Sentences worded by hand.
+sentences = [
+    "Could you please book me a flight from Oslo to Rome on Friday?",
+    "Cancel the hotel in Paris, but leave my flight as it is.",
+]
+shown = keras_slstm.models.read_depths(model, sentences)
+for label, sentence in zip(model.classify(sentences), shown):
+    print(f"\n{label}: " + " ".join(f"{word}/{depth}" for word, depth in zip(sentence.words, sentence.depths)))
+keras_slstm.plots.word_depths(shown, 6, args.output / "depths.png")
+keras_slstm.plots.depth_histogram(counts.counts, args.output / "histogram.png")
+print(f"\nDrew {args.output / 'depths.png'} and {args.output / 'histogram.png'}")

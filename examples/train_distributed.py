@@ -1,93 +1,76 @@
-"""Train a model of classify_text.py on several devices or machines: one script for one process and for many.
+"""Train one model on several devices or machines: the same script for one process and for many.
 
-Takes all options of classify_text.py. `--strategy auto` uses what it finds: several processes, several GPUs, one GPU or
-the CPU. `--batch-size` counts the sentences of all processes together. On one machine, train in one process, or try
-two, which are started again up to three times if one of them fails:
+One process, which takes all GPUs that it sees; two processes on this machine, which start again if one of them dies:
 
-    python examples/train_distributed.py --dataset travel_desk
-    python -m keras_slstm.distribute --workers 2 --restarts 3 examples/train_distributed.py --save-every 20
+    python examples/train_distributed.py
+    python -m keras_slstm.distribute --workers 2 --restarts 3 examples/train_distributed.py
 
-On several machines, start the same command on each: with TF_CONFIG, under Slurm, or in Kubernetes:
-
-    sbatch examples/cluster/slurm.sh --dataset sst/phrases_2 --vectors glove.840B.300d.txt
-    kubectl apply -f examples/cluster/kubernetes.yaml
-
-`--output` must be a folder that all machines share. The first process writes and prints. If a process dies, start all
-of them again: the training resumes after the last finished epoch, or the last `--save-every` steps.
+On several machines, start it on each, with TF_CONFIG set or under Slurm; `examples/cluster` has a Slurm script and a
+Kubernetes job. The output must be a folder that all of them see. Each process computes its part of every batch, and
+together they do what one process does with the whole batch. The first process prints and writes.
 """
 
-from __future__ import annotations
-
 import argparse
-import functools
 import os
 import sys
-from typing import Any
+from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # silences TensorFlow's information messages
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
 
-import classify_text
-from _classification import Job, Results, run_script, train_jobs
-from _common import FILE_OPTIONS, command, fail
+import keras
+import numpy as np
 
-from keras_slstm import distribute
-from keras_slstm.distribute.strategies import NAMES, TIMEOUT
-from keras_slstm.text.word_vectors import WordVectors
-
-# Options that may differ between machines.
-OWN_OPTIONS = {*FILE_OPTIONS, "data_dir", "output", "results", "timeout"}
-
-
-def main() -> int:
-    """Train, and return the exit status: 2 for a wrong option, 3 if another process is lost."""
-    args = classify_text.parse_arguments(make_parser())
-    try:
-        # TensorFlow and JAX must connect their processes before they touch a device.
-        strategy = distribute.strategy(args.strategy, args.timeout)
-        options = {name: value for name, value in vars(args).items() if name not in OWN_OPTIONS}
-        distribute.check_equal({"option": options}, "options")
-    except ValueError as error:
-        return fail(error)
-    except distribute.WorkerLost as error:
-        return fail(error, status=3)
-    if not distribute.is_chief():
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (open until the process ends)
-    try:
-        return run_script(args, functools.partial(train_all, strategy), classify_text.predict, classify_text.MODELS)
-    except distribute.ProcessesDiffer as error:
-        return fail(error)
-    except distribute.WorkerLost as error:
-        return fail(error, status=3)
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--data", default="travel_desk", help="your file, or the name of a data set")
+parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--save-every", type=int, metavar="STEPS", help="save the state within epochs, too")
+parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="longest wait for a process")
+parser.add_argument("--output", type=Path, default=Path("runs/distributed"), help="folder that all processes see")
 
 
-def train_all(strategy: Any, args: argparse.Namespace) -> int:
-    """Train a model for each data set, fold, variant and seed, in the scope of the strategy."""
+def main(args):
+    """Train, test, save and use a model; every process does this."""
+    # First of all: the processes connect before they touch a device.
+    strategy = keras_slstm.distribute.strategy("auto", args.timeout)
+    chief = keras_slstm.distribute.is_chief()
 
-    def train(args: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
-        with strategy.scope():
-            return classify_text.train(args, job, vectors)
+    corpus = keras_slstm.datasets.load_corpus(args.data)
+    settings: dict = {"encoder": "bilstm", "units": 64, "embedding_dim": 64, "dropout": 0.2}
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = keras_slstm.SentenceClassifier(corpus.label_names, **settings)
+        model.adapt(corpus.train.texts)
+        compiled = keras.backend.backend() == "jax"
+        model.compile(keras.optimizers.Adam(2e-3, global_clipnorm=3.0), jit_compile=compiled)
 
-    # The results name classify_text.py: it trains the same model on one device.
-    given = command("classify_text.py", classify_text.make_parser(), args)
-    return train_jobs(args, classify_text.plan, lambda part: part.texts, train, given)
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Add the options of distributed training to those of classify_text.py."""
-    parser = classify_text.make_parser()
-    parser.description = __doc__
-    group = parser.add_argument_group("devices")
-    group.add_argument("--strategy", choices=NAMES, default="auto", help="where to train (default: auto)")
-    group.add_argument("--save-every", type=int, metavar="STEPS", help="save the state after so many steps, too")
-    group.add_argument(
-        "--timeout",
-        type=float,
-        default=TIMEOUT,
-        metavar="SECONDS",
-        help=f"give up a process that does not connect or answer for so long (default: {TIMEOUT:g})",
+    # `batch_size` counts the sentences of all processes together. The run resumes where an interrupted one stood.
+    batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=64, seed=0)
+    run = keras_slstm.training.TrainingRun(args.output, {**settings, "data": args.data})
+    run.fit(
+        model,
+        batches,
+        validation_data=(corpus.validation.texts, corpus.validation.labels),
+        epochs=args.epochs,
+        save_every=args.save_every,
+        verbose=2 if chief else 0,
     )
-    return parser
+    run.save(model)
+
+    sentences = ["Cancel the hotel in Paris, but leave my flight as it is."]
+    found = model.classify(corpus.test.texts)
+    labels = model.classify(sentences)  # as with all that computes, each process does it
+    if chief:
+        right = np.mean([label == wanted for label, wanted in zip(found, corpus.test.labels)])
+        print(f"Test accuracy: {right:.3f}. Saved {run.model_path}")
+        print(f"{labels[0]}  {sentences[0]}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        main(parser.parse_args())
+    except (keras_slstm.distribute.ProcessesDiffer, OSError) as error:
+        sys.exit(str(error))
+    except keras_slstm.distribute.WorkerLost as error:
+        print(error, file=sys.stderr)
+        sys.exit(3)  # another process is lost: start all of them again, and the training goes on

@@ -1,203 +1,79 @@
-"""Evaluate a sentence encoder: train it on inference, freeze it, and test its vectors on ten tasks, as in SentEval.
+"""Train a sentence encoder, freeze it, and use its vectors for another task that has few labels (extra: `examples`).
 
-The tasks are MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK-R, SICK-E and STS-B. A logistic regression (or an MLP) is
-trained on the vectors; its regularisation is chosen by cross-validation or on the development part. A task is left out
-if its files are not in `--manual-dir` and cannot be downloaded.
+    python examples/transfer_sentences.py
 
-InferSent as in the paper of the SuBiLSTM, trained on SNLI, and a small BiLSTM for minutes on two cores:
+The encoder learns what requests about flights and hotels ask for, eight labels. The other task is about cars, with four
+labels of its own and a hundred examples to learn them from: a logistic regression on the frozen vectors, whose strength
+of regularisation is chosen by cross-validation, as in SentEval. The vectors of the same encoder without training show
+what the training is worth.
 
-    python examples/transfer_sentences.py --encoder subilstm --vectors glove.840B.300d.txt --manual-dir PATH
-    python examples/transfer_sentences.py --encoder bilstm --units 256 --dataset snli/subset \
-        --vectors glove.840B.300d.txt --manual-dir PATH --tasks MR TREC MRPC SICK-R --folds 5
-
-A model that was trained by this script, match_sentences.py or classify_text.py:
-
-    python examples/transfer_sentences.py --model runs/snli-full-subilstm-infersent/model.keras --classifier mlp
-
-The options of the training are those of match_sentences.py. Repeat an interrupted command to go on: the training
-resumes after its last epoch, the evaluation after its last task. Every task appends a line to `results.jsonl`.
+`keras_slstm.transfer.load_task` reads the ten tasks of SentEval in place of this one.
 """
 
-from __future__ import annotations
-
 import argparse
-import contextlib
-import hashlib
-import json
 import os
-import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # fewer log messages
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
 
 import keras
-import match_sentences
-from _classification import finished_before
-from _common import command, fail
+import numpy as np
 
-from keras_slstm.extras import require
-from keras_slstm.models.sentence_encoder import SentenceEncoder
-from keras_slstm.training.results import append_result, read_results
-from keras_slstm.transfer import CLASSIFIERS, TASKS, TaskData, evaluate, load_task
-
-Results = dict[str, Any]
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--epochs", type=int, default=6)
+parser.add_argument("--output", type=Path, default=Path("runs/travel_desk-vectors"), help="folder of the model")
+args = parser.parse_args()
 
 
-def main() -> int:
-    """Train a model, unless one is given, and evaluate it; return the exit status."""
-    args, training = parse_arguments()
-    try:
-        require("sklearn.linear_model", "examples")
-        status = train(training) if training else 0
-        return status or evaluate_all(args, Path(training.output, "model.keras") if training else Path(args.model))
-    except (ValueError, OSError, TypeError, ImportError) as error:  # TypeError: Keras, of a class that it does not know
-        return fail(error)
-    except KeyboardInterrupt:
-        same = "same command without --overwrite" if args.overwrite else "same command"
-        print(f"\nInterrupted. The {same} goes on after the last finished task.", file=sys.stderr)
-        return 130
+def about(part, cars, limit=None):
+    """The requests about cars, or those about flights and hotels; at most `limit` of them."""
+    chosen = [i for i, label in enumerate(part.labels) if label.endswith("_car") == cars]
+    return part.take(chosen[:limit])
 
 
-def train(training: argparse.Namespace) -> int:
-    """Train, unless the same command has done so before; return the exit status."""
-    if not (training.output / "model.keras").exists() or training.overwrite:
-        return match_sentences.train_all(training, texts_of_tasks(training))
-    given = command("match_sentences.py", match_sentences.make_parser(), training)
-    before = finished_before(training, training.output, given)
-    if before["seed"] != training.seed[0]:
-        raise ValueError(f"{training.output} holds a model of seed {before['seed']}: choose another --output.")
-    print(f"{training.output} holds the model already")
-    return 0
+# Data.
+corpus = keras_slstm.datasets.load_corpus("travel_desk")
+train, validation = about(corpus.train, cars=False), about(corpus.validation, cars=False)
+task = keras_slstm.transfer.TaskData(
+    keras_slstm.transfer.Task("cars", corpus.name),
+    {"train": about(corpus.train, cars=True, limit=100), "test": about(corpus.test, cars=True)},
+)
+print(f"{len(train):,} requests about flights and hotels train the encoder; 100 about cars train the regression")
 
+# The encoder, in a classifier that gives it something to learn. As in InferSent, it knows the words of all texts.
+keras.utils.set_random_seed(0)
+labels = [label for label in corpus.label_names if not label.endswith("_car")]
+model = keras_slstm.SentenceClassifier(
+    labels, encoder="bilstm", units=128, pooling="max", embedding_dim=64, dropout=0.2
+)
+model.adapt(corpus.train.texts)
+encode = keras_slstm.models.SentenceEncoder(model)
+before = keras_slstm.transfer.evaluate(encode, task)
 
-def texts_of_tasks(args: argparse.Namespace) -> Iterator[str]:
-    """All texts of the available tasks. As in InferSent, the model gets the vectors of their words, too."""
-    for name in TASKS:
-        with contextlib.suppress(FileNotFoundError):
-            yield from load_task(name, args.data_dir, args.manual_dir).texts()
+batches = model.batches(train.texts, train.labels, batch_size=32, seed=0)
+# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+compiled = keras.backend.backend() == "jax"
+model.compile(keras.optimizers.Adam(2e-3, global_clipnorm=5.0), jit_compile=compiled)
+best = keras.callbacks.EarlyStopping("val_accuracy", patience=2, restore_best_weights=True)
+held_out = (validation.texts, validation.labels)
+model.fit(batches, validation_data=held_out, epochs=args.epochs, callbacks=[best], verbose=2)
 
+# The other task, on the vectors of the trained encoder.
+after = keras_slstm.transfer.evaluate(encode, task)
+print(f"Accuracy on {len(task.parts['test'])} requests about cars: {after['accuracy']:.3f}")
+print(f"With the encoder before its training: {before['accuracy']:.3f}")
 
-def evaluate_all(args: argparse.Namespace, model_path: Path) -> int:
-    """Evaluate a saved model on the tasks that are not done yet, and print a table; return the exit status."""
-    encode = SentenceEncoder(keras.saving.load_model(model_path))
-    digest = hashlib.sha256(model_path.read_bytes()).hexdigest()[:16]
-    run = model_path.with_name("results.json")
-    encoder = json.loads(run.read_text(encoding="utf-8"))["encoder"] if run.exists() else encode.model.encoder.name
-    of_all = {"classifier": args.classifier, "folds": args.folds, "seed": args.seed[0], "limit": args.task_limit}
-    before = read_results(args.results) if args.results.exists() and not args.overwrite else []
-    results, absent, failed = [], [], []
-    print(f"\n{encoder} of {model_path}, on {len(args.tasks)} tasks")
-    for name in args.tasks:
-        settings = {**of_all, "task": name, "model": digest}
-        result = next((one for one in before if one.get("transfer") == settings), None)
-        if result is None:
-            try:
-                data = load_task(name, args.data_dir, args.manual_dir)
-            except FileNotFoundError as error:
-                absent.append(name)
-                print(f"{name:6}  left out: {str(error).partition(chr(10))[0]}")
-                continue
-            try:
-                result = evaluate_task(args, encode, data, {"encoder": encoder, "transfer": settings})
-            except ValueError as error:  # the other tasks may still succeed
-                failed.append(name)
-                print(f"{name:6}  failed: {error}", file=sys.stderr)
-                continue
-            append_result(args.results, result)
-        else:
-            print(f"{name:6}  finished before")
-        results.append(result)
-    print_table(results)
-    if absent:
-        print(f"Left out, as their files are absent: {', '.join(absent)}")
-    if failed:
-        return fail(ValueError(f"These tasks failed: {', '.join(failed)}."))
-    return 0 if results else fail(FileNotFoundError("The files of no task are available: see --manual-dir."))
-
-
-def evaluate_task(args: argparse.Namespace, encode: SentenceEncoder, data: TaskData, beside: Results) -> Results:
-    """Evaluate on one task and print the result; return the line for the file of results."""
-    if args.task_limit:
-        data = data.limited(args.task_limit, args.seed[0])
-
-    def show(line: str) -> None:
-        if sys.stdout.isatty():
-            print(f"\r{data.task.name:6}  {line:40}", end="", flush=True)
-
-    found = evaluate(encode, data, args.classifier, args.folds, args.seed[0], show)
-    show("")
-    seconds = f"{found['seconds_to_encode']:.0f} + {found['seconds_to_fit']:.0f} s"
-    print(f"{chr(13) if sys.stdout.isatty() else ''}{data.task.name:6}  {headline(found)}  ({seconds})", flush=True)
-    return {
-        "data": data.task.dataset,
-        **beside,
-        "parameters": encode.model.count_params(),
-        "command": command("transfer_sentences.py", make_parser(), args),
-        **found,
-    }
-
-
-def headline(found: Results) -> str:
-    """The measures of a task, as text."""
-    percent = {name: f"{name} {100 * found[name]:.2f}" for name in ("accuracy", "f1") if name in found}
-    plain = {name: f"{name} {found[name]:.4f}" for name in ("pearson", "spearman") if name in found}
-    return ", ".join([*percent.values(), *plain.values()])
-
-
-def print_table(results: Sequence[Results]) -> None:
-    """Print the development and test measures of each task: accuracies in percent, or correlations."""
-    print(f"\n{'task':6}  {'data':18} {'train':>7} {'development':>12} {'test':>8}")
-    for result in results:
-        is_accuracy = "accuracy" in result
-        cells = [result["development"], result["accuracy" if is_accuracy else "pearson"]]
-        development, test = (f"{100 * cell:.2f}" if is_accuracy else f"{cell:.4f}" for cell in cells)
-        further = f"   F1 {100 * result['f1']:.2f}" if "f1" in result else ""
-        further += f"   Spearman {result['spearman']:.4f}" if "spearman" in result else ""
-        name, size = result["transfer"]["task"], result["sizes"]["train"]
-        print(f"{name:6}  {result['data']:18} {size:7,} {development:>12} {test:>8}{further}")
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """All options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    transfer = parser.add_argument_group("transfer")
-    transfer.add_argument("--model", default="infersent", metavar="FILE",
-                          help="a saved .keras file, or the model to train: infersent or siamese")  # fmt: skip
-    transfer.add_argument("--tasks", nargs="+", default=list(TASKS), choices=tuple(TASKS), metavar="TASK",
-                          help=f"(all: {', '.join(TASKS)})")  # fmt: skip
-    transfer.add_argument("--classifier", default="logistic", choices=tuple(CLASSIFIERS), help="on the vectors")
-    transfer.add_argument("--folds", type=int, default=10, help="folds of each cross-validation")
-    transfer.add_argument("--task-limit", type=int, help="largest number of training examples of a task")
-    match_sentences.add_training_options(parser)
-    parser.set_defaults(dataset=["snli/full"], encoder="subilstm")
-    return parser
-
-
-def parse_arguments() -> tuple[argparse.Namespace, argparse.Namespace | None]:
-    """The options, and those of the training; None if there is nothing to train."""
-    parser = make_parser()
-    args = parser.parse_args()
-    for name, least in (("folds", 2), ("task_limit", 1)):
-        value = vars(args)[name]
-        if value is not None and value < least:
-            parser.error(f"--{name.replace('_', '-')} must be at least {least}, but got {value}")
-    if len(args.seed) > 1 or args.variants or len(args.dataset) > 1:
-        parser.error("only one model is trained and evaluated: give one --seed, one --dataset and no --variants")
-    if args.model == "esim":
-        parser.error("--model esim has no sentence vectors, because it compares words")
-    if args.model not in match_sentences.MODELS:
-        args.results = args.results or Path(args.model).parent.parent / "results.jsonl"
-        return args, None
-    names = vars(match_sentences.make_parser().parse_args([]))
-    training = argparse.Namespace(**{name: vars(args).get(name, default) for name, default in names.items()})
-    match_sentences.complete_arguments(parser, training)
-    args.results = training.results
-    return args, training
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+# Use: the vectors of sentences, here to find the one that is most like another.
+args.output.mkdir(parents=True, exist_ok=True)
+path = args.output / "model.keras"
+model.save(path)
+print(f"Saved {path}")
+encode = keras_slstm.models.SentenceEncoder(keras.saving.load_model(path))
+sentence = "I do not need the room in Oslo any more, please cancel it."
+vectors = encode([sentence, *corpus.test.texts])
+vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+nearest = np.argsort(-vectors[1:] @ vectors[0])[:3]
+print(f"Nearest to: {sentence}")
+for place in nearest:
+    print(f"  {vectors[0] @ vectors[1 + place]:.2f}  {corpus.test.texts[place]}")

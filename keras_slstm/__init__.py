@@ -1,77 +1,24 @@
 """Sentence-state LSTM and related sentence encoders as Keras layers."""
 
-from keras_slstm import datasets, distribute, layers, losses, metrics, models, ops, text, training
-from keras_slstm.layers import (
-    CASLSTM,
-    CRF,
-    SLSTM,
-    AttentionDecoder,
-    AttentionPooling,
-    CASLSTMCell,
-    CharBiLSTM,
-    CharCNN,
-    CRFDecoder,
-    DepthAdaptiveGRN,
-    MaskedGlobalAveragePooling1D,
-    MaskedGlobalMaxPooling1D,
-    NormalizedLSTM,
-    NormalizedLSTMCell,
-    SuBiLSTM,
-)
-from keras_slstm.losses import CRFLoss, SmoothedCrossentropy
-from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
-from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
-from keras_slstm.ops.crf_functions import (
-    crf_decode,
-    crf_entropy,
-    crf_k_best,
-    crf_log_likelihood,
-    crf_log_partition,
-    crf_marginals,
-    crf_sequence_score,
-)
-from keras_slstm.version import __version__
+from __future__ import annotations
 
-__all__ = [
-    "CASLSTM",
-    "CRF",
-    "SLSTM",
-    "AttentionDecoder",
-    "AttentionPooling",
-    "CASLSTMCell",
-    "CRFAccuracy",
-    "CRFDecoder",
-    "CRFLoss",
-    "CharBiLSTM",
-    "CharCNN",
-    "DepthAdaptiveGRN",
-    "MaskedGlobalAveragePooling1D",
-    "MaskedGlobalMaxPooling1D",
-    "NormalizedLSTM",
-    "NormalizedLSTMCell",
-    "ScorePearson",
-    "SentenceClassifier",
-    "SentencePairClassifier",
-    "Seq2Seq",
-    "SequenceTagger",
-    "SmoothedCrossentropy",
-    "SuBiLSTM",
-    "TokenAccuracy",
-    "__version__",
-    "crf_decode",
-    "crf_entropy",
-    "crf_k_best",
-    "crf_log_likelihood",
-    "crf_log_partition",
-    "crf_marginals",
-    "crf_sequence_score",
-    "datasets",
-    "distribute",
-    "layers",
-    "losses",
-    "metrics",
-    "models",
-    "ops",
-    "text",
-    "training",
-]
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def _is_own_command() -> bool:
+    """Whether the package's own command imports it, which checks its options before Keras loads."""
+    program = sys.argv[0] if sys.argv else ""
+    return Path(program).stem == "keras-slstm" or (program == "-m" and "keras_slstm" in sys.orig_argv)
+
+
+if _is_own_command():
+
+    def __getattr__(name: str) -> Any:
+        return getattr(importlib.import_module("keras_slstm.public"), name)
+else:
+    # At once, which registers all classes with Keras: it can load saved models then.
+    from keras_slstm.public import *  # noqa: F403
+    from keras_slstm.public import __all__, __version__  # noqa: F401

@@ -17,10 +17,11 @@ from keras_slstm.tuning.trial import TrialFailure, train_apart
 def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
     """Train the best and the default hyperparameters of a finished search again, and measure both on the test set.
 
-    The best trial is partly lucky, with its seed and with the development examples that selected it. So these
-    trainings use seeds that the search has not used, the same ones for both, and are measured on other examples. Each
-    runs in a new process for all the epochs of the search, and keeps the weights of its best epoch on the development
-    examples. After an interruption, call this function again: it continues after the last finished epoch.
+    The best trial owes part of its score to luck with its seed and with the development examples, which selected it.
+    These trainings therefore use seeds that the search has not used, the same for both, and are measured on other
+    examples. Each runs in a new process, for at most the epochs of the search, and keeps the weights of its best epoch
+    on the development examples. Call this function again after an interruption: it continues after the last finished
+    epoch.
 
     Args:
         search: The search.
@@ -51,10 +52,10 @@ def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
     record = None if best is None else read_record(search.folder / f"trial_{best}")
     if record is None:
         raise ValueError(f"{search.folder} has no successful trial yet. Run the search first.")
-    # Hyperband adds the trial that a trial continues. Both trainings start from the beginning here.
+    # Hyperband's `tuner/trial_id` names the trial to continue. Here every training starts at its first epoch.
     values = {name: value for name, value in record["values"].items() if not name.startswith("tuner/")}
     hp = require("keras_tuner", "tuner").HyperParameters()
-    defaults = json.loads(json.dumps(search.hypermodel.settings(hp)))  # as those of the record were read
+    defaults = json.loads(json.dumps(search.hypermodel.settings(hp)))  # as the record's were read
     configurations = [] if defaults == record["settings"] else [("best", best, values)]
     configurations.append(("default", None, hp.values))
     first = max(search.seeds) + 1
@@ -74,8 +75,8 @@ def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
 def _measure(
     search: Search, name: str, trial: str | None, values: dict[str, Any], seeds: list[int], test: Any
 ) -> dict[str, Any]:
-    """Train with each seed; what was found."""
-    # An earlier call may have left results of another best trial or of other examples: they do not count.
+    """Train with each seed, and collect the results."""
+    # An earlier call may have left the results of another best trial or of other examples in another folder.
     examples = fingerprint(*(map(str, column) for column in vars(test).values()))
     folder = search.folder / f"confirmation-{examples}" / (name if trial is None else f"trial_{trial}")
     runs = []

@@ -1,4 +1,4 @@
-"""The package's models as `keras_tuner.HyperModel`s: a space, a model for a point in it, and what it is trained on."""
+"""Hypermodels of classification, tagging and pairs: the space, the model and the training data of each task."""
 
 from __future__ import annotations
 
@@ -27,35 +27,36 @@ HyperModel: Any = keras_tuner.HyperModel
 
 
 class TaskHyperModel(HyperModel):
-    """A task to search for: what its subclasses for classification, tagging and pairs have in common.
+    """Base class of the hypermodels for classification, tagging and pairs.
 
-    It holds training and development examples only, so that no search can see the test set, and it can be pickled, so
-    that a trial can run in a process of its own. keras-tuner's own tuners take it as well as `Search` does. A subclass
-    for another model defines `space`, `make_model`, `data` and `texts`.
+    A hypermodel holds the training and development examples only, so no search can see the test set. It can be pickled,
+    so a trial can run in its own process. It works with keras-tuner's tuners as well as with `Search`. For a model of
+    your own, subclass it and define `space`, `make_model`, `data` and `texts`.
 
     Args:
         corpus: The examples. Its test part is not kept.
         encoders: Encoders to choose from, names in `SPACES`; the first is the default.
-        values, only, rows: Make the space smaller: see `RestrictedHyperParameters`.
-        vectors: Word vectors to start from.
-        objective: What to search for, one of `objectives`; None: the first.
-        options: Further arguments of the model, such as `{"vectorizer": {"lowercase": False}}`. They are not searched.
-        jit_compile: Whether to compile by XLA. None: on JAX only. Elsewhere it takes seconds for every length of
-            sentence, which long trainings are worth.
+        values, only, rows: Restrict the space; see `RestrictedHyperParameters`.
+        vectors: Pretrained word vectors. None: word vectors start at random.
+        objective: The metric to optimise, one of `objectives`. None: the first.
+        options: Further arguments of the model, such as `{"vectorizer": {"lowercase": False}}`. The search does not
+            vary them.
+        jit_compile: Whether to compile with XLA. None: on JAX only, because compiling takes seconds for every length of
+            sentence and pays off in long trainings only.
 
     Raises:
-        ValueError: If there is no such encoder or objective, or no such hyperparameter as `values` or `rows` name.
+        ValueError: If an encoder, the objective, or a hyperparameter in `values` or `rows` does not exist.
 
     Example:
 
     ```python
     corpus = keras_slstm.datasets.load_corpus("travel_desk")
     hypermodel = ClassificationHyperModel(corpus, ["slstm", "bilstm"], values={"units": [50, 100]})
-    model = hypermodel.build(keras_tuner.HyperParameters())  # with the default of everything
+    model = hypermodel.build(keras_tuner.HyperParameters())  # all hyperparameters at their defaults
     ```
     """
 
-    objectives: tuple[str, ...] = ("val_accuracy", "val_loss")  # entries of Keras' logs
+    objectives: tuple[str, ...] = ("val_accuracy", "val_loss")  # metrics in Keras' logs
 
     def __init__(
         self,
@@ -90,22 +91,22 @@ class TaskHyperModel(HyperModel):
 
     @abstractmethod
     def space(self, hp: Any) -> dict[str, Any]:
-        """All settings, from hyperparameters that are declared in each call."""
+        """Declare all hyperparameters on `hp`, and return the settings."""
 
     @abstractmethod
     def make_model(self, settings: dict[str, Any]) -> Any:
-        """The model, without a vocabulary."""
+        """Make the model, without its vocabulary."""
 
     @abstractmethod
     def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of `model.fit` that describe the data."""
+        """Return the arguments of `model.fit` that concern the data."""
 
     @abstractmethod
     def texts(self) -> Iterable[Any]:
-        """The training examples, from which the vocabulary is learned."""
+        """Return the training texts, from which the model learns its vocabulary."""
 
     def settings(self, hp: Any) -> dict[str, Any]:
-        """All settings at a point of the space."""
+        """Return the settings for the values in `hp`."""
         return self.space(RestrictedHyperParameters(hp, **self.restriction))
 
     def declare_hyperparameters(self, hp: Any) -> None:
@@ -113,7 +114,7 @@ class TaskHyperModel(HyperModel):
         self.settings(hp)
 
     def build(self, hp: Any) -> Any:
-        """The compiled model at a point of the space, with its vocabulary and weights."""
+        """Build and compile the model for the values in `hp`, with its vocabulary and weights."""
         settings = self.settings(hp)
         model = self.make_model(settings)
         model.adapt(self.texts(), self.vectors)
@@ -128,32 +129,32 @@ class TaskHyperModel(HyperModel):
         return model
 
     def compile_options(self) -> dict[str, Any]:
-        """Further arguments of `compile`."""
+        """Return further arguments of `compile`."""
         return {}
 
     def fit_options(self, hp: Any, model: Any, seed: int = 0) -> dict[str, Any]:
-        """The arguments of `fit` that say what is trained on."""
+        """Return the arguments of `fit`: the batches, and validation data or callbacks."""
         settings = self.settings(hp)
         examples = self.batches_of(model, batch_size=settings["batch_size"], seed=seed)
         return self.data(model, examples, settings)
 
     def batches_of(self, model: Any, **options: Any) -> Batches:
-        """The training examples as batches."""
+        """Return the training examples in batches."""
         return model.batches(self.texts(), self.train.labels, **options)
 
     def fit(self, hp: Any, model: Any, *args: Any, **kwargs: Any) -> keras.callbacks.History:
-        """Train, as keras-tuner's own tuners ask for; its arguments are those of `fit` that concern no data."""
+        """Train the model, as keras-tuner's tuners ask for, with the arguments of `model.fit` except the data."""
         options = self.fit_options(hp, model)
         callbacks = [*options.pop("callbacks", ()), *kwargs.pop("callbacks", ())]
         return model.fit(*args, **options, callbacks=callbacks, **kwargs)
 
     def measure(self, model: Any, part: Any) -> float:
-        """The objective on other examples, such as the test set."""
+        """Compute the objective on other examples, such as the test set."""
         found = model.evaluate(part.texts, part.labels, return_dict=True, verbose=0)
         return float(found[self.objective.removeprefix("val_")])
 
     def description(self) -> dict[str, Any]:
-        """The space and the data as JSON values; a search resumes only with equal ones."""
+        """Describe the space and the data as JSON values; a search resumes only if they are unchanged."""
         hp = keras_tuner.HyperParameters()
         self.declare_hyperparameters(hp)
         return {
@@ -166,19 +167,19 @@ class TaskHyperModel(HyperModel):
         }
 
     def data_fingerprint(self) -> str:
-        """Short and the same for the same examples only."""
+        """Return a short hash of the training and development examples."""
         columns = [map(str, column) for part in (self.train, self.validation) for column in vars(part).values()]
         return fingerprint(*columns)
 
     def _embeddings(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of all models that concern words."""
+        """Return the arguments of the word embedding, which all models take."""
         if self.vectors is None:
             return {"embedding_dim": settings["embedding_dim"]}
         return {"embedding_dim": self.vectors.dim, "trainable_embeddings": settings["trainable_embeddings"]}
 
 
 class ClassificationHyperModel(TaskHyperModel):
-    """A search for a `SentenceClassifier`; see `TaskHyperModel`."""
+    """Hypermodel of a `SentenceClassifier`; see `TaskHyperModel`."""
 
     def __init__(self, corpus: Corpus, encoders: Sequence[str] = ("slstm",), **kwargs: Any):
         super().__init__(corpus, encoders, **kwargs)
@@ -207,10 +208,10 @@ class ClassificationHyperModel(TaskHyperModel):
 
 
 class PairHyperModel(TaskHyperModel):
-    """A search for a `SentencePairClassifier`; see `TaskHyperModel`.
+    """Hypermodel of a `SentencePairClassifier`; see `TaskHyperModel`.
 
-    The objective is the accuracy, or, where pairs have scores, Pearson's correlation with them, or else the loss. Among
-    its `options`, `features` says what the classifier sees.
+    The objectives are the accuracy (for pairs with scores, Pearson's correlation with them) and the loss. `features`,
+    one of the `options`, chooses how the model combines the two sentence vectors.
     """
 
     def __init__(self, corpus: PairCorpus, encoders: Sequence[str] = ("bi_caslstm",), **kwargs: Any):
@@ -240,9 +241,9 @@ class PairHyperModel(TaskHyperModel):
 
 
 class TaggingHyperModel(TaskHyperModel):
-    """A search for a `SequenceTagger`; see `TaskHyperModel`.
+    """Hypermodel of a `SequenceTagger`; see `TaskHyperModel`.
 
-    The objective is the F1 of the spans, or else, and where labels mark none, the accuracy.
+    The objectives are the F1 score of the spans, unless the labels mark none, and the accuracy.
     """
 
     def __init__(self, corpus: TaggedCorpus, encoders: Sequence[str] = ("slstm",), **kwargs: Any):
@@ -275,7 +276,7 @@ class TaggingHyperModel(TaskHyperModel):
         return model.batches(self.train.tokens, self.train.tags, **options)
 
     def compile_options(self) -> dict[str, Any]:
-        return {"metrics": []}  # that of training sentences would take a search for the best sequence of each
+        return {"metrics": []}  # metrics of the training part would decode every batch
 
     def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
         score = DevelopmentScore(self.validation.tokens, self.validation.tags)

@@ -1,4 +1,4 @@
-"""keras-tuner's oracles with files that survive a crash at any moment, because they are replaced as a whole.
+"""keras-tuner's oracles, with files that survive a crash: each is replaced by a complete new one.
 
 The oracles also try the defaults first, so that every search shows its gain over them, and continue when trials fail.
 """
@@ -31,7 +31,7 @@ def make_oracle(
 
     Args:
         tuner: One of `TUNERS`.
-        objective: The entry of Keras' logs to make as large or as small as possible.
+        objective: The metric in Keras' logs to maximise or minimise.
         direction: `"max"` or `"min"`.
         max_trials: Number of trials; None, for `"hyperband"` and `"grid"`: as many as these ask for.
         seed: Seed of the random choices.
@@ -65,7 +65,7 @@ def make_oracle(
 
 
 class _Durable:
-    """Writes the files of an oracle as a whole, and restores it from them."""
+    """Mixin that replaces an oracle's files by complete new ones, and reloads them after a crash at any moment."""
 
     def save(self: Any) -> None:
         write_json(self._get_oracle_fname(), self.get_state())
@@ -104,7 +104,7 @@ class RandomOracle(_DefaultsFirst, RandomSearchOracle):
 
 
 class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
-    """Tries the most promising values by a Gaussian process fitted to the trials so far, and nothing twice."""
+    """Tries the most promising values, by a Gaussian process fitted to the trials so far, and none twice."""
 
     def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
         found = super().populate_space(trial_id)
@@ -115,13 +115,13 @@ class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
 
 
 class HyperbandOracle(_Durable, KerasTunerHyperbandOracle):
-    """Starts many trials, and continues the best of them."""
+    """Starts many short trials, and continues the best ones."""
 
 
 class GridOracle(_Durable, Oracle):
-    """Tries all combinations of values, the last hyperparameter changing fastest, each with its default first.
+    """Tries all combinations of values. The last hyperparameter changes fastest, and each begins with its default.
 
-    keras-tuner's own grid search does not save its position, so that a resumed search would end at once.
+    keras-tuner's own grid search does not save its position: see `Search`.
     """
 
     def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
@@ -132,12 +132,12 @@ class GridOracle(_Durable, Oracle):
 
 
 def defaults(hp: Any) -> dict[str, Any]:
-    """The defaults of all hyperparameters that are active while all have their defaults."""
+    """Return the default values of the hyperparameters that are active at the defaults."""
     return next(combinations(hp))
 
 
 def combinations(hp: Any) -> Iterator[dict[str, Any]]:
-    """All combinations of values of the active hyperparameters, each with its default first."""
+    """Yield all combinations of values of the active hyperparameters, each beginning with its default."""
     yield from _combinations(hp, hp.space, {})
 
 

@@ -1,4 +1,4 @@
-"""The files of a search: a record for each trial, and the best model."""
+"""The files of a search: a record of each trial, and the best model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RECORD = "record.json"
 
 
 def read_search(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The settings of the search in a folder, as `Search` wrote them when it began.
+    """Read the settings of the search in a folder.
 
     Raises:
         FileNotFoundError: If the folder holds no search.
@@ -34,11 +34,11 @@ def read_search(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_trials(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The records of the trials that have ended, in the order in which they began.
+    """Read the records of the trials that have ended, in the order in which they began.
 
-    A record holds `trial` (the trial's id), `values` (of the hyperparameters), `settings` (all of the model and its
-    training), `seconds` (the start of its process included), and either `score`, `parameters`, `seconds_per_epoch`,
-    `epochs` and `runs` (one for each seed), or `failure`, the reason of the failure.
+    A record holds `trial` (the trial's id), `values` (of the hyperparameters), `settings` (of the model and its
+    training), `seconds` (including the start of its processes), and either `score`, `parameters`, `seconds_per_epoch`,
+    `epochs` and `runs` (one for each seed), or `failure`, the reason why it failed.
 
     Raises:
         FileNotFoundError: If the folder holds no search.
@@ -50,7 +50,7 @@ def read_trials(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def read_confirmation(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """The results of `confirm`; None before it has run.
+    """Read the results of `confirm`; None before it has run.
 
     Raises:
         ValueError: If the file is damaged.
@@ -60,7 +60,7 @@ def read_confirmation(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def read_record(trial_folder: Path) -> dict[str, Any] | None:
-    """The record of a trial; None before it has ended."""
+    """Read the record of a trial; None before it has ended."""
     path = trial_folder / _RECORD
     return _read_trial(path) if path.exists() else None
 
@@ -71,7 +71,7 @@ def write_record(trial_folder: Path, record: dict[str, Any]) -> None:
 
 
 def count_records(folder: Path) -> int:
-    """The number of trials that have ended."""
+    """Count the trials that have ended."""
     return sum(1 for _ in folder.glob(f"trial_*/{_RECORD}"))
 
 
@@ -95,7 +95,7 @@ def keep_best(folder: Path, trial_id: str) -> bool:
 
 
 def best_trial(folder: Path) -> str | None:
-    """The id of the trial whose model is the best one; None if there is none."""
+    """Return the id of the trial that `best.keras` belongs to; None if there is no such file."""
     path = folder / BEST_RECORD
     return _read_trial(path)["trial"] if path.exists() else None
 
@@ -109,7 +109,7 @@ def drop_models(trial_folder: Path) -> None:
 
 
 def format_scores(scores: Sequence[float]) -> str:
-    """The mean of several scores, and their standard deviation; one score as it is."""
+    """Format the mean and standard deviation of several scores, or a single score as it is."""
     mean, spread = mean_and_spread(scores)
     return f"{mean:.4f}" + (f" ± {spread:.4f}" if len(scores) > 1 else "")
 

@@ -1,4 +1,4 @@
-"""Restrict a search space: to other values, to one value, or to the rows of a table."""
+"""Restrict a search space to given values, to its defaults, or to the rows of a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class RestrictedHyperParameters:
-    """A `keras_tuner.HyperParameters` that gives some hyperparameters other values than their space does.
+    """Wraps a `keras_tuner.HyperParameters`, and replaces the values that a space declares for some hyperparameters.
 
     Pass it to a space in place of `hp`; it declares the hyperparameters on `hp`.
 

@@ -1,9 +1,10 @@
-"""A search by keras-tuner's oracles, with every training in its own process and a folder to resume from."""
+"""Hyperparameter search with keras-tuner's oracles, one process for each training, and resuming."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import shutil
 import statistics
@@ -26,6 +27,7 @@ from keras_slstm.tuning.records import (
     keep_best,
     read_record,
     read_search,
+    read_trials,
     write_record,
 )
 from keras_slstm.tuning.trial import Training, TrialFailure, train_apart
@@ -37,43 +39,46 @@ ALL = 2**31 - 1  # more trials than any search has
 
 
 class Search(BaseTuner):
-    """A search for good hyperparameters, in a folder.
+    """A search for good hyperparameters, in a folder that it can resume from.
 
-    keras-tuner chooses the trials, and its chief and workers share them out among several processes. This class runs
-    them, because keras-tuner's own tuners cannot do the following:
+    keras-tuner's oracles choose the trials, and its chief and workers share them among processes. This class runs the
+    trials, because keras-tuner's own tuners (tried in version 1.4.8) have these limits:
 
-    - They train all trials in one process, whose memory grows from trial to trial and whose death ends the search.
-      Here every training has a process of its own. A trial that fails (an error, a loss that is not finite, memory that
-      runs out) is recorded with its reason, and the search continues.
-    - Their resumed search starts an interrupted trial from its first epoch. Here it continues after the last finished
-      epoch. A resumed grid search of theirs ends at once, because its position is not saved.
-    - They write their files in place, so that a process killed while it writes leaves a search that cannot be resumed.
-      Here files are replaced as a whole.
-    - They train one seed. Here a trial may have several, and its score is their mean.
+    - They train in the process of the search. A training that the system kills, as it does when memory runs out, ends
+      the search; a resumed search starts that trial again. Here every training has its own process. A trial that fails
+      (an error, a loss that is not finite, a killed process) is recorded with its reason, and the search continues.
+    - A resumed search, or a worker that starts again, repeats an interrupted trial from its first epoch. Here the trial
+      continues after its last finished epoch.
+    - A grid search does not save its position. When resumed within a trial it raises a KeyError; when resumed between
+      two trials, it ends without trying the rest. Here it continues.
+    - They overwrite their files in place. A half-written `oracle.json` raises a JSONDecodeError in every later run.
+      Here files are replaced by complete new ones.
+    - `executions_per_trial` repeats a training without setting its seed. Here `seeds` names the seeds of a trial's
+      trainings, and the mean of their scores is the trial's score.
 
     At its end the folder holds
 
     - `best.keras`, the best model with the weights of its best epoch, and `best.json`, its record;
     - `trial_*/record.json`, the results of each trial (see `read_trials`);
     - `tensorboard/`, for TensorBoard and its HParams page, if the backend is TensorFlow;
-    - the state from which the search resumes.
+    - the state to resume from.
 
     Several processes search together if `KERASTUNER_TUNER_ID`, `KERASTUNER_ORACLE_IP` and `KERASTUNER_ORACLE_PORT` are
-    set, as keras-tuner documents: each makes the same `Search`, with a folder that all of them see.
+    set, as keras-tuner documents: each creates the same `Search` in a folder that all of them share.
 
     Args:
         hypermodel: A `TaskHyperModel`.
         folder: The folder. It is created.
         tuner: `"random"`, `"bayesian"`, `"hyperband"` or `"grid"`.
-        max_trials: Number of trials, including failed ones and those that an interrupted search finished. None, for
-            `"hyperband"` and `"grid"`: as many as these ask for.
-        epochs: Most epochs of a training.
+        max_trials: Largest number of trials, including failed ones and those before an interruption. None, for
+            `"hyperband"` and `"grid"`: no limit.
+        epochs: Largest number of epochs of a training.
         patience: A training stops after this many epochs without improvement. None: never.
         seeds: A trial is one training for each seed. Its score is their mean.
         seed: Seed of the random choices of the search.
         factor: For `"hyperband"`: each round keeps one trial in `factor` and trains it for `factor` times the epochs.
-        resume: Whether to continue a search that the folder holds.
-        overwrite: Whether to delete that search instead.
+        resume: Whether to continue the search in the folder.
+        overwrite: Whether to delete the search in the folder and start anew.
         strategy: `"mirrored"` to use `tf.distribute.MirroredStrategy` in each training.
         modules: Names of modules to import before each training: those that register your encoders and spaces.
 
@@ -228,7 +233,7 @@ class Search(BaseTuner):
         }
 
     def training(self, values: dict[str, Any], seed: int, trial_folder: Path, test: Any = None) -> Training:
-        """The training of these values with one seed, in a folder; `test` are further examples to measure it on."""
+        """Make the training of these values with one seed; `test`: examples to evaluate the model on."""
         name = f"seed{seed}"
         earlier = values.get("tuner/trial_id")
         shows = keras.backend.backend() == "tensorflow" and importlib.util.find_spec("tensorboard") is not None
@@ -258,7 +263,14 @@ class Search(BaseTuner):
             line += f"{self.oracle.objective.name} {record['score']:.4f} (best so far {best['score']:.4f})"
         several = [p.name for p in trial.hyperparameters.space if len(list(p.values)) > 1]
         shown = [f"{name}={_short(record['values'][name])}" for name in several if name in record.get("values", {})]
-        print(f"{line}, {record.get('seconds', 0):.0f} s; {' '.join(shown)}", flush=True)
+        print(f"{line}, {record.get('seconds', 0):.0f} s{self._time_left(limit)}; {' '.join(shown)}", flush=True)
+
+    def _time_left(self, limit: int | None) -> str:
+        """The expected time of the remaining trials, one after the other."""
+        seconds = [record["seconds"] for record in read_trials(self.folder)]
+        if limit is None or len(seconds) >= limit:
+            return ""
+        return f", about {math.ceil((limit - len(seconds)) * statistics.fmean(seconds) / 60)} min left"
 
     # The folder.
 

@@ -1,8 +1,8 @@
-"""Search spaces: plain functions from a `keras_tuner.HyperParameters` to settings.
+"""Search spaces: functions that declare hyperparameters on a `keras_tuner.HyperParameters` and return settings.
 
-Each declares what a search may vary: the value of the paper is the default, with a range around it. No function here
-builds a model, and each call declares every hyperparameter. A hyperparameter that matters only with a certain value of
-another one is declared inside `hp.conditional_scope`; while it does not matter, its value is None.
+The paper's value is the default, with a range around it. No function here builds a model, and each call declares every
+hyperparameter. One that matters only with a certain value of another one is declared inside `hp.conditional_scope`;
+otherwise it is inactive, and its value is None.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ VERTICAL_GATES: dict[str, dict[str, Any]] = {
 }
 
 
-# The encoders: the options of `build_encoder` that a search may vary.
+# The encoders: options of `build_encoder`.
 
 
 def slstm_space(hp: Any) -> dict[str, Any]:
-    """Steps, window, sentence nodes, boundary words, first state and dropout of an `SLSTM`."""
+    """Steps, window, sentence nodes, boundary words, initial states and dropout of an `SLSTM`."""
     return {
         "steps": hp.Int("steps", 1, 13, step=2, default=9),
         "window": hp.Int("window", 1, 4, default=1),
@@ -43,7 +43,7 @@ def slstm_space(hp: Any) -> dict[str, Any]:
 
 
 def recurrent_space(hp: Any) -> dict[str, Any]:
-    """Recurrent dropout: the only option of a plain recurrent layer beside its size."""
+    """Recurrent dropout, the only option of a plain recurrent layer besides its size."""
     return {"recurrent_dropout": hp.Float("recurrent_dropout", 0.0, 0.5, step=0.1, default=0.0)}
 
 
@@ -90,12 +90,12 @@ def depth_adaptive_grn_space(hp: Any) -> dict[str, Any]:
 
 
 def cnn_space(hp: Any) -> dict[str, Any]:
-    """The width of a convolution."""
-    return {"window": hp.Choice("window", [3, 5, 7], default=3)}
+    """Kernel size of a convolution."""
+    return {"kernel_size": hp.Choice("kernel_size", [3, 5, 7], default=3)}
 
 
 def stacked_cnn_space(hp: Any) -> dict[str, Any]:
-    """Depth and width of a stack of convolutions."""
+    """Depth and kernel size of a stack of convolutions."""
     return {"num_layers": hp.Choice("num_layers", LAYERS, default=3), **cnn_space(hp)}
 
 
@@ -103,7 +103,7 @@ def transformer_space(hp: Any) -> dict[str, Any]:
     """Blocks, heads and dropout of a `TransformerEncoder`."""
     return {
         "num_blocks": hp.Choice("num_blocks", [2, 4, 6, 8, 10], default=8),
-        "heads": hp.Choice("heads", [1, 2, 4], default=4),  # each divides all of UNITS
+        "num_heads": hp.Choice("num_heads", [1, 2, 4], default=4),  # each divides all of UNITS
         "dropout": hp.Float("dropout", 0.0, 0.5, step=0.1, default=0.1),
     }
 
@@ -149,14 +149,14 @@ def register_space(encoder: str, space: Callable[[Any], dict[str, Any]]) -> None
 
 
 def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[str, Any]:
-    """The choice of an encoder, its size, and its options.
+    """Choose an encoder, its size and its options.
 
-    The names of an encoder's options begin with its name (`slstm/steps`). They are active only if it is chosen.
+    The names of an encoder's options begin with its name (`slstm/steps`). They are active if it is chosen.
 
     Args:
         hp: A `keras_tuner.HyperParameters`.
         encoders: Names in `SPACES`; the first is the default.
-        units: The default size.
+        units: The default of `units`.
 
     Raises:
         ValueError: If an encoder has no space.
@@ -165,7 +165,7 @@ def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[st
 
     ```python
     hp = keras_tuner.HyperParameters()
-    encoder_space(hp, ["cnn"])  # {"encoder": "cnn", "units": 300, "encoder_options": {"window": 3}}
+    encoder_space(hp, ["cnn"])  # {"encoder": "cnn", "units": 300, "encoder_options": {"kernel_size": 3}}
     ```
     """
     if not encoders:
@@ -183,21 +183,21 @@ def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[st
     return {"encoder": chosen, "units": hp.Choice("units", sizes, default=units), "encoder_options": options}
 
 
-# The tasks: everything else about a model and its training.
+# The tasks: all other settings of a model and its training.
 
-# Where the paper of a search's first encoder differs from the S-LSTM's paper, which gives the other defaults.
+# The defaults are those of the S-LSTM's paper, except for encoders whose papers differ.
 _CASLSTM = {"dropout": 0.5, "mlp_layers": 1, "mlp_dropout": 0.5, "l2": 0.0, "batch_size": 128, "clip": 5.0}
 CLASSIFICATION_DEFAULTS: dict[str, dict[str, Any]] = {"caslstm": _CASLSTM, "bi_caslstm": _CASLSTM}
 
 
 def classification_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dict[str, Any]:
-    """All settings of a `SentenceClassifier` and its training.
+    """Return all settings of a `SentenceClassifier` and its training.
 
     Args:
         hp: A `keras_tuner.HyperParameters`.
         encoders: The encoders to choose from; the paper of the first one gives the defaults.
-        embeddings: True if the word vectors start at random: the search chooses their size. False if they are given:
-            the search chooses whether to train them.
+        embeddings: True: word vectors start at random, and the search chooses their size. False: they are pretrained,
+            and the search chooses whether to train them.
     """
     default = {"units": 300, "dropout": 0.5, "mlp_layers": 0, "mlp_dropout": 0.0, "l2": 1e-3, "batch_size": 10,
                "clip": 3.0, **CLASSIFICATION_DEFAULTS.get(encoders[0] if encoders else "", {})}  # fmt: skip
@@ -212,7 +212,7 @@ def classification_space(hp: Any, encoders: Sequence[str], embeddings: bool = Tr
 
 
 def pair_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dict[str, Any]:
-    """All settings of a `SentencePairClassifier` and its training; see `classification_space`."""
+    """Return all settings of a `SentencePairClassifier` and its training; see `classification_space`."""
     return {
         **encoder_space(hp, encoders),
         "pooling": hp.Choice("pooling", ["none", "attention", "max", "mean"], default="none"),
@@ -224,7 +224,7 @@ def pair_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dic
 
 
 def tagging_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dict[str, Any]:
-    """All settings of a `SequenceTagger` and its training; see `classification_space`."""
+    """Return all settings of a `SequenceTagger` and its training; see `classification_space`."""
     characters = hp.Choice("characters", ["cnn", "bilstm", "none"], default="cnn")
     with hp.conditional_scope("characters", ["cnn", "bilstm"]):
         sizes = {
@@ -255,7 +255,7 @@ def _word_space(hp: Any, embeddings: bool, dropout: float) -> dict[str, Any]:
 
 
 def _mlp_space(hp: Any, layers: list[int], default: int, units: int, dropout: float) -> dict[str, Any]:
-    """The number of hidden layers, and, if there are any, their size and dropout."""
+    """Number of hidden layers, and their size and dropout if there are any."""
     number = hp.Choice("mlp_layers", layers, default=default)
     with hp.conditional_scope("mlp_layers", [value for value in layers if value]):
         size = hp.Choice("mlp_units", [300, 512, 600, 1024], default=units)

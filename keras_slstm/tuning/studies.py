@@ -1,10 +1,10 @@
-"""The searches of the S-LSTM's paper, ready-made: grids over a few hyperparameters, all others at their defaults."""
+"""Two grid searches of the S-LSTM paper; all other hyperparameters keep their defaults."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Arguments of `TaskHyperModel`; a grid search over them is the study.
+# Arguments of `TaskHyperModel` for a grid search.
 STUDIES: dict[str, dict[str, Any]] = {
     # Accuracy against steps, for windows of 1 to 4 words.
     "figure2": {
@@ -12,7 +12,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "values": {"slstm/window": [1, 2, 3, 4], "slstm/steps": [1, 3, 5, 7, 9, 11]},
         "only": True,
     },
-    # One change at a time from 300 units, one sentence node and boundary words.
+    # One change at a time to a model of 300 units with one sentence node and boundary words.
     "table2": {
         "encoders": ["slstm"],
         "rows": {

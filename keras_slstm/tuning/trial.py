@@ -1,4 +1,4 @@
-"""One training of a trial, in its own process, which frees all memory when it ends."""
+"""One training of a trial, in a process of its own, which frees all memory when it ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import keras
-
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
+from keras_slstm.quiet_import import set_random_seed
 from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
 from keras_slstm.tuning.records import TRIAL_MODEL
@@ -30,25 +29,25 @@ _FAILURE = "failure.json"
 
 
 class TrialFailure(Exception):
-    """A training has failed; the message is the reason."""
+    """Raised when a training fails; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """One training.
+    """The arguments of one training.
 
     Attributes:
-        hypermodel: The task.
-        values: The values of its hyperparameters.
-        seed: Seed of the weights, of dropout and of the order of the batches.
-        folder: The folder of the result.
-        epochs: Number of epochs, including those of `earlier`.
+        hypermodel: A `TaskHyperModel`.
+        values: The values of the hyperparameters.
+        seed: Seed of the weights, dropout and the order of the batches.
+        folder: Where the result is written.
+        epochs: Largest number of epochs, including those of `earlier`.
         patience: Stop after this many epochs without improvement; None: never.
         earlier: The folder of a training that this one continues.
         strategy: `"mirrored"` to train on all GPUs of this machine.
         modules: Modules to import first: those that register your encoders and spaces.
-        test: Further examples to measure the model on, or None.
-        tensorboard: The folder for TensorBoard's files, or None.
+        test: Examples to evaluate the trained model on, or None.
+        tensorboard: Folder for TensorBoard's files, or None.
     """
 
     hypermodel: Any
@@ -114,7 +113,7 @@ def train(training: Training) -> dict[str, Any]:
     hp = require("keras_tuner", "tuner").HyperParameters()
     hp.values = dict(training.values)
     _continue_earlier(training)
-    keras.utils.set_random_seed(training.seed)
+    set_random_seed(training.seed)
     settings = hypermodel.settings(hp)
     with _scope(training.strategy):
         model = hypermodel.build(hp)

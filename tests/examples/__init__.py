@@ -1,4 +1,4 @@
-"""The scripts know nothing of backends: they run on the one that starts the fastest."""
+"""Tests of the examples. They do not depend on the backend, so they run on the one that starts fastest."""
 
 import pytest
 

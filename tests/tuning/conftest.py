@@ -1,4 +1,4 @@
-"""Small corpora, and searches whose trainings run in this process, or are not run at all."""
+"""Small corpora, and searches whose trainings run in this process or not at all."""
 
 from __future__ import annotations
 

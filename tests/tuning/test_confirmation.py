@@ -1,4 +1,4 @@
-"""The best of a search against the defaults, on the test set."""
+"""Compares the best trial of a search with the defaults, on the test set."""
 
 import json
 

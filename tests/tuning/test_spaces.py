@@ -45,7 +45,7 @@ def test_all_values_of_a_space_make_an_encoder(encoder):
 def test_transformers_have_heads_for_all_sizes():
     hp = keras_tuner.HyperParameters()
     SPACES["transformer"](hp)
-    heads = next(p for p in hp.space if p.name == "heads")
+    heads = next(p for p in hp.space if p.name == "num_heads")
     assert all(units % h == 0 for units in UNITS for h in heads.values)
 
 
@@ -93,12 +93,12 @@ def test_what_matters_only_with_another_is_conditional():
     hp = keras_tuner.HyperParameters()
     settings = classification_space(hp, ["slstm", "cnn"])
     assert "mlp_dropout" not in hp.values
-    assert "cnn/window" not in hp.values
+    assert "cnn/kernel_size" not in hp.values
     assert settings["mlp_dropout"] == 0.0
     hp = keras_tuner.HyperParameters()
     hp.values = {"encoder": "cnn", "mlp_units": 300}
     settings = classification_space(hp, ["slstm", "cnn"])
-    assert settings["encoder_options"] == {"window": 3}
+    assert settings["encoder_options"] == {"kernel_size": 3}
     hp = keras_tuner.HyperParameters()
     hp.values = {"characters": "none"}
     assert "character_dim" not in tagging_space(hp, ["slstm"])

@@ -1,0 +1,31 @@
+"""The command line, `keras-slstm COMMAND ...`, in two layers.
+
+The modules of this package declare and check options. They import neither Keras nor anything that does, so that help
+and errors take a fraction of a second. `keras_slstm.cli.tasks` does the work, and is imported by `run` only.
+
+To add a command, write a module with its name here, and put the name into `keras_slstm.cli.main.COMMANDS`:
+
+```python
+SUMMARY = "Tag the words of texts."        # one sentence
+EXAMPLES = "keras-slstm tag --task ner"    # commands, one a line, shown below the options
+
+def add_arguments(parser: Parser) -> None:
+    data = parser.group("data")            # the group of this title, made at first use
+    data.add("--data", metavar="FILE", shown="PATH", help="your own column file")
+    data.add("--on-error", choices=("raise", "skip"), advanced=True, help="what to do about a malformed line")
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.folds and not arguments.data:
+        raise ValueError("--folds goes with --data")       # one line, exit status 2
+    from keras_slstm.cli.tasks import tag  # loads Keras
+
+    return tag.train_all(arguments)
+```
+
+- `advanced=True`: listed by `--help-all` only. About ten options of a command are not.
+- `shown`: how the recorded command has the option: `"value"`, `"PATH"` (files differ between machines) or `"never"`.
+- Defaults go into the help by themselves; numbers are checked by the types in `keras_slstm.cli.options`.
+- What a preset sets is in `presets/COMMAND.toml` (see `keras_slstm.cli.presets`), and becomes an option by
+  `add_settings`. Options that all trainings have are in `keras_slstm.cli.training_options`.
+- ValueError, OSError, ArithmeticError and ImportError become one line and exit status 2.
+"""

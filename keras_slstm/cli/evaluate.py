@@ -1,0 +1,64 @@
+"""Options of `keras-slstm evaluate`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from keras_slstm.cli import options
+from keras_slstm.cli.options import Parser
+from keras_slstm.cli.training_options import add_search_options
+
+SUMMARY = "Test a saved model on labelled data."
+EXAMPLES = """
+  keras-slstm evaluate runs/travel_desk-slstm/model.keras travel_desk
+  keras-slstm evaluate runs/mails/model.keras more_mails.tsv --output tested
+  keras-slstm evaluate runs/conll2003-ner-slstm-crf/model.keras news.conll
+  keras-slstm evaluate runs/notes/model.keras test.de --target-file test.en
+
+Of a data set, the test part is taken; of a file, all examples.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    group = parser.group("what")
+    group.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
+    group.add("data", metavar="DATA", shown="PATH", help="your own file, or a data set by name")
+    group.add("--part", choices=("train", "validation", "test"), default="test", help="part of a data set")
+    group.add("--target-file", metavar="FILE", shown="PATH", help="translations of the lines of DATA")
+    group.add("--output", metavar="FOLDER", type=Path, shown="never",
+              help="where to write predictions.tsv, confusion.png and results.json (default: nowhere)")  # fmt: skip
+    reading = parser.group("data")
+    for name, meaning in {
+        "text": "column of the texts",
+        "first": "column of the first text of a pair",
+        "second": "column of the second text of a pair",
+        "label": "column of the labels or scores",
+        "token": "column of the words to tag",
+        "tag": "column of the tags",
+    }.items():
+        kind = options.column if name in ("token", "tag") else str
+        reading.add(f"--{name}-column", metavar="NAME", type=kind, advanced=True,
+                    help=f"{meaning} (default: that of the trainings)")  # fmt: skip
+    reading.add("--on-error", choices=("raise", "skip"), default="raise", advanced=True,
+                help="what to do about a malformed line")  # fmt: skip
+    reading.add("--manual-dir", metavar="FOLDER", shown="PATH", advanced=True,
+                help="folder with a data set's original files (default: they are downloaded)")  # fmt: skip
+    reading.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
+                help="where TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
+    reading.add("--split-seed", type=options.seed, default=0, metavar="N", advanced=True,
+                help="seed of parts that are drawn at random")  # fmt: skip
+    add_search_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Test the model."""
+    if arguments.output is not None and (arguments.output / "run.json").exists():
+        raise FileExistsError(
+            f"--output: {arguments.output} is the folder of a training, whose results would be replaced: "
+            "choose another folder"
+        )
+    from keras_slstm.cli.tasks.evaluate import evaluate
+
+    return evaluate(arguments)

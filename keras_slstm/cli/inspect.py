@@ -1,0 +1,54 @@
+"""Options of `keras-slstm inspect`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from keras_slstm.cli import options
+from keras_slstm.cli.options import Parser
+
+SUMMARY = "Draw the depths of the words, or the vertical gates, of a saved model."
+EXAMPLES = """
+  keras-slstm inspect runs/travel_desk-depth_adaptive_grn/model.keras
+  keras-slstm inspect runs/movie_review-depth_adaptive_grn/model.keras "a twisted thriller , and a good film"
+  keras-slstm inspect runs/office_notes-caslstm/model.keras --file notes.txt
+  keras-slstm inspect runs/snli-caslstm/model.keras --dataset snli
+
+With a depth-adaptive GRN, at how many layers each word stops: Figure 4 of Liu et al. (2020). With a CAS-LSTM of two
+layers or more, what its vertical gates let through: Figure 4 of Choi, Kim and Lee (2019).
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    what = parser.group("what")
+    what.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
+    what.add("text", metavar="[TEXT ...]", nargs="*", help="texts whose depths are shown (default: some of those read)")
+    what.add("--file", metavar="FILE", shown="PATH", help="texts to count, one a line, instead of --dataset")
+    what.add("--dataset", metavar="NAME",
+             help="texts to count (default: travel_desk; office_notes for translation models)")  # fmt: skip
+    what.add("--text-column", nargs="+", metavar="NAME", advanced=True,
+             help="features of --dataset to read (default: all texts)")  # fmt: skip
+    what.add("--manual-dir", metavar="FOLDER", shown="PATH", advanced=True,
+             help="folder with a data set's original files (default: they are downloaded)")  # fmt: skip
+    what.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
+             help="where TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
+    what.add("--limit", type=options.count, default=1000, metavar="N", help="texts to count, drawn at random")
+    what.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed of the draw")
+    what.add("--show", type=options.count, default=5, metavar="N", advanced=True, help="texts to show without TEXT")
+    what.add("--bins", type=options.number(int, "a multiple of 10", lambda n: n >= 10 and n % 10 == 0), default=50,
+             metavar="N", advanced=True, help="bins of the histograms of gates, a multiple of 10")  # fmt: skip
+    what.add("--output", type=Path, metavar="FILE", shown="never",
+             help="the picture (default: depths.png or gates.png beside the model)")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Count, print and draw."""
+    if arguments.file and arguments.dataset:
+        raise ValueError("--dataset and --file: give one of them")
+    if arguments.file and not Path(arguments.file).is_file():
+        raise FileNotFoundError(f"--file: there is no file {arguments.file}")
+    from keras_slstm.cli.tasks.inspect import inspect
+
+    return inspect(arguments)

@@ -1,0 +1,116 @@
+"""The program `keras-slstm`: finds the command, reads its options and runs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from keras_slstm.cli.options import Parser, written
+from keras_slstm.suggestions import did_you_mean
+from keras_slstm.version import __version__
+
+PROGRAM = "keras-slstm"
+COMMANDS = ("classify", "tag", "match", "translate", "embed", "search", "evaluate", "predict", "inspect", "export")
+FAILURES = (ValueError, OSError, ArithmeticError, ImportError)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        words: The command and its options; by default those that the program was started with.
+
+    Returns:
+        The exit status: 0, 2 for wrong options or data, 3 if another process of a training is lost, 130 if interrupted.
+    """
+    try:
+        return start([str(word) for word in (sys.argv[1:] if words is None else words)])
+    except BrokenPipeError:  # such as `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def start(words: Sequence[str]) -> int:
+    """Show the help of the program, or run a command."""
+    if not words or words[0] in ("-h", "--help", "--help-all"):
+        print(program_help(), flush=True)
+        return 0 if words else 2
+    if words[0] == "--version":
+        print(f"{PROGRAM} {__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        known = f"the commands are {', '.join(COMMANDS)}.{did_you_mean(words[0], COMMANDS)}"
+        return fail(f"{PROGRAM}: there is no command {words[0]!r}: {known}")
+    try:
+        return run(words[0], words[1:])
+    except SystemExit as end:  # of argparse
+        return end.code if isinstance(end.code, int) else 2
+
+
+def program_help() -> str:
+    """The commands, one a line."""
+    lines = [f"  {name:10} {module_of(name).SUMMARY}" for name in COMMANDS]
+    return "\n".join(
+        [
+            f"usage: {PROGRAM} COMMAND [OPTION ...]",
+            "\nTrain and use models of text: S-LSTM, CAS-LSTM, SuBiLSTM, depth-adaptive GRN, CRF.\n",
+            *lines,
+            f"\n{PROGRAM} COMMAND --help lists the usual options, {PROGRAM} COMMAND --help-all all of them.",
+            f"Start with: {PROGRAM} classify (a few minutes, no download)",
+        ]
+    )
+
+
+def module_of(command: str) -> ModuleType:
+    """The module of a command."""
+    return importlib.import_module(f"keras_slstm.cli.{command}")
+
+
+def make_parser(command: str) -> Parser:
+    """The parser of a command's options."""
+    module = module_of(command)
+    parser = Parser(f"{PROGRAM} {command}", module.SUMMARY, module.EXAMPLES)
+    module.add_arguments(parser)
+    parser.end_with_help()
+    return parser
+
+
+def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
+    """The options of a command.
+
+    Beside them are `words`, as they were given; `command_line`, which repeats the command on another machine; and
+    `local_options`, the names of those that may differ between machines.
+    """
+    parser = make_parser(command)
+    arguments = parser.parse_args(words)
+    line, local = written(parser, arguments), parser.local_options()
+    arguments.words, arguments.command_line, arguments.local_options = [command, *words], line, local
+    return arguments
+
+
+def run(command: str, words: Sequence[str]) -> int:
+    """Run a command with its options; what is wrong is said in one line."""
+    arguments = parse(command, words)
+    try:
+        status = int(module_of(command).run(arguments))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        raise
+    except FAILURES as error:
+        return fail(str(error).replace("overwrite=True", "--overwrite"))
+    except KeyboardInterrupt:
+        if "overwrite" in arguments:
+            same = "same command without --overwrite" if arguments.overwrite else "same command"
+            print(f"\nInterrupted. The {same} goes on where this one stopped.", file=sys.stderr)
+        return 130
+
+
+def fail(message: str, status: int = 2) -> int:
+    """Say what is wrong in one line; return the exit status."""
+    print(" ".join(message.split()), file=sys.stderr)
+    return status

@@ -1,0 +1,92 @@
+"""Options of `keras-slstm match`."""
+
+from __future__ import annotations
+
+import argparse
+
+from keras_slstm.cli.options import Parser
+from keras_slstm.cli.presets import load_presets
+from keras_slstm.cli.settings import add_settings
+from keras_slstm.cli.training_options import (
+    add_data_options,
+    add_encoder_options,
+    add_pooling,
+    add_run_options,
+    add_text_options,
+    add_vector_options,
+    check_data_options,
+    set_folder,
+)
+
+SUMMARY = "Train a classifier of pairs of texts: inference, paraphrases, relatedness."
+EXAMPLES = """
+  keras-slstm match --manual-dir PATH --vectors glove.840B.300d.txt          SICK, from a folder or downloaded
+  keras-slstm match --data pairs.tsv --task paraphrase --output runs/pairs
+  keras-slstm match --dataset sick/relatedness --encoder stacked_bilstm --pooling max --seed 0 1 2
+  keras-slstm match --dataset snli --vectors glove.840B.300d.txt --encoder-option num_layers=3
+  keras-slstm match --vectors glove.840B.300d.txt --variants lam=0.5 lam=0.25 lam=trainable lam=null peephole=true
+  keras-slstm match --architecture esim --encoder bilstm --seed 0 1 2 3 4 --ensemble
+  keras-slstm match --architecture siamese --dataset qqp --encoder subilstm_untied
+
+Your own data has the columns text_a, text_b and label; with --task relatedness the label is a number. A training that
+was interrupted goes on when the same command is run again. A finished one is kept.
+"""
+DATASET = "sick/entailment"
+# The features of the classifier. Relatedness takes those of paraphrases, as the order does not matter.
+FEATURES = {"inference": "inference", "paraphrase": "paraphrase", "relatedness": "paraphrase"}
+# Alternatives to the pair classifier of the CAS-LSTM paper, and the options that each sets besides its preset.
+ARCHITECTURES: dict[str, dict[str, object]] = {
+    "infersent": {"pooling": "max", "features": "inference", "batch_norm": False, "mlp_activation": "linear"},
+    "siamese": {"pooling": "max", "features": "inference", "batch_norm": False, "fixed_vectors": False},
+    "esim": {"fixed_vectors": False},
+}
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    add_pair_options(parser, DATASET, "bi_caslstm", visible=("units", "updates"))
+    add_run_options(parser, "runs/DATA-ENCODER", ensemble=True)
+
+
+def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[str, ...]) -> None:
+    """Data and model of pairs; `visible` are the settings that `--help` lists."""
+    data = parser.group("data")
+    add_data_options(parser, dataset, "snli, multi_nli/matched, sick/entailment, stsb, mrpc, qqp, any of TFDS", "pairs")
+    data.add("--task", choices=tuple(FEATURES),
+             help="what is to be said of a pair (default: as the data set wants; inference for --data)")  # fmt: skip
+    data.add("--first-column", metavar="NAME", advanced=True,
+             help="column of the first text (default: text_a, premise, sentence1 ...)")  # fmt: skip
+    data.add("--second-column", metavar="NAME", advanced=True,
+             help="column of the second text (default: text_b, hypothesis, sentence2 ...)")  # fmt: skip
+    data.add("--score-range", nargs=2, type=int, metavar=("LOW", "HIGH"), advanced=True,
+             help="lowest and highest score (default: those of the training part)")  # fmt: skip
+    add_text_options(parser)
+    add_vector_options(parser, "keep them, except for siamese and esim")
+    presets = load_presets("match")
+    add_encoder_options(parser, encoder, presets, "small for --data, else that of --architecture, else paper")
+    model = parser.group("model")
+    model.add("--architecture", choices=tuple(ARCHITECTURES),
+              help="what is around the encoder (default: the model of the CAS-LSTM paper)")  # fmt: skip
+    add_pooling(parser)
+    model.add("--features", choices=("inference", "paraphrase"), advanced=True,
+              help="how the vectors of a pair are joined, eq. 15 or 16 (default: as the task wants)")  # fmt: skip
+    model.add("--batch-norm", action=argparse.BooleanOptionalAction, advanced=True,
+              help="batch normalisation in the hidden layers (default: without --architecture)")  # fmt: skip
+    add_settings(parser, presets, visible)
+
+
+def check(arguments: argparse.Namespace, dataset: str = DATASET) -> None:
+    """Raise ValueError where options do not make sense together; set the defaults that depend on others."""
+    check_data_options(arguments, dataset)
+    own = arguments.pooling or arguments.features or arguments.batch_norm or arguments.mlp_dropout is not None
+    if arguments.architecture == "esim" and own:
+        raise ValueError("--architecture esim has no --pooling, --features, --batch-norm or --mlp-dropout of its own")
+    set_folder(arguments, arguments.encoder, arguments.pooling, arguments.architecture)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train."""
+    check(arguments)
+    from keras_slstm.cli.tasks.match import match
+
+    return match(arguments)

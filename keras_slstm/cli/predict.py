@@ -1,0 +1,37 @@
+"""Options of `keras-slstm predict`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from keras_slstm.cli.options import Parser
+from keras_slstm.cli.training_options import add_search_options
+
+SUMMARY = "Use a saved model: label, match, tag or translate texts."
+EXAMPLES = """
+  keras-slstm predict runs/travel_desk-slstm/model.keras "I need a car in Rome"
+  keras-slstm predict runs/mails/model.keras --file new.txt > labels.tsv
+  keras-slstm predict runs/sick-entailment-bi_caslstm/model.keras "A man runs" "A man sleeps"
+
+One line for each text: for a classifier label, probability and text, separated by tabs; for a tagger the text with its
+spans; for a translation model translation, score and text. A model of pairs takes the texts two by two.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    group = parser.group("what")
+    group.add("model", metavar="MODEL", help="a saved .keras file")
+    group.add("text", metavar="[TEXT ...]", nargs="*", help="texts (default: those of --file, or of standard input)")
+    group.add("--file", metavar="FILE", help="a text a line; for a model of pairs two, separated by a tab")
+    add_search_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Predict."""
+    if not arguments.text and not arguments.file and sys.stdin.isatty():
+        raise ValueError("there is no text: give TEXT, --file or standard input")
+    from keras_slstm.cli.tasks.predict import predict
+
+    return predict(arguments)

@@ -1,0 +1,20 @@
+"""Keeps what backends log about themselves off the screen."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+
+def import_backend() -> None:
+    """Import Keras and its backend without TensorFlow's messages on devices, libraries and retracing.
+
+    A level that the user has set in `TF_CPP_MIN_LOG_LEVEL` stays.
+    """
+    if "keras" in sys.modules:
+        return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # at level 2 a machine without a GPU still reads of cuInit
+    for name in ("tensorflow", "absl"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    import keras_slstm.quiet_import  # noqa: F401

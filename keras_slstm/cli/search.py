@@ -1,0 +1,165 @@
+"""Options of `keras-slstm search`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from keras_slstm.cli import options
+from keras_slstm.cli.names import STUDIES, TUNERS
+from keras_slstm.cli.options import Parser
+from keras_slstm.cli.training_options import add_data_options, check_data_options, short_name
+
+SUMMARY = "Search for good hyperparameters, keep the best model, and report on the search."
+EXAMPLES = """
+  keras-slstm search --values units=50,100 embedding_dim=50,100 batch_size=32 --epochs 5
+  keras-slstm predict runs/travel_desk-random/best.keras "I need a car"
+  keras-slstm search --data mails.tsv --encoders slstm bilstm --tuner bayesian --max-trials 40 --confirm 3
+  keras-slstm search --dataset trec/coarse --tuner hyperband --epochs 27 --workers 2
+  keras-slstm search --task tagging --dataset conll2003 --manual-dir PATH --only --values slstm/steps=5,7,9
+  keras-slstm search --study figure2 --dataset movie_review --vectors glove.6B.300d.txt --seeds 0 1 2
+  keras-slstm search --report runs/travel_desk-random
+
+The same command continues a search that was interrupted, and a finished one with a larger --max-trials.
+"""
+# The data set of each task, and the encoder.
+TASKS = {
+    "classification": ("travel_desk", "slstm"),
+    "tagging": ("travel_desk", "slstm"),
+    "pairs": ("sick/entailment", "bi_caslstm"),
+}
+MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several machines
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    data = parser.group("data")
+    data.add("--task", choices=TASKS, default="classification", help="what the models do")
+    add_data_options(parser, "that of the task", "as for classify, tag and match", "examples", several=False)
+    data.add("--scheme", choices=("BIO", "BIOES"), advanced=True,
+             help="scheme of the tags that mark spans (default: as they are written)")  # fmt: skip
+    data.add("--tokenizer", choices=("words", "whitespace"), advanced=True,
+             help="how texts are divided (default: whitespace for tokenised data sets, else words)")  # fmt: skip
+    data.add("--cased", action="store_true", advanced=True, help="keep upper and lower case apart")
+    data.add("--vectors", metavar="FILE", shown="PATH", advanced=True,
+             help="word vectors in GloVe's text format (default: none)")  # fmt: skip
+    data.add("--features", choices=("inference", "paraphrase"), advanced=True,
+             help="how a pair's vectors are combined (default: paraphrase for scores, else inference)")  # fmt: skip
+
+    space = parser.group("space")
+    space.add("--encoders", nargs="+", metavar="NAME",
+              help="encoders to choose from (default: slstm; bi_caslstm for pairs)")  # fmt: skip
+    space.add("--values", nargs="+", default=[], type=choice, metavar="NAME=VALUE[,...]",
+              help="values that a hyperparameter may have, such as slstm/steps=5,7 or units=100")  # fmt: skip
+    space.add("--only", action="store_true", advanced=True, help="keep all other hyperparameters at their defaults")
+    space.add("--study", choices=STUDIES, advanced=True, help="a grid search of the S-LSTM's paper")
+    space.add("--import", nargs="+", default=[], dest="imports", metavar="MODULE", advanced=True,
+              help="modules that register your own encoders and spaces")  # fmt: skip
+
+    search = parser.group("search")
+    search.add("--tuner", choices=TUNERS, help="how trials are chosen (default: random; grid for --study)")
+    search.add("--max-trials", type=options.count, metavar="N",
+               help="largest number of trials (default: 20; no limit "
+               "for hyperband and grid)")  # fmt: skip
+    search.add("--epochs", type=options.count, default=20, metavar="N", help="largest number of epochs of a training")
+    search.add("--patience", type=options.natural, default=5, metavar="N", advanced=True,
+               help="end a training after N epochs without a better development score; 0: never")  # fmt: skip
+    search.add("--seeds", type=options.seed, nargs="+", default=[0], metavar="N", advanced=True,
+               help="a trial is one training for each of these seeds")  # fmt: skip
+    search.add("--objective", metavar="NAME", advanced=True,
+               help="the metric to optimise, such as val_loss (default: accuracy, F1 or Pearson's correlation on the "
+               "development part)")  # fmt: skip
+    search.add("--confirm", type=options.count, metavar="N",
+               help="at the end, train the best and the default settings N times each, and test them")  # fmt: skip
+    search.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed of the random choices")
+    search.add("--factor", type=options.several, default=3, metavar="N", advanced=True,
+               help="for hyperband: one trial in N continues, for N times the epochs")  # fmt: skip
+    search.add("--dtype", default="float32", metavar="NAME", advanced=True, help="precision, such as mixed_bfloat16")
+    search.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
+               help="compile by XLA, which takes seconds for each length (default: on JAX only)")  # fmt: skip
+    search.add("--output", type=Path, metavar="FOLDER", shown="never",
+               help="folder of the search (default: runs/DATA-TUNER)")  # fmt: skip
+    search.add(
+        "--overwrite",
+        action="store_true",
+        shown="never",
+        help="delete the search in --output, which would be continued otherwise",
+    )
+    search.add("--report", type=Path, metavar="FOLDER", shown="never",
+               help="only write the report on the search in this folder, finished or not")  # fmt: skip
+
+    devices = parser.group("devices")
+    devices.add("--workers", type=options.count, default=1, metavar="N", shown="never", advanced=True,
+                help="processes on this machine that train trials at the same time")  # fmt: skip
+    devices.add("--gpus", nargs="+", default=[], metavar="GPU", shown="never", advanced=True,
+                help="GPUs that the workers take in turn, such as 0 1 (default: each sees all)")  # fmt: skip
+    devices.add("--strategy", choices=("mirrored",), shown="never", advanced=True,
+                help="mirrored: each training uses all GPUs of its machine (default: one device)")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search, or report on a search."""
+    if arguments.report:
+        from keras_slstm.cli.tasks.search_report import report
+
+        return report(arguments.report)
+    set_defaults(arguments)
+    if arguments.workers > 1:
+        from keras_slstm.cli.search_workers import run_workers
+
+        status = run_workers(worker_words(arguments), arguments.workers, arguments.gpus)
+        if status:
+            return status
+        arguments.overwrite = False  # the search has just ended: what follows reads it
+    from keras_slstm.cli.tasks.search import search
+
+    return search(arguments)
+
+
+def set_defaults(arguments: argparse.Namespace) -> None:
+    """Set the defaults that depend on other options; raise ValueError where options contradict each other."""
+    dataset, arguments.default_encoder = TASKS[arguments.task]
+    check_data_options(arguments, dataset)
+    if arguments.study and arguments.tuner not in (None, "grid"):
+        raise ValueError(f"--study needs --tuner grid, not {arguments.tuner}")
+    if MEMBER in os.environ:
+        for name, given in (("confirm", arguments.confirm), ("workers", arguments.workers > 1)):
+            if given:
+                raise ValueError(f"--{name} starts processes of its own: unset {MEMBER}")
+    if arguments.gpus and arguments.workers < 2:
+        raise ValueError("--gpus goes with --workers")
+    arguments.tuner = arguments.tuner or ("grid" if arguments.study else "random")
+    if arguments.max_trials is None and arguments.tuner in ("random", "bayesian"):
+        arguments.max_trials = 20
+    if arguments.output is None:
+        source = short_name(arguments.data or arguments.dataset[0])
+        arguments.output = Path("runs", f"{source}-{arguments.study or arguments.tuner}")
+
+
+def worker_words(arguments: argparse.Namespace) -> list[str]:
+    """The command of each process of a search, without the options that start processes."""
+    words, skipping = [], False
+    for word in arguments.words:
+        if word.startswith("--"):
+            skipping = word.partition("=")[0] in ("--workers", "--gpus", "--confirm")
+        if not skipping:
+            words.append(word)
+    return words
+
+
+def choice(text: str) -> tuple[str, list[Any]]:
+    """`slstm/steps=5,7` as a name and its values, which are JSON, or else strings."""
+    name, equals, values = text.partition("=")
+    if not name or not equals or not values:
+        raise argparse.ArgumentTypeError(f"NAME=VALUE[,VALUE...] expected, but got {text!r}")
+    return name, [_value(value) for value in values.split(",")]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

@@ -1,0 +1,99 @@
+"""Runs a search in several processes on this machine: a chief, which chooses the trials, and workers, which train."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+RESTARTS = 3  # of each worker
+
+
+def run_workers(words: Sequence[str], count: int, gpus: Sequence[str] = ()) -> int:
+    """Start the chief and the workers, and wait until the workers have ended.
+
+    A worker that a signal ends starts again, and continues its trial.
+
+    Args:
+        words: The command and its options, which all processes have in common.
+        count: Number of workers.
+        gpus: GPUs that the workers take in turn.
+
+    Returns:
+        The exit status: 0, or that of the first process that failed.
+    """
+    cluster = _Cluster(words, gpus)
+    ending: list[int] = []  # a signal may come while a process is being started, which must not be left behind
+    before = signal.signal(signal.SIGTERM, lambda number, _: ending.append(number))
+    try:
+        for name in ("chief", *(f"tuner{number}" for number in range(count))):
+            cluster.start(name)
+        return cluster.watch(ending)
+    finally:
+        cluster.stop()
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Cluster:
+    def __init__(self, words: Sequence[str], gpus: Sequence[str]):
+        self.words = list(words)
+        self.gpus = list(gpus)
+        self.port = free_port()
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str) -> None:
+        environment = {
+            **os.environ,
+            "KERASTUNER_TUNER_ID": name,
+            "KERASTUNER_ORACLE_IP": "127.0.0.1",
+            "KERASTUNER_ORACLE_PORT": str(self.port),
+        }
+        if name == "chief":
+            environment["CUDA_VISIBLE_DEVICES"] = ""  # it trains nothing
+        elif self.gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = self.gpus[int(name.removeprefix("tuner")) % len(self.gpus)]
+        output = subprocess.DEVNULL if name == "chief" else None  # its summary is printed after it
+        command = [sys.executable, "-m", "keras_slstm", *self.words]
+        self.processes[name] = subprocess.Popen(command, env=environment, stdout=output)
+
+    def watch(self, ending: Sequence[int]) -> int:
+        restarts = dict.fromkeys(self.processes, RESTARTS)
+        while True:
+            time.sleep(0.2)
+            if ending:
+                return 128 + ending[0]
+            states = {name: process.poll() for name, process in self.processes.items()}
+            chief = states.pop("chief")
+            if all(state == 0 for state in states.values()):
+                return 0  # the chief has written everything: it would only wait for the workers to leave
+            if chief is not None:
+                return abs(chief) or 1  # without an error, the chief ends after its workers
+            for name, state in states.items():
+                if state is None or state == 0:
+                    continue
+                if state > 0 or not restarts[name]:  # an error, which it has printed; or too many signals
+                    return abs(state)
+                restarts[name] -= 1
+                print(f"{name} was ended by signal {-state}: it starts again.", file=sys.stderr)
+                self.start(name)
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def free_port() -> int:
+    """Return a port of this machine that no process listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

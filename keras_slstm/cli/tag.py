@@ -1,0 +1,81 @@
+"""Options of `keras-slstm tag`."""
+
+from __future__ import annotations
+
+import argparse
+
+from keras_slstm.cli import options
+from keras_slstm.cli.names import CHARACTERS, HEADS
+from keras_slstm.cli.options import Parser
+from keras_slstm.cli.presets import load_presets
+from keras_slstm.cli.settings import add_settings
+from keras_slstm.cli.training_options import (
+    add_data_options,
+    add_encoder_options,
+    add_run_options,
+    add_vector_options,
+    check_data_options,
+    check_encoder_settings,
+    set_folder,
+)
+
+SUMMARY = "Train a tagger of words, such as named entities, slots or parts of speech."
+EXAMPLES = """
+  keras-slstm tag                                       slots of requests to a travel desk; no download
+  keras-slstm tag --data mails.conll --test-data more.conll
+  keras-slstm tag --task ner --manual-dir PATH --vectors glove.6B.300d.txt --seed 0 1
+  keras-slstm tag --task pos --tag-column xpos --encoder bilstm --head softmax
+
+A training that was interrupted goes on when the same command is run again. A finished one is kept.
+"""
+# The data set of each task, and the scheme of its tags.
+TASKS = {"slots": ("travel_desk", "BIOES"), "ner": ("conll2003", "BIOES"), "pos": ("ud_ewt", None)}
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    data = parser.group("data")
+    data.add("--task", choices=TASKS, default="slots", help="what the tags are: sets --dataset and --scheme")
+    add_data_options(parser, "that of the task", "travel_desk, conll2003, ud_ewt", "sentences")
+    data.add("--token-column", type=options.column, metavar="COLUMN", advanced=True,
+             help="column of the words, by number or name (default: the first)")  # fmt: skip
+    data.add("--tag-column", type=options.column, metavar="COLUMN",
+             help="column of the tags, by number or name (default: the last)")  # fmt: skip
+    data.add("--scheme", choices=("BIO", "BIOES", "none"), advanced=True,
+             help="scheme of tags that mark spans (default: BIOES for slots and ner, none for pos)")  # fmt: skip
+    data.add("--zero-digits", action="store_true", advanced=True, help="look words up with 0 for every digit")
+    add_vector_options(parser)
+    presets = load_presets("tag")
+    add_encoder_options(parser, "slstm", presets, "small for travel_desk and --data, else that of the paper")
+    model = parser.group("model")
+    model.add("--head", choices=HEADS, default="crf", help="what decides on the tags")
+    model.add("--head-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",
+              advanced=True, help="further arguments of the head")  # fmt: skip
+    model.add("--characters", choices=(*CHARACTERS, "none"), default="cnn", advanced=True,
+              help="word vectors from characters")  # fmt: skip
+    add_settings(parser, presets, visible=("updates",))
+    add_run_options(parser, "runs/DATA-TASK-ENCODER-HEAD", devices=False)
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Raise ValueError where options do not make sense together; set the defaults that depend on others."""
+    dataset, scheme = TASKS[arguments.task]
+    check_data_options(arguments, dataset)
+    check_encoder_settings(arguments)
+    arguments.scheme = None if arguments.scheme == "none" else arguments.scheme or scheme
+    set_folder(arguments, arguments.task, arguments.encoder, arguments.head)
+
+
+def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
+    """The settings of the paper; on the embedded corpus and on your own data, those of a short training."""
+    if arguments.data or corpus == "travel_desk":
+        return "small"
+    return "paper-pos" if arguments.task == "pos" else "paper"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train."""
+    check(arguments)
+    from keras_slstm.cli.tasks.tag import tag
+
+    return tag(arguments)

@@ -1,0 +1,222 @@
+"""Trains classifiers of texts."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import random
+from typing import Any
+
+import keras
+
+from keras_slstm.cli.classify import default_preset
+from keras_slstm.cli.names import ENCODER_SETTINGS, GRN
+from keras_slstm.cli.presets import Settings, load_presets
+from keras_slstm.cli.tasks import texts
+from keras_slstm.cli.tasks.jobs import Job, Results, train_all
+from keras_slstm.cli.tasks.reports import (
+    draw_learning_curve,
+    report_texts,
+    say_where,
+)
+from keras_slstm.cli.tasks.show import show_labels
+from keras_slstm.cli.tasks.training import (
+    batch_options,
+    best_score,
+    choose_settings,
+    describe,
+    describe_coverage,
+    describe_encoder,
+    fit,
+    keep_result,
+    make_optimizer,
+    options_named,
+)
+from keras_slstm.datasets.corpus import Corpus, load_corpus, load_folds
+from keras_slstm.datasets.travel_desk import handwritten_requests
+from keras_slstm.losses import SmoothedCrossentropy
+from keras_slstm.models.bcn import BCN
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
+from keras_slstm.quiet_import import set_random_seed
+from keras_slstm.text.batches import TextBatches
+from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.training.fingerprint import fingerprint
+from keras_slstm.training.stopwatch import texts_a_second
+from keras_slstm.training.training_run import TrainingRun
+
+# The presets, or architectures, of papers that do not train the word vectors.
+_FIXED_VECTORS = {"bcn", "depth-adaptive-grn"}
+# Settings that are left out where they change nothing.
+_NOTHING = {"characters": "none", "label_smoothing": 0.0, "pooling": None, "max_length": None, "limit": None}
+
+
+def classify(arguments: argparse.Namespace) -> int:
+    """Train once for each data set, fold, variant and seed; return the exit status."""
+    return train_all(
+        arguments,
+        load=lambda: load(arguments),
+        train=functools.partial(train, arguments),
+        prepare=lambda jobs: texts.load_vectors(arguments, jobs, lambda part: part.texts),
+        average=functools.partial(texts.average_models, arguments),
+    )
+
+
+def load(arguments: argparse.Namespace) -> list[tuple[Corpus, int | None]]:
+    """The corpora, or their folds, which are counted from 1."""
+    corpora: list[tuple[Corpus, int | None]] = []
+    for name in data_names(arguments):
+        options = {
+            "data_dir": arguments.data_dir,
+            "manual_dir": arguments.manual_dir,
+            "seed": arguments.split_seed,
+            "text_column": arguments.text_column,
+            "label_column": arguments.label_column,
+            "on_error": arguments.on_error,
+        }
+        if arguments.folds:
+            corpora += [(corpus, i) for i, corpus in enumerate(load_folds(name, arguments.folds, **options), start=1)]
+        else:
+            files = {"validation_path": arguments.dev_data, "test_path": arguments.test_data} if arguments.data else {}
+            corpora.append((load_corpus(name, **options, **files), None))
+    return [(limited(corpus, arguments.limit), fold) for corpus, fold in corpora]
+
+
+def data_names(arguments: argparse.Namespace) -> list[str]:
+    """The data sets, or the one file."""
+    if arguments.data:
+        return [arguments.data]
+    names = []
+    for name in arguments.dataset:
+        if name == "fdu_mtl/all":  # every domain is a data set of its own, as in the paper's Table 5
+            from keras_slstm.datasets.builders.fdu_mtl import DOMAINS
+
+            names += [f"fdu_mtl/{domain}" for domain in DOMAINS]
+        else:
+            names.append(name)
+    return names
+
+
+def limited(corpus: Corpus, limit: int | None) -> Corpus:
+    """The corpus with so many texts to train on, the same ones for every seed."""
+    if limit is None or limit >= len(corpus.train):
+        return corpus
+    chosen = sorted(random.Random(0).sample(range(len(corpus.train)), limit))
+    return Corpus(**{**vars(corpus), "train": corpus.train.take(chosen)})
+
+
+def choose(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> tuple[Settings, int]:
+    """The settings of a training, and its largest number of epochs."""
+    name = arguments.preset or default_preset(arguments, job.corpus.name)
+    preset = load_presets("classify")[name]
+    settings = choose_settings(arguments, job, name, preset, "encoder", "cased", "pooling", "max_length", "limit")
+    settings["tokenizer"] = texts.choose_tokenizer(arguments, job.corpus)
+    fixed = arguments.fixed_vectors
+    if fixed is None:
+        fixed = bool({name, arguments.architecture} & _FIXED_VECTORS)
+        fixed = fixed and texts.can_stay_fixed(vectors, settings, job.corpus.train.texts)
+    settings["fixed_vectors"] = vectors is not None and fixed
+    if arguments.architecture:
+        settings["model"] = arguments.architecture
+        settings["mlp_dropout"] = preset["mlp_dropout"] if arguments.mlp_dropout is None else arguments.mlp_dropout
+    for setting, encoders in ENCODER_SETTINGS.items():
+        if arguments.encoder not in encoders:
+            settings.pop(setting)
+    return {key: value for key, value in settings.items() if _NOTHING.get(key, ...) != value}, preset["epochs"]
+
+
+def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
+    """Train, test, save, and classify a few texts; return what was found."""
+    corpus = job.corpus
+    settings, epochs = choose(arguments, job, vectors)
+    with options_named("--encoder-option", "--variants"):
+        model, batches = build_model(arguments, settings, job, vectors)
+    columns = (column for part in (corpus.train, corpus.validation) for column in (part.texts, part.labels))
+    # With the vocabulary, which has the words of the test part that have a vector.
+    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
+    run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
+    describe(corpus, "texts", f"{len(corpus.label_names)} labels", settings["encoder"], model, run)
+    coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, corpus.train.texts))
+    trained = fit(
+        arguments, run, model, batches, settings, epochs, "val_accuracy",
+        validation_data=(corpus.validation.texts, corpus.validation.labels),
+        validation_batch_size=settings["batch_size"],
+    )  # fmt: skip
+    run.save(model, finish=False)
+    found = {
+        "encoder": describe_encoder(arguments, job),
+        "development_accuracy": best_score(run, "val_accuracy", "development accuracy"),
+        **trained,
+        **test(arguments, model, corpus, run),
+        "settings": settings,
+    }
+    result = keep_result(arguments, run, job, found, coverage)
+    run.finish()
+    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
+    say_where(run.folder, arguments.results)
+    show_labels(model, show_requests(model) if corpus.name == "travel_desk" else corpus.test.texts[:3])
+    return result
+
+
+def show_requests(model: SentenceClassifier) -> list[str]:
+    """Say how many of the requests worded by hand are understood; return the first three."""
+    requests, intents = zip(*handwritten_requests())
+    right = sum(wanted == found for wanted, found in zip(intents, model.classify(requests)))
+    print(
+        f"{right} of {len(requests)} requests worded by hand, which no training sees, are understood; the first three:"
+    )
+    return list(requests[:3])
+
+
+def test(arguments: argparse.Namespace, model: SentenceClassifier, corpus: Corpus, run: TrainingRun) -> Results:
+    """Classify the test part; print, keep and return what was found."""
+    part = corpus.test.texts
+    report = report_texts(model, corpus.test, run.folder)
+    found = {**report, "parameters": model.count_params(), **count_depths(arguments, model, part)}
+    if arguments.speed:
+        found["texts_a_second"] = texts_a_second(model, part)
+        print(f"{found['texts_a_second']:.1f} texts a second")
+    return found
+
+
+def count_depths(arguments: argparse.Namespace, model: SentenceClassifier, part: list[str]) -> Results:
+    """How deep the words of texts go, where they have depths."""
+    if arguments.encoder not in GRN or arguments.architecture:  # a BCN has one inside, but is not all of it
+        return {}
+    counts = DepthCounts(find_grn(model).max_depth)
+    for sentence in read_depths(model, part):
+        counts.add(sentence.depths)
+    print(f"Mean depth of the words of the test part: {counts.mean:.2f}")
+    return {"mean_depth": counts.mean, "depths": counts.counts.tolist()}
+
+
+def build_model(
+    arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
+) -> tuple[SentenceClassifier, TextBatches]:
+    """The compiled model with its vocabulary, and the batches to train it on."""
+    set_random_seed(job.seed)
+    options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
+    of_all: dict[str, Any] = {
+        **texts.model_options(settings, vectors),
+        "encoder_options": {**options, **settings["encoder_options"]},
+        "kernel_regularizer": keras.regularizers.L2(settings["l2"]),
+        "characters": settings.get("characters"),
+    }
+    if "max_length" in settings:
+        of_all["vectorizer"]["max_length"] = settings["max_length"]
+    if settings.get("model") == "bcn":
+        of_bcn = {name: value for name, value in of_all.items() if not name.startswith("mlp_")}
+        model = BCN(job.corpus.label_names, maxout_dropout=settings["mlp_dropout"], **of_bcn)
+    else:
+        model = SentenceClassifier(job.corpus.label_names, pooling=settings.get("pooling"), **of_all)
+    part = job.corpus.train
+    model.adapt(part.texts, vectors)
+    batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
+    smoothing = settings.get("label_smoothing")
+    model.compile(
+        make_optimizer(settings, batches, arguments.epochs),
+        loss=SmoothedCrossentropy(smoothing) if smoothing else "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+        jit_compile=settings["jit_compile"],
+    )
+    return model, batches

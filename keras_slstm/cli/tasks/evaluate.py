@@ -1,0 +1,115 @@
+"""Tests saved models."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_slstm.cli.tasks import tag, translate
+from keras_slstm.cli.tasks.predict import search_options
+from keras_slstm.cli.tasks.reports import Results, report_pairs, report_texts
+from keras_slstm.cli.tasks.saved import load_model
+from keras_slstm.datasets.corpus import load_corpus
+from keras_slstm.datasets.pair_corpus import load_pair_corpus
+from keras_slstm.datasets.parallel_corpus import load_parallel_corpus
+from keras_slstm.datasets.tagged_corpus import load_tagged_corpus
+from keras_slstm.files import write_json
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.seq2seq import Seq2Seq
+from keras_slstm.models.sequence_tagger import SequenceTagger
+
+
+def evaluate(arguments: argparse.Namespace) -> int:
+    """Print how good a saved model is, and write what is asked for; return the exit status."""
+    model = load_model(arguments.model)
+    if arguments.target_file and not isinstance(model, Seq2Seq):
+        raise ValueError(f"--target-file is for a model that translates, but {arguments.model} is another one")
+    if arguments.output is not None:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+    found = _EVALUATIONS[next(kind for kind in _EVALUATIONS if isinstance(model, kind))](arguments, model)
+    if arguments.output is not None:
+        write_json(arguments.output / "results.json", {"command": arguments.command_line, **found})
+        print(f"Wrote {', '.join(sorted(path.name for path in arguments.output.iterdir()))} in {arguments.output}")
+    return 0
+
+
+def evaluate_texts(arguments: argparse.Namespace, model: SentenceClassifier) -> Results:
+    """Classify texts."""
+    part = load(arguments, load_corpus, text_column=arguments.text_column, label_column=arguments.label_column)
+    check_labels(arguments, model.labels, part.labels)
+    return report_texts(model, part, arguments.output, title(arguments))
+
+
+def evaluate_pairs(arguments: argparse.Namespace, model: SentencePairClassifier) -> Results:
+    """Label or score pairs."""
+    columns = {f"{name}_column": vars(arguments)[f"{name}_column"] for name in ("first", "second", "label")}
+    kind = {} if model.labels else {"scores": True, "score_range": model.score_range}
+    part = load(arguments, load_pair_corpus, of_file=kind, **columns)
+    if model.labels:
+        check_labels(arguments, model.labels, map(str, part.labels))
+    elif any(isinstance(label, str) for label in part.labels):
+        raise ValueError(f"{arguments.model} gives scores, but {arguments.data} has labels")
+    return report_pairs(model, part, arguments.output, title(arguments))
+
+
+def evaluate_tags(arguments: argparse.Namespace, model: SequenceTagger) -> Results:
+    """Tag sentences."""
+    columns = {f"{name}_column": vars(arguments)[f"{name}_column"] for name in ("token", "tag")}
+    part = load(arguments, load_tagged_corpus, scheme=model.scheme, **columns)
+    check_labels(arguments, model.labels, (label for labels in part.tags for label in labels))
+    return tag.report(model, part, title(arguments), arguments.output)
+
+
+def evaluate_translations(arguments: argparse.Namespace, model: Seq2Seq) -> Results:
+    """Translate texts."""
+    if arguments.target_file:
+        files = (arguments.data, arguments.target_file)
+        part = load_parallel_corpus(files, validation_paths=files, test_paths=files, on_error=arguments.on_error).test
+    elif Path(arguments.data).is_file():
+        raise ValueError(f"{arguments.data} is a file of texts: give their translations by --target-file")
+    else:
+        part = load(arguments, load_parallel_corpus)
+    return translate.report(model, part, title(arguments), search_options(arguments), arguments.output)
+
+
+_EVALUATIONS: dict[type, Callable[[argparse.Namespace, Any], Results]] = {
+    SentencePairClassifier: evaluate_pairs,
+    SequenceTagger: evaluate_tags,
+    Seq2Seq: evaluate_translations,
+    SentenceClassifier: evaluate_texts,
+}
+
+
+def load(
+    arguments: argparse.Namespace, read: Callable[..., Any], of_file: dict[str, Any] | None = None, **options: Any
+) -> Any:
+    """A part of a data set, or all examples of a file; `of_file` are options of files only."""
+    if Path(arguments.data).is_file():
+        # The file as every part: it is read as a test part is, and nothing is drawn from it.
+        options |= {"validation_path": arguments.data, "test_path": arguments.data, **(of_file or {})}
+    return getattr(
+        read(
+            arguments.data,
+            data_dir=arguments.data_dir,
+            manual_dir=arguments.manual_dir,
+            seed=arguments.split_seed,
+            on_error=arguments.on_error,
+            **options,
+        ),
+        arguments.part,
+    )
+
+
+def title(arguments: argparse.Namespace) -> str:
+    """Return the name under which the results of the examples are reported."""
+    return Path(arguments.data).name if Path(arguments.data).is_file() else f"{arguments.data} ({arguments.part})"
+
+
+def check_labels(arguments: argparse.Namespace, known: Sequence[str], labels: Iterable[str]) -> None:
+    """Raise ValueError for a label that the model does not know."""
+    unknown = sorted(set(labels) - set(known))
+    if unknown:
+        raise ValueError(f"{arguments.data} has the label {unknown[0]!r}, which {arguments.model} does not know")

@@ -1,0 +1,132 @@
+"""Looks into saved models: at the depths of words, and at vertical gates."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_slstm.cli.tasks.saved import load_model
+from keras_slstm.datasets.any_texts import read_any_texts
+from keras_slstm.datasets.readers import read_lines
+from keras_slstm.files import write_json
+from keras_slstm.models.gate_histograms import GateHistograms, read_gates
+from keras_slstm.models.seq2seq import Seq2Seq
+from keras_slstm.models.word_depths import DepthCounts, ReadSentence, find_grn, read_depths
+from keras_slstm.plots import check_picture_name, depth_histogram, gate_histograms, word_depths
+from keras_slstm.printable import printable
+
+# Of the 256 colours of terminals: dark ones for shallow words, bright ones for deep words.
+COLORS = (240, 67, 32, 36, 40, 148, 184, 214, 208, 196)
+
+
+def inspect(arguments: argparse.Namespace) -> int:
+    """Count and draw depths if the model has a depth-adaptive GRN, and gates otherwise; return the exit status."""
+    if arguments.output:
+        check_picture_name(arguments.output)
+    model = load_model(arguments.model)
+    texts = choose_texts(arguments, model)
+    kind, look = ("depths", inspect_depths) if has_depths(model) else ("gates", inspect_gates)
+    written = look(arguments, model, texts, arguments.output or Path(arguments.model).with_name(f"{kind}.png"))
+    print(f"Wrote {', '.join(map(str, written))}")
+    return 0
+
+
+def has_depths(model: Any) -> bool:
+    """Whether the words of a model have depths."""
+    try:
+        find_grn(model)
+    except ValueError:
+        return False
+    return True
+
+
+def choose_texts(arguments: argparse.Namespace, model: Any) -> list[str]:
+    """The texts to count: at most `--limit`, drawn at random."""
+    if arguments.file:
+        texts = read_lines(arguments.file)
+    else:
+        name = arguments.dataset or ("office_notes" if isinstance(model, Seq2Seq) else "travel_desk")
+        texts = read_any_texts(name, arguments.data_dir, arguments.manual_dir, arguments.text_column)
+    draw = random.Random(arguments.seed).random
+    return sorted(texts, key=lambda _: draw())[: arguments.limit]
+
+
+def inspect_depths(arguments: argparse.Namespace, model: Any, texts: list[str], output: Path) -> list[Path]:
+    """Print and draw the depths of words; return the files."""
+    largest = find_grn(model).max_depth
+    read = read_depths(model, texts)
+    shown = read_depths(model, arguments.text) if arguments.text else read[: arguments.show]
+    counts = DepthCounts(largest)
+    for sentence in read:
+        counts.add(sentence.depths)
+    for sentence in shown:
+        print(with_depths(sentence, largest, colored=sys.stdout.isatty()))
+    report_depths(counts, read)
+    histogram = output.with_name(f"{output.stem}-histogram{output.suffix}")
+    word_depths(shown, largest, output)
+    depth_histogram(counts.counts, histogram)
+    found = {"texts": len(texts), "words": counts.words, "mean": counts.mean, "counts": counts.counts.tolist()}
+    write_json(histogram.with_suffix(".json"), found)
+    return [output, histogram, histogram.with_suffix(".json")]
+
+
+def with_depths(sentence: ReadSentence, largest: int, colored: bool) -> str:
+    """The words, in the colours of their depths, or each with its depth."""
+    pairs = [(printable(word), int(depth)) for word, depth in zip(sentence.words, sentence.depths)]
+    if not colored:
+        return " ".join(f"{word}/{depth}" for word, depth in pairs)
+    scale = (len(COLORS) - 1) / max(largest - 1, 1)
+    return " ".join(f"\033[38;5;{COLORS[round((depth - 1) * scale)]}m{word}\033[0m" for word, depth in pairs)
+
+
+def report_depths(counts: DepthCounts, read: Sequence[ReadSentence]) -> None:
+    """Print how many words stop at each depth, and which frequent words stop first and last."""
+    print(f"\n{len(read):,} texts, {counts.words:,} words, mean depth {counts.mean:.2f} of {len(counts.counts)}\n")
+    print(f"{'depth':>5} {'words':>9} {'share':>7}")
+    for depth, count in enumerate(counts.counts, start=1):
+        share = count / max(counts.words, 1)
+        print(f"{depth:5} {count:9,} {100 * share:6.1f}% {'#' * round(40 * share)}")
+    by_word: dict[str, list[int]] = defaultdict(list)
+    for sentence in read:
+        for word, depth in zip(sentence.words, sentence.depths):
+            by_word[word].append(int(depth))
+    means = sorted((sum(depths) / len(depths), word) for word, depths in by_word.items() if len(depths) >= 5)
+    for which, chosen in (("shallowest", means[:15]), ("deepest", means[:-16:-1])):
+        print(f"\n{which}: " + ", ".join(f"{printable(word)} {mean:.1f}" for mean, word in chosen))
+    print()
+
+
+def inspect_gates(arguments: argparse.Namespace, model: Any, texts: list[str], output: Path) -> list[Path]:
+    """Print and draw the vertical gates; return the files.
+
+    Raises:
+        ValueError: If the model has none.
+    """
+    histograms = GateHistograms(arguments.bins)
+    for gates, mask in read_gates(model, texts):
+        histograms.add(gates, mask)
+    report_gates(histograms, len(texts))
+    gate_histograms(histograms.layers, output)
+    layers = {
+        layer: {name: row.tolist() for name, row in h._asdict().items()} for layer, h in histograms.layers.items()
+    }
+    write_json(output.with_suffix(".json"), {"sentences": len(texts), "words": histograms.words, "layers": layers})
+    return [output, output.with_suffix(".json")]
+
+
+def report_gates(histograms: GateHistograms, texts: int) -> None:
+    """Print, for each layer, the means, and how many gates are nearly closed and nearly open."""
+    print(f"{texts:,} texts, {histograms.words:,} words")
+    print(f"\n{'layer':>5} {'mean g':>8} {'g < 0.1':>8} {'g > 0.9':>8} {'mean range':>11} {'mean |g - o|':>13}")
+    tenth = histograms.bins // 10
+    for layer, counts in sorted(histograms.layers.items()):
+        whole = counts.gates.sum() / 100
+        closed, opened = counts.gates[:tenth].sum() / whole, counts.gates[-tenth:].sum() / whole
+        mean = histograms.means(layer)
+        print(f"{layer:5} {mean.gates:8.3f} {closed:7.1f}% {opened:7.1f}% {mean.ranges:11.3f} {mean.differences:13.3f}")
+    print()

@@ -1,0 +1,161 @@
+"""The trainings that a command asks for: planned, done one after the other, and never done twice."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keras_slstm import distribute
+from keras_slstm.cli.tasks.summaries import print_summary
+from keras_slstm.cli.training_options import short_name
+from keras_slstm.distribute.launcher import launch
+from keras_slstm.extras import require
+from keras_slstm.files import read_json
+from keras_slstm.training.run_folder import RunFolder
+
+Results = dict[str, Any]
+NEEDED = {"sklearn.metrics": "examples", "matplotlib": "plots"}
+# Options that are not recorded, but must be the same in all processes that train together.
+_IN_COMMON = {"seed", "save_every", "overwrite", "strategy"}
+# Options that add trainings to a table; what has been trained before stays.
+_OF_THE_TABLE = re.compile(r" --(variants|ensemble)( (?!--)\S+)*")
+
+
+class Job(NamedTuple):
+    """One training: `variant` names options of the encoder, such as `lam=0.25`; `fold` is counted from 1."""
+
+    corpus: Any
+    fold: int | None
+    variant: str
+    seed: int
+    folder: Path
+
+
+def train_all(
+    arguments: argparse.Namespace,
+    load: Callable[[], Sequence[tuple[Any, int | None]]],
+    train: Callable[[Job, Any], Results],
+    prepare: Callable[[Sequence[Job]], Any] = lambda jobs: None,
+    average: Callable[[Sequence[Job], Sequence[Results]], list[Results]] | None = None,
+    needed: dict[str, str] = NEEDED,
+) -> int:
+    """Train for each data set, fold, variant and seed, and print a table of several trainings.
+
+    Args:
+        arguments: The options.
+        load: Returns each corpus with the number of its fold.
+        train: Does one training, with what `prepare` returned; returns its results.
+        prepare: Reads what all trainings share, such as word vectors.
+        average: Returns further rows of the table, of models that decide together.
+        needed: Modules that a training will need, with the extras that install them.
+
+    Returns:
+        The exit status.
+    """
+    if arguments.workers > 1 and "TF_CONFIG" not in os.environ:
+        command = [sys.executable, "-m", "keras_slstm", *arguments.words]
+        return launch(command, arguments.workers, arguments.restarts)
+    for module, extra in needed.items():
+        require(module, extra)
+    try:
+        with _on_devices(arguments) as scope:
+            _train_jobs(arguments, load, train, prepare, average, scope)
+    except distribute.WorkerLost as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 3
+    return 0
+
+
+def _train_jobs(
+    arguments: argparse.Namespace,
+    load: Callable[[], Sequence[tuple[Any, int | None]]],
+    train: Callable[[Job, Any], Results],
+    prepare: Callable[[Sequence[Job]], Any],
+    average: Callable[[Sequence[Job], Sequence[Results]], list[Results]] | None,
+    scope: Callable[[], contextlib.AbstractContextManager[Any]],
+) -> None:
+    jobs = plan_jobs(arguments, load())
+    shared = prepare(jobs)
+    results = []
+    for job in jobs:
+        if len(jobs) > 1:
+            print(f"\n--- {job.folder.name}")
+            if not arguments.overwrite and RunFolder(job.folder).is_finished():
+                results.append(finished_before(arguments, job.folder))
+                print("finished before")
+                continue
+        with scope():
+            results.append(train(job, shared))
+    if average is not None and arguments.ensemble:
+        results += average(jobs, results)
+    if len(jobs) > 1:
+        print_summary(results)
+
+
+def plan_jobs(arguments: argparse.Namespace, corpora: Sequence[tuple[Any, int | None]]) -> list[Job]:
+    """A training for each corpus (or fold of one), variant and seed; each of several has a folder below `--output`."""
+    variants = getattr(arguments, "variants", None) or [""]
+    several = len(corpora) * len(variants) * len(arguments.seed) > 1
+    jobs = []
+    for corpus, fold in corpora:
+        for variant in variants:
+            for seed in arguments.seed:
+                words = [short_name(corpus.name), f"fold{fold}" if fold else "", variant, f"seed{seed}"]
+                name = "-".join(re.sub(r"[^\w.-]+", "_", word) for word in words if word)
+                folder = arguments.output / name if several else arguments.output
+                jobs.append(Job(corpus, fold, variant, seed, folder))
+    return jobs
+
+
+def finished_before(arguments: argparse.Namespace, folder: Path) -> Results:
+    """The results of a finished training.
+
+    Raises:
+        ValueError: If they are damaged, or those of another command.
+    """
+    path = folder / "results.json"
+    before = read_json(path)
+    if "command" not in before:
+        raise ValueError(f"{path} does not hold the results of a training: choose another --output, or say --overwrite")
+    alike = {_OF_THE_TABLE.sub("", line) for line in (before["command"], arguments.command_line)}
+    vectors = vectors_name(arguments)  # the recorded command does not name files
+    if len(alike) > 1 or before.get("vectors") != vectors:
+        raise ValueError(
+            f"{folder} holds what another command has found ({before['command']}, vectors {before.get('vectors')}): "
+            "choose another --output, or say --overwrite."
+        )
+    return before
+
+
+def vectors_name(arguments: argparse.Namespace) -> str | None:
+    """The name of the file of word vectors, as results have it."""
+    path = getattr(arguments, "vectors", None)
+    return Path(path).name.removesuffix(".gz") if path else None
+
+
+@contextlib.contextmanager
+def _on_devices(arguments: argparse.Namespace) -> Iterator[Callable[[], contextlib.AbstractContextManager[Any]]]:
+    """Join the other processes, if any, and yield what makes a scope in which to build models.
+
+    TensorFlow and JAX must connect their processes before they touch a device. Only the first process prints.
+    """
+    alone = arguments.timeout is None  # a command without options for devices
+    name = arguments.strategy or ("auto" if "TF_CONFIG" in os.environ and not alone else None)
+    if name is None:
+        yield contextlib.nullcontext
+        return
+    strategy = distribute.strategy(name, arguments.timeout)
+    left_out = {*arguments.local_options, "local_options", "words"} - _IN_COMMON
+    options = {option: value for option, value in vars(arguments).items() if option not in left_out}
+    distribute.check_equal({"option": options}, "options")
+    if distribute.is_chief():
+        yield strategy.scope
+    else:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            yield strategy.scope

@@ -1,0 +1,182 @@
+"""Trains classifiers of pairs of texts."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from keras_slstm.cli.match import ARCHITECTURES, FEATURES
+from keras_slstm.cli.presets import Settings, load_presets
+from keras_slstm.cli.tasks import texts
+from keras_slstm.cli.tasks.jobs import Job, Results, train_all
+from keras_slstm.cli.tasks.reports import draw_learning_curve, report_pairs, say_where
+from keras_slstm.cli.tasks.show import show_pairs
+from keras_slstm.cli.tasks.training import (
+    batch_options,
+    best_score,
+    choose_settings,
+    describe,
+    describe_coverage,
+    describe_encoder,
+    fit,
+    keep_result,
+    make_optimizer,
+    options_named,
+)
+from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
+from keras_slstm.models.esim import ESIM
+from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.quiet_import import set_random_seed
+from keras_slstm.text.pair_batches import PairBatches
+from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.training.fingerprint import fingerprint
+from keras_slstm.training.training_run import TrainingRun
+
+# Data sets with labels that are about paraphrases; of all others, the labels are taken for inference.
+_PARAPHRASE_SETS = ("qqp", "mrpc", "glue/qqp", "glue/mrpc", "paws_wiki", "paws_x_wiki")
+
+
+def match(arguments: argparse.Namespace, further_texts: Iterable[str] = ()) -> int:
+    """Train once for each data set, variant and seed; words of the further texts get their vectors, too."""
+    names = [arguments.data] if arguments.data else arguments.dataset
+    return train_all(
+        arguments,
+        load=lambda: [(load(arguments, name), None) for name in names],
+        train=functools.partial(train, arguments),
+        prepare=lambda jobs: texts.load_vectors(arguments, jobs, texts_of, further_texts),
+        average=functools.partial(texts.average_models, arguments),
+    )
+
+
+def texts_of(part: Pairs) -> Iterator[str]:
+    """Both texts of all pairs."""
+    return (text for pair in part.texts for text in pair)
+
+
+def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
+    """A corpus, by the name of a data set or a file."""
+    files: dict[str, Any] = {}
+    if arguments.data:
+        scores = arguments.task == "relatedness"
+        files = {"validation_path": arguments.dev_data, "test_path": arguments.test_data, "scores": scores}
+    corpus = load_pair_corpus(
+        name,
+        data_dir=arguments.data_dir,
+        manual_dir=arguments.manual_dir,
+        seed=arguments.split_seed,
+        first_column=arguments.first_column,
+        second_column=arguments.second_column,
+        label_column=arguments.label_column,
+        score_range=tuple(arguments.score_range) if arguments.score_range else None,
+        on_error=arguments.on_error,
+        **files,
+    )
+    if arguments.task and (arguments.task == "relatedness") != (not corpus.label_names):
+        has = "labels" if corpus.label_names else "scores"
+        raise ValueError(f"--task {arguments.task} does not fit {name}, which has {has}")
+    if arguments.limit is None:
+        return corpus
+    part = corpus.train.take(range(min(arguments.limit, len(corpus.train))))
+    return PairCorpus(**{**vars(corpus), "train": part})
+
+
+def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
+    """The one asked for, or what the data set is about."""
+    if arguments.task:
+        return str(arguments.task)
+    if not corpus.label_names:
+        return "relatedness"
+    paraphrases = corpus.name in _PARAPHRASE_SETS or corpus.name.startswith(
+        tuple(f"{name}/" for name in _PARAPHRASE_SETS)
+    )
+    return "paraphrase" if paraphrases else "inference"
+
+
+def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVectors | None) -> tuple[Settings, int]:
+    """The settings of a training, and its largest number of epochs."""
+    name = arguments.preset or ("small" if arguments.data else arguments.architecture or "paper")
+    preset = load_presets("match")[name]
+    settings = choose_settings(arguments, job, name, preset, "encoder", "cased", "limit")
+    settings["tokenizer"] = texts.choose_tokenizer(arguments, job.corpus)
+    defaults = {"features": FEATURES[task], "batch_norm": True, "fixed_vectors": True, "pooling": None}
+    for option, value in {**defaults, **ARCHITECTURES.get(arguments.architecture, {})}.items():
+        given = vars(arguments).get(option)
+        settings[option] = value if given is None else given
+    if arguments.fixed_vectors is None and settings["fixed_vectors"]:
+        settings["fixed_vectors"] = texts.can_stay_fixed(vectors, settings, texts_of(job.corpus.train))
+    settings["fixed_vectors"] &= vectors is not None
+    if arguments.architecture:
+        settings["model"] = arguments.architecture
+    return settings, preset["epochs"]
+
+
+def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
+    """Train, test, save, and match a few pairs; return what was found."""
+    corpus: PairCorpus = job.corpus
+    task = task_of(arguments, corpus)
+    settings, epochs = choose(arguments, job, task, vectors)
+    with options_named("--encoder-option", "--variants"):
+        model, batches = build_model(arguments, settings, job, vectors)
+    parts = (corpus.train, corpus.validation)
+    columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
+    # With the vocabulary, which has the words of the test part that have a vector.
+    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
+    run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
+    scores = "scores from {} to {}".format(*corpus.score_range) if corpus.score_range else ""
+    targets = f"{len(corpus.label_names)} labels" if corpus.label_names else scores
+    describe(corpus, f"pairs ({task})", targets, settings["encoder"], model, run)
+    coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, texts_of(corpus.train)))
+    measure = "accuracy" if corpus.label_names else "pearson"
+    trained = fit(
+        arguments, run, model, batches, settings, epochs, f"val_{measure}",
+        validation_data=(corpus.validation.texts, corpus.validation.labels),
+        validation_batch_size=settings["batch_size"],
+    )  # fmt: skip
+    run.save(model, finish=False)
+    found = {
+        "encoder": describe_encoder(arguments, job),
+        "task": task,
+        f"development_{measure}": best_score(run, f"val_{measure}", f"development {measure}"),
+        **trained,
+        **report_pairs(model, corpus.test, run.folder),
+        "parameters": model.count_params(),
+        "settings": settings,
+    }
+    result = keep_result(arguments, run, job, found, coverage)
+    run.finish()
+    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
+    say_where(run.folder, arguments.results)
+    show_pairs(model, corpus.test.texts[:3])
+    return result
+
+
+def build_model(
+    arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
+) -> tuple[SentencePairClassifier, PairBatches]:
+    """The compiled model with its vocabulary, and the batches to train it on."""
+    set_random_seed(job.seed)
+    corpus: PairCorpus = job.corpus
+    of_all = {
+        "labels": corpus.label_names or None,
+        "score_range": corpus.score_range,
+        **texts.model_options(settings, vectors),
+        "encoder_options": settings["encoder_options"],
+    }
+    if settings.get("model") == "esim":
+        of_all.pop("mlp_dropout")  # one rate for all
+        model = ESIM(**of_all)
+    else:
+        model = SentencePairClassifier(
+            features=settings["features"],
+            pooling=settings["pooling"],
+            mlp_batch_norm=settings["batch_norm"] and "mlp_units" in settings,
+            mlp_activation=settings.get("mlp_activation", "relu"),
+            **of_all,
+        )
+    part = corpus.train
+    model.adapt(part.texts, vectors)
+    batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
+    model.compile(make_optimizer(settings, batches, arguments.epochs), jit_compile=settings["jit_compile"])
+    return model, batches

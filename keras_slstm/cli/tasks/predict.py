@@ -1,0 +1,67 @@
+"""Predicts with a saved model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from keras_slstm.cli.tasks.saved import load_model
+from keras_slstm.cli.tasks.show import show_labels, show_pairs, show_tags, show_translations, tokenize
+from keras_slstm.datasets.pair_readers import Pair, read_pair_lines
+from keras_slstm.datasets.readers import read_lines
+from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.seq2seq import Seq2Seq
+from keras_slstm.models.sequence_tagger import SequenceTagger
+
+
+def predict(arguments: argparse.Namespace) -> int:
+    """Print what a saved model says of texts; return the exit status."""
+    model = load_model(arguments.model)
+    if isinstance(model, SentencePairClassifier):
+        show_pairs(model, read_pairs(arguments))
+    elif isinstance(model, SequenceTagger):
+        show_tags(model, [tokenize(text) for text in read_texts(arguments)])
+    elif isinstance(model, Seq2Seq):
+        show_translations(model, read_texts(arguments), **search_options(arguments))
+    else:
+        show_labels(model, read_texts(arguments))
+    return 0
+
+
+def search_options(arguments: argparse.Namespace) -> dict[str, float | None]:
+    """How the best translation is searched for."""
+    return {name: vars(arguments)[name] for name in ("beam", "length_penalty", "max_length")}
+
+
+def read_texts(arguments: argparse.Namespace) -> list[str]:
+    """The texts of the command line and the file, or of standard input."""
+    if arguments.text or arguments.file:
+        return [*arguments.text, *(read_lines(arguments.file) if arguments.file else [])]
+    return [line for _, line in lines_of_input()]
+
+
+def read_pairs(arguments: argparse.Namespace) -> list[Pair]:
+    """The pairs of the command line and the file, or of standard input.
+
+    Raises:
+        ValueError: If a text has no second one.
+    """
+    if len(arguments.text) % 2:
+        raise ValueError(f"The model takes pairs: an even number of texts expected, but got {len(arguments.text)}")
+    pairs: list[Pair] = list(zip(arguments.text[::2], arguments.text[1::2]))
+    if arguments.file:
+        pairs += read_pair_lines(arguments.file)
+    if arguments.text or arguments.file:
+        return pairs
+    for number, line in lines_of_input():
+        texts = line.split("\t")
+        if len(texts) != 2 or not all(text.strip() for text in texts):
+            raise ValueError(f"standard input:{number}: two texts separated by a tab expected, but got {line[:40]!r}")
+        pairs.append((texts[0], texts[1]))
+    return pairs
+
+
+def lines_of_input() -> list[tuple[int, str]]:
+    """The lines of standard input that are not empty, with their numbers; as in files, only a line feed ends a line."""
+    lines = enumerate(sys.stdin.read().split("\n"), start=1)
+    return [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]

@@ -1,0 +1,34 @@
+"""Saved models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+
+import keras_slstm.public  # noqa: F401  (registers all classes with Keras)
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.seq2seq import Seq2Seq
+from keras_slstm.models.sequence_tagger import SequenceTagger
+
+MODELS = (SentenceClassifier, SentencePairClassifier, SequenceTagger, Seq2Seq)
+
+
+def load_model(path: str) -> Any:
+    """Load a model of this package.
+
+    Raises:
+        ValueError: If the file holds another model, or none.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(f"There is no file {path}")
+    try:
+        model = keras.saving.load_model(path)
+    except TypeError as error:  # Keras, of a class that it does not know
+        raise ValueError(str(error)) from error
+    if not isinstance(model, MODELS):
+        known = ", ".join(each.__name__ for each in MODELS)
+        raise ValueError(f"{path} holds a {type(model).__name__}, not one of {known}")
+    return model

@@ -1,0 +1,75 @@
+"""Predictions as lines: one for each text, its parts separated by tabs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_slstm.datasets.pair_readers import Pair
+from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.seq2seq import Seq2Seq
+from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
+from keras_slstm.printable import printable
+from keras_slstm.text.text_vectorizer import TextVectorizer
+
+_COLORS = (36, 33, 35, 32, 34, 31)  # of a terminal, one for each type of span in turn
+
+
+def show_labels(model: SentenceClassifier, texts: Sequence[str]) -> None:
+    """Print label, probability and text of each text."""
+    labels, probabilities = model.classify(texts, return_probabilities=True)
+    for label, row, text in zip(labels, probabilities, texts):
+        print(f"{printable(label)}\t{row.max():.3f}\t{printable(text)}")
+
+
+def show_pairs(model: SentencePairClassifier, pairs: Sequence[Pair]) -> None:
+    """Print label and probability, or the score, and the texts of each pair."""
+    if model.labels:
+        labels, probabilities = model.classify(pairs, return_probabilities=True)
+        found = [f"{printable(label)}\t{row.max():.3f}" for label, row in zip(labels, probabilities)]
+    else:
+        found = [f"{score:.2f}" for score in model.score(pairs)]
+    for text, (first, second) in zip(found, pairs):
+        print(f"{text}\t{printable(first)}\t{printable(second)}")
+
+
+def show_tags(model: SequenceTagger, sentences: Sequence[Sequence[str]]) -> None:
+    """Print each sentence with its spans in brackets, or with the label of each word."""
+    if model.scheme is None:
+        labels, confidence = model.tag(sentences, return_confidence=True)
+        for tokens, names, sure in zip(sentences, labels, confidence):
+            print(" ".join(f"{token}/{printable(name)}" for token, name in zip(tokens, names)), end="")
+            print(f"  (least sure: {sure.min():.2f})" if len(sure) else "")
+        return
+    colored = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    types = sorted({label[2:] for label in model.labels if label != "O"})
+    colors = {kind: _COLORS[i % len(_COLORS)] for i, kind in enumerate(types)} if colored else {}
+    for tokens, spans in zip(sentences, model.find_spans(sentences)):
+        print(mark(tokens, spans, colors))
+
+
+def mark(tokens: Sequence[str], spans: Sequence[FoundSpan], colors: Mapping[str, int]) -> str:
+    """A sentence with its spans in brackets: `a car in [Rome: city 0.99]`, in the colours of their types."""
+    words: list[str] = []
+    position = 0
+    for kind, start, end, confidence in spans:
+        words += tokens[position:start]
+        span = f"[{' '.join(tokens[start:end])}: {printable(kind)} {confidence:.2f}]"
+        words.append(f"\033[1;{colors[kind]}m{span}\033[0m" if kind in colors else span)
+        position = end
+    return " ".join([*words, *tokens[position:]])
+
+
+def tokenize(text: str) -> list[str]:
+    """The tokens of a text for a tagger: words and symbols, as they are written."""
+    return TextVectorizer(lowercase=False).tokenize(text)
+
+
+def show_translations(model: Seq2Seq, texts: Sequence[str], **search: Any) -> None:
+    """Print translation, score and text of each text; `search` goes to `translate`."""
+    found, scores = model.translate(list(texts), return_scores=True, **search)
+    for translation, score, text in zip(found, scores, texts):
+        print(f"{printable(' '.join(translation.split()))}\t{score:.3f}\t{printable(text)}")

@@ -1,0 +1,248 @@
+"""Trains taggers."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_slstm.cli.names import ENCODER_SETTINGS
+from keras_slstm.cli.presets import Settings, load_presets
+from keras_slstm.cli.tag import default_preset
+from keras_slstm.cli.tasks.jobs import NEEDED, Job, Results, train_all
+from keras_slstm.cli.tasks.reports import PREDICTIONS, draw, draw_learning_curve, say_where, timed, write_predictions
+from keras_slstm.cli.tasks.show import show_tags, tokenize
+from keras_slstm.cli.tasks.training import (
+    batch_options,
+    best_score,
+    check_dimension,
+    choose_settings,
+    describe,
+    describe_coverage,
+    fit,
+    keep_result,
+    make_optimizer,
+    options_named,
+)
+from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
+from keras_slstm.extras import require
+from keras_slstm.metrics.summaries import right_by_length
+from keras_slstm.models.development_score import DevelopmentScore
+from keras_slstm.models.sequence_tagger import SequenceTagger
+from keras_slstm.plots import transition_matrix
+from keras_slstm.printable import printable
+from keras_slstm.quiet_import import set_random_seed
+from keras_slstm.text.tag_schemes import span_scores
+from keras_slstm.text.token_batches import TokenBatches
+from keras_slstm.text.token_vectorizer import TokenVectorizer
+from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
+from keras_slstm.training.diagnosis import diagnose_tags
+from keras_slstm.training.fingerprint import fingerprint
+from keras_slstm.training.training_run import TrainingRun
+
+# For the embedded corpus: not in the words of its grammar.
+TRAVEL_SENTENCES = [
+    "Could you please book me a flight from Oslo to Rome on Friday?",
+    "My friend Maria Rossi needs a hotel in New York for three nights.",
+    "We do not want the car in Berlin for four people, we want one for two people.",
+]
+
+
+def tag(arguments: argparse.Namespace) -> int:
+    """Train once for each data set, variant and seed; return the exit status."""
+    names = [arguments.data] if arguments.data else arguments.dataset
+    return train_all(
+        arguments,
+        load=lambda: [(load(arguments, name), None) for name in names],
+        train=functools.partial(train, arguments),
+        prepare=functools.partial(load_vectors, arguments),
+        needed={**NEEDED, "seqeval.metrics": "examples"},
+    )
+
+
+def load(arguments: argparse.Namespace, name: str) -> TaggedCorpus:
+    """Load a corpus."""
+    corpus = load_tagged_corpus(
+        name,
+        data_dir=arguments.data_dir,
+        manual_dir=arguments.manual_dir,
+        seed=arguments.split_seed,
+        validation_path=arguments.dev_data,
+        test_path=arguments.test_data,
+        token_column=arguments.token_column,
+        tag_column=arguments.tag_column,
+        scheme=arguments.scheme,
+        on_error=arguments.on_error,
+    )
+    if arguments.limit is None:
+        return corpus
+    part = corpus.train.take(range(min(arguments.limit, len(corpus.train))))
+    return TaggedCorpus(**{**vars(corpus), "train": part})
+
+
+def load_vectors(arguments: argparse.Namespace, jobs: Sequence[Job]) -> WordVectors | None:
+    """Load the word vectors of the sentences of all jobs.
+
+    Raises:
+        ValueError: If `--embedding-dim` contradicts them.
+    """
+    if not arguments.vectors:
+        return None
+    normalize = make_vectorizer(arguments).normalize
+    parts = [part for job in jobs for part in (job.corpus.train, job.corpus.validation, job.corpus.test)]
+    words = {normalize(token) for part in parts for tokens in part.tokens for token in tokens}
+    vectors = load_word_vectors(arguments.vectors, words)
+    check_dimension(arguments.embedding_dim, vectors)
+    return vectors
+
+
+def make_vectorizer(arguments: argparse.Namespace, min_count: int | None = None) -> TokenVectorizer:
+    """Make what looks words up."""
+    return TokenVectorizer(min_count=min_count, lowercase=not arguments.cased, zero_digits=arguments.zero_digits)
+
+
+def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, int]:
+    """The settings of a training, and its largest number of epochs."""
+    name = arguments.preset or default_preset(arguments, job.corpus.name)
+    preset = load_presets("tag")[name]
+    settings = choose_settings(arguments, job, name, preset, "encoder", "head", "cased", "zero_digits")
+    settings["fixed_vectors"] = bool(arguments.fixed_vectors)
+    settings["characters"] = None if arguments.characters == "none" else arguments.characters
+    settings["head_options"] = dict(arguments.head_option)
+    for setting, encoders in ENCODER_SETTINGS.items():
+        if arguments.encoder not in encoders:
+            settings.pop(setting, None)
+    return settings, preset["epochs"]
+
+
+def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
+    """Train, test, save, and tag a few sentences; return what was found."""
+    corpus = job.corpus
+    settings, epochs = choose(arguments, job)
+    with options_named("--encoder-option", "--variants", "--head-option"):
+        model, batches = build_model(arguments, settings, job, vectors)
+    columns = (map(" ".join, column) for part in (corpus.train, corpus.validation) for column in vars(part).values())
+    # With the vocabulary, which has the words of the test part that have a vector.
+    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
+    run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
+    scheme = f" ({corpus.scheme})" if corpus.scheme else ""
+    describe(corpus, "sentences", f"{len(corpus.label_names)} labels{scheme}", settings["encoder"], model, run)
+    normalize = model.vectorizer.normalize
+    coverage = describe_coverage(vectors, ([normalize(token) for token in tokens] for tokens in corpus.train.tokens))
+    monitor, name = ("val_f1", "F1") if corpus.scheme else ("val_accuracy", "accuracy")
+    score = DevelopmentScore(corpus.validation.tokens, corpus.validation.tags)
+    trained = fit(arguments, run, model, batches, settings, epochs, monitor, callbacks=[score])
+    run.save(model, finish=False)
+    best_score(run, monitor, f"development {name}")
+    development, _ = measure(model, corpus.validation, model.tag(corpus.validation.tokens), "Development")
+    found = {
+        "task": arguments.task,
+        "tags": arguments.tag_column,
+        "encoder": settings["encoder"] + (f" ({job.variant})" if job.variant else ""),
+        "head": settings["head"],
+        "characters": settings["characters"],
+        "development": development,
+        **{f"development_{name}": development[name] for name in ("f1", "accuracy") if name in development},
+        **trained,
+        **report(model, corpus.test, "Test", run.folder),
+        "parameters": model.count_params(),
+        "settings": settings,
+    }
+    result = keep_result(arguments, run, job, found, coverage)
+    run.finish()
+    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
+    if settings["head"] == "crf":
+        scores = keras.ops.convert_to_numpy(model.head_layer.chain_kernel)
+        draw(run.folder / "transitions.png", lambda path: transition_matrix(scores, model.labels, path, corpus.scheme))
+    say_where(run.folder, arguments.results)
+    embedded = corpus.name == "travel_desk" and corpus.scheme
+    show_tags(model, [tokenize(text) for text in TRAVEL_SENTENCES] if embedded else corpus.test.tokens[:3])
+    return result
+
+
+def report(model: SequenceTagger, part: TaggedSentences, title: str, folder: Path | None = None) -> Results:
+    """Tag a part, and print and return how well.
+
+    Args:
+        model: The tagger.
+        part: The sentences with their tags.
+        title: What the part is called.
+        folder: Where to write the predictions. None: nowhere.
+    """
+    predicted, seconds = timed(model.tag, part.tokens)
+    scores, right = measure(model, part, predicted, title)
+    if (advice := diagnose_tags(part.tags, predicted)) is not None:
+        print(printable(advice))
+    if folder is not None:
+        sentences = enumerate(zip(part.tokens, part.tags, predicted), start=1)
+        rows = ((number, *row) for number, columns in sentences for row in zip(*columns))
+        write_predictions(folder / PREDICTIONS, ("sentence", "word", "tag", "prediction"), rows)
+    return {
+        "test": scores,
+        **{f"test_{name}": scores[name] for name in ("f1", "accuracy") if name in scores},
+        "test_seconds": seconds,
+        "right_by_length": right,
+    }
+
+
+def measure(
+    model: SequenceTagger, part: TaggedSentences, predicted: Sequence[Sequence[str]], name: str
+) -> tuple[Results, dict[str, list[int]]]:
+    """Print and return how well a part is tagged, and how many words of sentences of each length."""
+    true_words = [label for labels in part.tags for label in labels]
+    found_words = [label for labels in predicted for label in labels]
+    right = [wanted == got for wanted, got in zip(true_words, found_words)]
+    by_length = right_by_length([len(labels) for labels in part.tags for _ in labels], right)
+    scores: dict[str, Any] = {"accuracy": sum(right) / len(right)}
+    if model.scheme:
+        seqeval, schemes = require("seqeval.metrics", "examples"), require("seqeval.scheme", "examples")
+        scheme = {"BIO": schemes.IOB2, "BIOES": schemes.IOBES}[model.scheme]
+        options = {"mode": "strict", "scheme": scheme, "zero_division": 0}
+        scores["types"] = seqeval.classification_report(part.tags, predicted, output_dict=True, **options)
+        scores["precision"], scores["recall"], scores["f1"] = span_scores(part.tags, predicted, model.scheme)
+        names = ([[printable(label) for label in labels] for labels in column] for column in (part.tags, predicted))
+        report = seqeval.classification_report(*names, digits=4, **options)
+        title = f"F1 {scores['f1']:.4f}, accuracy {scores['accuracy']:.4f}"
+    else:
+        metrics = require("sklearn.metrics", "examples")
+        words = ([printable(label) for label in column] for column in (true_words, found_words))
+        report = metrics.classification_report(*words, digits=4, zero_division=0)
+        title = f"accuracy {scores['accuracy']:.4f}"
+    print(f"\n{name} {title}\n\n{report}")
+    return json.loads(json.dumps(scores, default=float)), by_length
+
+
+def build_model(
+    arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
+) -> tuple[SequenceTagger, TokenBatches]:
+    """The compiled model with its vocabulary, and the batches to train it on."""
+    set_random_seed(job.seed)
+    options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
+    model = SequenceTagger(
+        job.corpus.label_names,
+        scheme=job.corpus.scheme,
+        encoder=settings["encoder"],
+        units=settings["units"],
+        encoder_options={**options, **settings["encoder_options"]},
+        head=settings["head"],
+        head_options={"kernel_regularizer": keras.regularizers.L2(settings["l2"]), **settings["head_options"]},
+        characters=settings["characters"],
+        embedding_dim=settings["embedding_dim"] if vectors is None else vectors.dim,
+        dropout=settings["dropout"],
+        word_dropout=settings["word_dropout"],
+        embeddings_initializer=settings.get("embeddings_initializer"),
+        trainable_embeddings=not settings["fixed_vectors"],
+        vectorizer=make_vectorizer(arguments, settings.get("min_count")),
+        dtype=settings["dtype"],
+    )
+    part = job.corpus.train
+    model.adapt(part.tokens, vectors)
+    batches = model.batches(part.tokens, part.tags, **batch_options(arguments, settings, job.seed))
+    # Metrics of the training part would decode every batch.
+    model.compile(make_optimizer(settings, batches, arguments.epochs), metrics=[], jit_compile=settings["jit_compile"])
+    return model, batches

@@ -1,0 +1,121 @@
+"""The steps that the trainings of text and pair classifiers share."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_slstm.cli.presets import Settings
+from keras_slstm.cli.tasks.jobs import Job, Results
+from keras_slstm.cli.tasks.training import check_dimension
+from keras_slstm.datasets.tokenised import tokenizer_of
+from keras_slstm.distribute import is_chief
+from keras_slstm.models.ensemble import Ensemble
+from keras_slstm.models.word_vector_defaults import LEAST_COVERAGE_TO_FREEZE, can_be_frozen
+from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
+from keras_slstm.training.results import append_result
+
+
+def load_vectors(
+    arguments: argparse.Namespace,
+    jobs: Sequence[Job],
+    texts_of: Callable[[Any], Iterable[str]],
+    further_texts: Iterable[str] = (),
+) -> WordVectors | None:
+    """The word vectors that the texts of all jobs, and the further texts, can use.
+
+    Raises:
+        ValueError: If `--embedding-dim` contradicts them.
+    """
+    if not arguments.vectors:
+        return None
+    vectorizer = TextVectorizer(tokenizer=choose_tokenizer(arguments, jobs[0].corpus), lowercase=not arguments.cased)
+    parts = [part for job in jobs for part in (job.corpus.train, job.corpus.validation, job.corpus.test)]
+    texts = itertools.chain(further_texts, *map(texts_of, parts))
+    vectors = load_word_vectors(arguments.vectors, vectorizer.look_ups(texts))
+    check_dimension(arguments.embedding_dim, vectors)
+    return vectors
+
+
+def can_stay_fixed(vectors: WordVectors | None, settings: Settings, texts: Iterable[str]) -> bool:
+    """Whether word vectors that a preset keeps fixed can stay so; say why where they cannot."""
+    if vectors is None:
+        return False
+    vectorizer = TextVectorizer(**vectorizer_options(settings))
+    vectorizer.adapt(texts := list(texts), known=vectors.words)
+    counts = vectorizer.count(texts)
+    if can_be_frozen(vectors, counts):
+        return True
+    coverage = vectors.coverage(counts)
+    print(
+        f"The word vectors are trained, although the preset keeps them fixed: only {coverage.known_tokens} of "
+        f"{coverage.tokens} running words have one, and random vectors mean nothing unless they are trained "
+        f"(fixed from {LEAST_COVERAGE_TO_FREEZE:.0%} on, or by --fixed-vectors)."
+    )
+    return False
+
+
+def choose_tokenizer(arguments: argparse.Namespace, corpus: Any) -> str:
+    """The one asked for, or what fits the data set."""
+    return arguments.tokenizer or tokenizer_of(corpus.name)
+
+
+def vectorizer_options(settings: Settings) -> Settings:
+    """The arguments of the `TextVectorizer`."""
+    options = {"tokenizer": settings["tokenizer"], "lowercase": not settings["cased"]}
+    if "min_count" in settings:
+        options["min_count"] = settings["min_count"]
+    if "split_words" in settings:
+        options["split_words"] = settings["split_words"] == "yes"
+    return options
+
+
+def model_options(settings: Settings, vectors: WordVectors | None) -> Settings:
+    """The arguments that the models of texts and of pairs take."""
+    return {
+        "encoder": settings["encoder"],
+        "units": settings["units"],
+        "embedding_dim": settings["embedding_dim"] if vectors is None else vectors.dim,
+        "trainable_embeddings": not settings["fixed_vectors"],
+        "dropout": settings["dropout"],
+        "word_dropout": settings["word_dropout"],
+        "embeddings_initializer": settings.get("embeddings_initializer"),
+        "mlp_units": [settings["mlp_units"]] * settings["mlp_layers"] if "mlp_units" in settings else [],
+        "mlp_dropout": settings.get("mlp_dropout", 0.0),
+        "vectorizer": vectorizer_options(settings),
+        "dtype": settings["dtype"],
+    }
+
+
+def average_models(arguments: argparse.Namespace, jobs: Sequence[Job], results: Sequence[Results]) -> list[Results]:
+    """The results of the models of all seeds together, for each data set, fold and variant; one line for each."""
+    found = []
+    seeds = len(arguments.seed)
+    for start in range(0, len(jobs), seeds):  # as `plan_jobs` has them, the seeds of a kind stand together
+        alike, members, first = jobs[start : start + seeds], results[start : start + seeds], results[start]
+        ensemble = Ensemble([job.folder / "model.keras" for job in alike])
+        measures = {}
+        for name, part in (("development", alike[0].corpus.validation), ("test", alike[0].corpus.test)):
+            if ensemble.labels:
+                right = [wanted == got for wanted, got in zip(part.labels, ensemble.classify(part.texts))]
+                measures[f"{name}_accuracy"] = float(np.mean(right))
+            else:
+                measures[f"{name}_pearson"] = float(np.corrcoef(part.labels, ensemble.score(part.texts))[0, 1])
+        of_one = ("data", "split", "fold", "variant", "vectors", "coverage", "task", "command")
+        result = {
+            **{name: first[name] for name in of_one if name in first},
+            "encoder": f"{first['encoder']} (ensemble of {seeds})",
+            "seed": list(arguments.seed),
+            "settings": {name: value for name, value in first["settings"].items() if name != "seed"},
+            **measures,
+        }
+        if is_chief():
+            append_result(arguments.results, {"run": "+".join(member["run"] for member in members), **result})
+        result["variant"] = f"{first['variant']} ensemble of {seeds}".strip()  # a line of its own in the table
+        found.append(result)
+    return found

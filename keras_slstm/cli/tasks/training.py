@@ -1,0 +1,242 @@
+"""One training: its settings, its optimizer, its course and its results."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_slstm.cli.options import read_variant
+from keras_slstm.cli.presets import Settings
+from keras_slstm.cli.settings import settings_of
+from keras_slstm.cli.tasks.jobs import Job, Results, vectors_name
+from keras_slstm.cli.tasks.progress import EpochLines
+from keras_slstm.distribute import is_chief
+from keras_slstm.files import write_json
+from keras_slstm.models.raw_data import UPDATES_AN_EPOCH
+from keras_slstm.printable import printable
+from keras_slstm.text.batches import Batches, count_epochs
+from keras_slstm.text.word_vectors import Coverage, WordVectors
+from keras_slstm.training.diagnosis import diagnose_length
+from keras_slstm.training.results import append_result
+from keras_slstm.training.schedules import decay_on_plateau
+from keras_slstm.training.stopwatch import Stopwatch
+from keras_slstm.training.training_run import TrainingRun
+
+_MLP = ("mlp_units", "mlp_layers", "mlp_dropout")
+# The values with which the model's own default applies; such settings are not passed on.
+_LEFT_TO_THE_MODEL = {"embeddings_initializer": "wide", "min_count": 0, "split_words": "auto", "batch_order": "auto"}
+
+
+def choose_settings(
+    arguments: argparse.Namespace, job: Job, preset_name: str, preset: Settings, *further: str
+) -> Settings:
+    """The preset with the options given, and all else that a resumed training must have in common.
+
+    Args:
+        arguments: The options.
+        job: The training.
+        preset_name: The name of the preset.
+        preset: Its settings.
+        *further: Options that are settings, too, beside those that all trainings have.
+    """
+    settings = settings_of(arguments, preset)
+    if not settings["epochs"] and not settings.get("updates"):
+        raise ValueError("--updates 0 needs --epochs")
+    if getattr(arguments, "patience_updates", None) is not None and arguments.patience is None:
+        settings.pop("patience")  # of the preset
+    settings.pop("epochs")  # a resumed training may run longer
+    if not settings.get("mlp_units"):
+        settings = {name: value for name, value in settings.items() if name not in _MLP}
+    for name in ("plateau", "weight_decay", "updates", "patience", "patience_updates"):
+        if not settings.get(name):
+            settings.pop(name, None)
+    for name, value in _LEFT_TO_THE_MODEL.items():
+        if settings.get(name) == value:
+            del settings[name]
+    settings |= {name: vars(arguments)[name] for name in ("dtype", *further)}
+    settings["preset"] = preset_name
+    if "encoder_option" in arguments:
+        settings["encoder_options"] = {**dict(arguments.encoder_option), **read_variant(job.variant)}
+    if "vectors" in arguments:
+        settings["vectors"] = arguments.vectors and Path(arguments.vectors).name
+    settings["seed"] = job.seed
+    settings["backend"] = keras.backend.backend()
+    # Compiling by XLA takes seconds for every length of sentence; it pays in long trainings.
+    settings["jit_compile"] = settings["backend"] == "jax" if arguments.jit_compile is None else arguments.jit_compile
+    return settings
+
+
+@contextlib.contextmanager
+def options_named(*names: str) -> Iterator[None]:
+    """Name the options whose NAME=VALUE pairs become arguments, where these do not fit."""
+    try:
+        yield
+    except TypeError as error:
+        raise ValueError(f"{' or '.join(names)} does not fit: {error}") from error
+
+
+def check_dimension(wanted: int | None, vectors: WordVectors | None) -> None:
+    """Raise ValueError where `--embedding-dim` contradicts the word vectors."""
+    if wanted is not None and vectors is not None and wanted != vectors.dim:
+        raise ValueError(f"--embedding-dim {wanted} does not fit --vectors, which have {vectors.dim} numbers per word")
+
+
+def batch_options(arguments: argparse.Namespace, settings: Settings, seed: int) -> Settings:
+    """Arguments of `model.batches`: where updates are counted, few examples are gone through several times an epoch."""
+    least = UPDATES_AN_EPOCH if "updates" in settings and not arguments.epochs else 1
+    options = {"batch_size": settings["batch_size"], "seed": seed, "min_batches": least}
+    if "batch_order" in settings:
+        options["by_length"] = settings["batch_order"] == "by_length"
+    return options
+
+
+def make_optimizer(settings: Settings, batches: Batches, epochs: int | None = None) -> keras.optimizers.Optimizer:
+    """Adam, whose learning rate falls by the factor `decay`: over all updates, every epoch or on a plateau (`fit`)."""
+    rate = settings["learning_rate"]
+    if "plateau" not in settings:
+        steps = len(batches)
+        if "updates" in settings:  # at least: the last epoch is a whole one, and `--epochs` may ask for more
+            epochs = epochs or count_epochs(settings["updates"], batches)
+            steps = max(settings["updates"], epochs * len(batches))
+        rate = keras.optimizers.schedules.ExponentialDecay(
+            rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings
+        )
+    return keras.optimizers.Adam(rate, global_clipnorm=settings["clip"], weight_decay=settings.get("weight_decay"))
+
+
+def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run: TrainingRun) -> None:
+    """Say what is trained on what.
+
+    Args:
+        corpus: The corpus.
+        what: What its examples are, such as `"texts"`.
+        targets: What is learned, such as `"6 labels"`.
+        encoder: The name of its encoder.
+        model: The model.
+        run: Its run.
+    """
+    sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
+    print(f"{printable(corpus.name)}: {sizes} {what} to train / develop / test, {targets}")
+    words = model.vectorizer.vocabulary_size
+    print(f"{encoder}: {model.count_params():,} parameters, {words:,} words in the vocabulary")
+    if run.epochs_done:
+        print(f"Going on after epoch {run.epochs_done} of an interrupted training in {run.folder}")
+
+
+def describe_coverage(vectors: WordVectors | None, texts: Iterable[Iterable[str]]) -> Coverage | None:
+    """Say how many of the words of the texts have a vector."""
+    if vectors is None:
+        return None
+    coverage = vectors.coverage(Counter(word for words in texts for word in words))
+    print(f"Word vectors: {coverage}")
+    return coverage
+
+
+def fit(
+    arguments: argparse.Namespace,
+    run: TrainingRun,
+    model: Any,
+    batches: Batches,
+    settings: Settings,
+    epochs: int,
+    monitor: str,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    **options: Any,
+) -> Results:
+    """Train as the settings say, from where an interrupted training stood.
+
+    Args:
+        arguments: The options.
+        run: The run.
+        model: The compiled model.
+        batches: The training part.
+        settings: The settings.
+        epochs: The preset's number of epochs.
+        monitor: The development score, with `val_` before it.
+        callbacks: Further callbacks, such as one that computes the score.
+        **options: Further arguments of `run.fit`, such as `validation_data`.
+
+    Returns:
+        The results of the training that `results.json` keeps.
+    """
+    stopwatch = Stopwatch(batches)
+    of_all: list[keras.callbacks.Callback] = [stopwatch, *callbacks]
+    if "plateau" in settings:
+        rate, factor = settings["learning_rate"], settings["decay"]
+        of_all.append(decay_on_plateau(run, rate, settings["plateau"], factor, monitor))
+    if "updates" in settings:
+        epochs = count_epochs(settings["updates"], batches)
+    epochs = arguments.epochs or epochs
+    patience = settings.get("patience")
+    if patience is None and "patience_updates" in settings:
+        patience = count_epochs(settings["patience_updates"], batches)
+    with EpochLines(epochs, len(batches), monitor, run.history) as lines:
+        history = run.fit(
+            model,
+            batches,
+            epochs=epochs,
+            monitor=monitor,
+            patience=patience,
+            save_every=arguments.save_every,
+            callbacks=[*of_all, lines],
+            verbose=0,
+            **options,
+        )
+    if (advice := diagnose_length(history[monitor])) is not None:
+        print(f"\n{advice}")
+    return {
+        "best_epoch": run.best_epoch,
+        "updates": run.epochs_done * len(batches),
+        "epochs": run.epochs_done,
+        "seconds_per_epoch": stopwatch.seconds_per_epoch,
+        "seconds_by_length": stopwatch.seconds_by_length,
+        "history": history,
+    }
+
+
+def best_score(run: TrainingRun, monitor: str, name: str, digits: int = 4) -> float:
+    """Print which epoch is the best, and return its score."""
+    score = run.history[monitor][run.best_epoch - 1]
+    if run.best_epoch:
+        print(f"\nBest epoch {run.best_epoch}: {name} {score:.{digits}f}")
+    else:
+        print(f"\nNo best epoch: {name} is no number in any epoch")
+    return score
+
+
+def describe_encoder(arguments: argparse.Namespace, job: Job) -> str:
+    """The encoder as tables of results name it."""
+    words = " + ".join(word for word in (arguments.encoder, arguments.pooling, arguments.architecture) if word)
+    return words + (f" ({job.variant})" if job.variant else "")
+
+
+def keep_result(
+    arguments: argparse.Namespace, run: TrainingRun, job: Job, found: Results, coverage: Coverage | None = None
+) -> Results:
+    """Write the results into the folder of the run, and as a line into the file of all results."""
+    corpus = job.corpus
+    result = {
+        "run": run.id,
+        "data": Path(arguments.data).name if arguments.data else corpus.name,
+        "split": {
+            "seed": arguments.split_seed,
+            "sizes": [len(part) for part in (corpus.train, corpus.validation, corpus.test)],
+        },
+        "fold": job.fold,
+        "variant": job.variant,
+        "vectors": vectors_name(arguments),
+        "coverage": coverage and [coverage.known_tokens / coverage.tokens, coverage.known_types / coverage.types],
+        "seed": job.seed,
+        "command": arguments.command_line,
+        **found,
+    }
+    if is_chief():
+        write_json(run.folder / "results.json", result)
+        append_result(arguments.results, result)
+    return result

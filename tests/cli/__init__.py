@@ -1,0 +1,5 @@
+"""Tests of the commands. They do not depend on the backend, so they run on the one that starts fastest."""
+
+import pytest
+
+pytestmark = [pytest.mark.backends("torch")]

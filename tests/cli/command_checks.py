@@ -1,0 +1,28 @@
+"""Checks that all training commands have to pass."""
+
+from __future__ import annotations
+
+import keras
+
+
+def check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys):
+    """Interrupt a training of two epochs as Ctrl-C does, after its first; the same command makes the second only."""
+    given = [*options, "--epochs", 2]
+    fit = keras.Model.fit
+
+    def stop(epoch, logs):
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+    def interrupted(self, *args, callbacks, **kwargs):
+        return fit(self, *args, callbacks=[*callbacks, keras.callbacks.LambdaCallback(on_epoch_begin=stop)], **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keras.Model, "fit", interrupted)
+        assert command(*given) == 130
+    assert "same command goes on" in capsys.readouterr().err
+    assert command(*given) == 0
+    out = capsys.readouterr().out
+    assert "Going on after epoch 1" in out
+    assert "Epoch 1/2" not in out
+    assert "Epoch 2/2" in out

@@ -1,0 +1,319 @@
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_slstm.cli.classify import default_preset
+from keras_slstm.cli.main import main, parse
+from keras_slstm.cli.presets import load_presets
+from keras_slstm.cli.tasks import reports
+from keras_slstm.cli.tasks.jobs import Job
+from keras_slstm.cli.tasks.training import choose_settings
+from keras_slstm.training.results import read_results
+from keras_slstm.training.training_run import TrainingRun
+from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
+from tests.processes import run_python
+
+pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
+pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+
+TINY = [
+    "--encoder",
+    "bilstm",
+    "--units",
+    "8",
+    "--embedding-dim",
+    "8",
+    "--learning-rate",
+    "0.02",
+    "--dropout",
+    "0",
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "mails.tsv"
+    lines = [
+        f"{'good' if i % 2 else 'bad'} {'news ' * (i % 5)}from number {i % 9}\t{'joy' if i % 2 else 'grief'}"
+        for i in range(120)
+    ]
+    path.write_text("text\tlabel\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
+    folder = tmp_path / "run"
+    options = ["--data", data, "--output", folder, "--epochs", 3, *TINY]
+    done = run_python("-m", "keras_slstm", "classify", *options)
+    assert done.returncode == 0, done.stderr
+    assert "Test accuracy 1.0000" in done.stdout
+    assert "precision" in done.stdout
+    assert "\b" not in done.stdout  # no moving cursor outside a terminal
+    assert {path.name for path in folder.iterdir()} == {
+        "model.keras", "confusion.png", "learning_curve.png", "predictions.tsv", "results.json", "settings.json",
+        "progress.json", "run.json",
+    }  # fmt: skip
+    assert json.loads((folder / "results.json").read_text())["test_accuracy"] == 1.0
+
+    heads, *rows = [line.split("\t") for line in (folder / "predictions.tsv").read_text().splitlines()]
+    assert heads == ["label", "prediction", "probability", "text"]
+    assert len(rows) == 12
+    assert all(row[0] == row[1] for row in rows)
+
+    lines = folder / "lines.txt"
+    lines.write_text("bad news\n", encoding="utf-8")
+    assert main(["predict", str(folder / "model.keras"), "good news", "--file", str(lines)]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [(label, text) for label, _, text in rows] == [("joy", "good news"), ("grief", "bad news")]
+    assert all(0.5 < float(probability) <= 1 for _, probability, _ in rows)
+
+    assert command(*options) == 2  # a finished run is not overwritten
+    assert "finished run" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training does it on all")
+def test_an_interrupted_training_goes_on(data, tmp_path, command, monkeypatch, capsys):
+    options = ["--data", data, "--output", tmp_path, *TINY]
+    check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
+
+
+def test_nothing_is_lost_for_odd_labels_a_picture_or_a_kill(tmp_path, command, monkeypatch, capsys):
+    """Labels that are no formulas and break lines; killed after the line of results; a picture that fails."""
+    labels = ["$\\frac{x$", "two\nlines", "accuracy", "\x1b[31mred"]
+    lines = [json.dumps({"text": f"word{i % 4} number {i % 9}", "label": labels[i % 4]}) for i in range(80)]
+    (tmp_path / "odd.jsonl").write_text("\n".join(lines))
+    folder = tmp_path / "run"
+    options = ["--data", tmp_path / "odd.jsonl", "--output", folder, "--epochs", 1, *TINY]
+
+    def killed(run):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TrainingRun, "finish", killed)
+        assert command(*options) == 130
+    assert (folder / "model.keras").exists()
+    (line,) = read_results(tmp_path / "results.jsonl")
+    assert set(line["test_labels"]) == set(labels)
+    table = capsys.readouterr().out.partition("support\n")[2].splitlines()
+    assert {row.split()[0] for row in table[1:5]} == {"$\\frac{x$", "\\x1b[31mred", "accuracy", "two\\nlines"}
+
+    def fails(*arguments):
+        raise RuntimeError("no\nfonts")
+
+    (folder / "confusion.png").unlink()
+
+    with monkeypatch.context() as patched:
+        patched.setitem(vars(reports), "confusion_matrix", fails)
+        assert command(*options) == 0
+    captured = capsys.readouterr()
+    assert f"{folder / 'confusion.png'} could not be drawn: no fonts" in captured.err
+    assert "Going on after epoch 1" in captured.out
+    assert read_results(tmp_path / "results.jsonl") == [line]
+    assert not (folder / "confusion.png").exists()
+    assert not [path for path in folder.iterdir() if path.suffix == ".h5"]
+    assert command(*options) == 2
+    assert "finished run" in capsys.readouterr().err
+    assert command(*options, "--overwrite") == 0
+    assert (folder / "confusion.png").exists()
+    assert len(read_results(tmp_path / "results.jsonl")) == 2
+
+
+@pytest.mark.parametrize("change", ["train", "vocabulary"])
+def test_an_interrupted_training_does_not_go_on_with_other_data(change, data, tmp_path, command, monkeypatch, capsys):
+    """Nor with a test part of other words that have vectors: the embedding would have other rows."""
+    vectors, test = tmp_path / "tiny.txt", tmp_path / "test.tsv"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("good", "bad", "unseen")))
+    test.write_text("text\tlabel\ngood news\tjoy\n")
+    copy = tmp_path / "train.tsv"
+    copy.write_bytes(data.read_bytes())
+    options = ["--data", copy, "--test-data", test, "--vectors", vectors, "--output", tmp_path / "run", *TINY]
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keras.Model, "predict", interrupted)  # after the last epoch
+        assert command(*options, "--epochs", 1) == 130
+    with (copy if change == "train" else test).open("a") as file:
+        file.write("unseen news\tjoy\n")
+    capsys.readouterr()
+    assert command(*options, "--epochs", 1) == 2
+    assert "holds an interrupted run with data=" in capsys.readouterr().err
+
+
+def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
+    """A training for each fold and seed, with a line in the results, and a table at the end; then none again."""
+    vectors = tmp_path / "tiny.txt"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("good", "bad", "unused")))
+    options = ["--data", data, "--output", tmp_path / "runs", "--folds", 2, "--seed", 0, 1, "--epochs", 1, *TINY]
+    options += ["--vectors", vectors, "--fixed-vectors"]
+    assert command(*options) == 0
+    out = capsys.readouterr().out
+    assert "different words have a vector" in out
+    assert "mails.tsv" in out.split("development")[-1]
+    lines = read_results(tmp_path / "results.jsonl")
+    assert [(line["fold"], line["seed"]) for line in lines] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert {line["vectors"] for line in lines} == {"tiny.txt"}
+    assert {line["split"]["sizes"][2] for line in lines} == {60}
+    for line in lines:
+        assert line["command"] == (
+            "keras-slstm classify --data PATH --folds 2 --vectors PATH --fixed-vectors --encoder bilstm "
+            "--units 8 --embedding-dim 8 --dropout 0.0 --learning-rate 0.02 --epochs 1"
+        )
+        assert sum(count for count, _ in line["right_by_length"].values()) == 60
+        assert sum(right for _, right in line["right_by_length"].values()) == round(60 * line["test_accuracy"])
+        assert line["seconds_per_epoch"] > 0
+    assert command(*options) == 0
+    assert capsys.readouterr().out.count("finished before") == 4
+    assert command(*options, "--units", 4) == 2  # these are other runs
+    assert "holds what another command has found" in capsys.readouterr().err
+    assert len(read_results(tmp_path / "results.jsonl")) == 4
+    assert command(*options, "--embedding-dim", 4) == 2
+    assert "--embedding-dim 4 does not fit --vectors, which have 8 numbers per word" in capsys.readouterr().err
+
+    model = keras.saving.load_model(tmp_path / "runs" / "mails-fold1-seed0" / "model.keras")
+    known = model.vectorizer.vocabulary.index("good")
+    np.testing.assert_array_equal(model.embedding.get_weights()[0][known], range(8))  # fixed: as they were
+
+
+def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
+    path = tmp_path / "broken.tsv"
+    path.write_text("text\tlabel\na good one\tjoy\nno label here\n", encoding="utf-8")
+    assert command("--data", path, "--output", tmp_path / "run") == 2
+    assert capsys.readouterr().err.startswith(f"{path}:3: ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_of_each_paper():
+    def preset(name, *words):
+        return default_preset(parse("classify", words), name)
+
+    assert preset("sst/phrases_2", "--encoder", "bi_caslstm") == preset("imdb", "--encoder", "caslstm") == "cas-lstm"
+    assert preset("sst/phrases_2", "--encoder", "bilstm") == preset("sst/phrases_2") == "paper"
+    assert preset("travel_desk", "--encoder", "caslstm") == "small"
+    assert preset("a.tsv", "--encoder", "caslstm", "--data", "a.tsv") == "small"
+    assert preset("trec", "--dataset", "trec", "--architecture", "bcn") == "bcn"
+    cas_lstm = load_presets("classify")["cas-lstm"]
+    names = ("units", "mlp_units", "dropout", "mlp_dropout", "learning_rate", "decay", "plateau", "clip", "batch_size")
+    assert [cas_lstm[name] for name in names] == [300, 300, 0.5, 0.5, 1e-3, 0.5, 1, 5.0, 128]
+    bcn = load_presets("classify")["bcn"]
+    assert (bcn["units"], bcn["learning_rate"]) == (300, 1e-3)
+    assert bcn["weight_decay"] > 0
+
+
+def test_hidden_layers_and_plateaus(data, tmp_path, command):
+    options = ["--data", data, "--output", tmp_path / "run", "--epochs", 2, *TINY]
+    assert command(*options, "--preset", "cas-lstm", "--mlp-units", 6, "--mlp-layers", 2, "--mlp-dropout", 0) == 0
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert len(result["history"]["learning_rate"]) == 2
+    assert result["settings"]["plateau"] == 1
+    model = keras.saving.load_model(tmp_path / "run" / "model.keras")
+    assert model.mlp_units == (6, 6)
+    assert command(*options, "--overwrite") == 0
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert not {"plateau", "mlp_units", "mlp_layers", "mlp_dropout"} & set(result["settings"])
+    assert "learning_rate" not in result["history"]
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
+def test_bcn_and_combinations(data, tmp_path, command, capsys):
+    vectors = tmp_path / "tiny.txt"
+    vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("news", "from", "unused")))
+    options = ["--data", data, "--architecture", "bcn", "--output", tmp_path / "runs", "--epochs", 2, *TINY]
+    options[options.index("bilstm")] = "subilstm"
+    options += ["--vectors", vectors, "--mlp-dropout", 0.1, "--variants", "combine=mean", "combine=gate"]
+    assert command(*options, "--encoder-option", "max_context=3") == 0
+    out = capsys.readouterr().out
+    assert "The word vectors are trained, although the preset keeps them fixed: only" in out
+    table = out.split("development")[-1].splitlines()
+    assert [line.split()[:2] for line in table[1:]] == [["mails.tsv", "combine=mean"], ["mails.tsv", "combine=gate"]]
+    first, second = read_results(tmp_path / "results.jsonl")
+    assert first["encoder"] == "subilstm + bcn (combine=mean)"
+    assert "--architecture bcn" in second["command"]
+    assert second["settings"]["mlp_dropout"] == 0.1
+    assert not second["settings"]["fixed_vectors"]  # too few words have one
+    path = tmp_path / "runs" / "mails-combine_gate-seed0" / "model.keras"
+    model = keras.saving.load_model(path)
+    assert type(model).__name__ == "BCN"
+    assert (model.encoder.encoder.combine, model.encoder.encoder.max_context) == ("gate", 3)
+    assert model.encoder.dropout == 0.1
+    assert main(["predict", str(path), "good news"]) == 0
+    assert capsys.readouterr().out.split("\t")[0] in ("joy", "grief")
+
+
+def test_a_bcn_around_words_that_have_depths(data, tmp_path, command):
+    """It has no depths of its own to count at the end."""
+    options = ["--data", data, "--architecture", "bcn", "--encoder", "depth_adaptive_grn", "--output", tmp_path / "run"]
+    tiny = ["--units", 4, "--embedding-dim", 4, "--max-depth", 2, "--epochs", 1, "--limit", 20, "--max-length", 3]
+    assert command(*options, *tiny) == 0
+    (line,) = read_results(tmp_path / "results.jsonl")
+    assert "mean_depth" not in line
+    assert (tmp_path / "run" / "model.keras").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "patience"),
+    [
+        ([], {"patience": 5, "patience_updates": 500}),  # epochs count
+        (["--patience-updates", "300"], {"patience_updates": 300}),
+        (["--patience-updates", "0"], {}),
+        (["--patience-updates", "300", "--patience", "2"], {"patience": 2, "patience_updates": 300}),
+    ],
+)
+def test_patience_in_updates_takes_the_place_of_that_of_a_preset(words, patience):
+    arguments, preset = parse("classify", words), load_presets("classify")["paper"]
+    settings = choose_settings(arguments, Job(None, None, "", 0, Path("run")), "paper", preset)
+    assert {name: value for name, value in settings.items() if name.startswith("patience")} == patience
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--architecture", "bcn", "--pooling", "attention"], "--architecture bcn pools and decides by itself"),
+        (["--architecture", "bcn", "--mlp-units", "5"], "--architecture bcn pools and decides by itself"),
+        (["--ensemble"], "--ensemble needs several seeds"),
+        (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
+        (["--data", "nowhere.tsv"], "nowhere.tsv"),
+        (["--dataset", "nowhere"], "No corpus is named 'nowhere'"),
+        (["--dataset", "travel_desk", "--folds", "3"], "comes with a part of its own"),
+        (["--epochs", "0"], "argument --epochs: an integer of at least 1 expected"),
+        (["--data", "a.tsv", "--dataset", "trec"], "--dataset and --data: give one of them"),
+        (["--encoder-option", "units=3"], "--encoder-option or --variants does not fit"),
+        (["--output", "/dev/null"], "/dev/null is a file"),
+        (["--units", "0"], "units"),
+        (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
+        (["--vectors", "nowhere.txt"], "nowhere.txt"),
+        (["--dev-data", "x.tsv"], "--dev-data goes with --data"),
+        (["--data", __file__, "--test-data", __file__, "--folds", "3"], "--folds divides --data itself"),
+        (["--updates", "0"], "--updates 0 needs --epochs"),
+        (["--encoder-option", "steps"], "NAME=VALUE"),
+        (["--encoder-option", "speed=3"], "speed"),
+        (["--learning-rate", "1e30", "--epochs", "3", "--units", "4", "--encoder", "bilstm"], "The loss is nan after"),
+    ],
+)
+def test_bad_usage(arguments, message, command, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_ablations_of_the_depth_adaptive_grn(data, tmp_path, command, capsys):
+    """One command, one table, with what each variant costs."""
+    tiny = ["--units", 4, "--embedding-dim", 4, "--max-depth", 2, "--epochs", 1, "--limit", 20, "--max-length", 3]
+    further = ["--characters", "cnn", "--label-smoothing", 0.1, "--speed"]
+    variants = ["selection=full", "sequential=learned,max_length=3"]
+    options = ["--data", data, "--encoder", "depth_adaptive_grn", "--output", tmp_path / "runs", *tiny, *further]
+    assert command(*options, "--variants", *variants) == 0
+    table = capsys.readouterr().out.rpartition("\ndata ")[2]
+    assert "mean depth" in table
+    assert "texts a second" in table
+    assert all(variant in table for variant in variants)
+    results = {run["variant"]: run for run in read_results(tmp_path / "results.jsonl")}
+    assert results["selection=full"]["mean_depth"] == 2
+    assert results["selection=full"]["settings"]["characters"] == "cnn"
+    assert results["selection=full"]["settings"]["max_length"] == 3
+    assert results["selection=full"]["split"]["sizes"][0] == 20
+    assert all(run["texts_a_second"] > 0 for run in results.values())

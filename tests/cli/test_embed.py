@@ -1,0 +1,208 @@
+"""Tests of `keras-slstm embed`, on files that the tests write."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="it comes with the `examples` extra")
+pytest.importorskip("tensorflow_datasets")
+
+from keras_slstm.cli.tasks import embed
+from keras_slstm.datasets.builders import CR, Mrpc, Sick
+from keras_slstm.models import ESIM, SentenceClassifier
+from keras_slstm.training.results import read_results
+from tests.datasets.original_files import refuse_network, write
+
+WORDS = ["oslo", "rome", "paris", "lima"]
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """CR: which of two cities is named. MRPC and SICK: whether both sentences name the same one. No other task."""
+    refuse_network(monkeypatch)
+    monkeypatch.setattr(CR, "SENTENCES", 24)
+    monkeypatch.setattr(Mrpc, "PAIRS", {"train": 24, "test": 12})
+    monkeypatch.setattr(Sick, "PAIRS", {"train": 24, "validation": 12, "test": 12})
+    folder = tmp_path / "manual"
+    write(folder / "custrev.neg", [f"to oslo {i % 5}" for i in range(12)])
+    write(folder / "custrev.pos", [f"to rome {i % 5}" for i in range(12)])
+    pairs = [(WORDS[i % 4], WORDS[(i + i % 2) % 4], i % 2 == 0) for i in range(24)]
+    for part, count in (("train", 24), ("test", 12)):
+        lines = [f"{int(same)}\t1\t2\tto {one}\tfrom {other}" for one, other, same in pairs[:count]]
+        write(folder / f"msr_paraphrase_{part}.txt", ["header", *lines])
+    for part, count in (("train", 24), ("trial", 12), ("test_annotated", 12)):
+        found = [("4.5", "ENTAILMENT") if same else ("1.5", "NEUTRAL") for *_, same in pairs[:count]]
+        lines = ["\t".join(("1", f"to {one}", f"from {other}", *y)) for (one, other, _), y in zip(pairs, found)]
+        write(folder / f"SICK_{part}.txt", ["header", *lines])
+    return ["--manual-dir", folder, "--data-dir", tmp_path / "tfds", "--folds", 3]
+
+
+def save_model(path, kind=SentenceClassifier):
+    """Whose vectors tell the cities apart."""
+    model = kind(["no", "yes"], "cnn" if kind is SentenceClassifier else "bilstm", units=8, embedding_dim=8)
+    model.adapt(WORDS if kind is SentenceClassifier else [(word, word) for word in WORDS])
+    path.parent.mkdir(parents=True)
+    model.save(path)
+    return path
+
+
+def test_evaluates_a_saved_model_task_by_task(files, tmp_path, command, capsys, monkeypatch):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    options = ["--model", path, *files]
+    assert command(*options, "--tasks", "CR", "MRPC") == 0
+    results = read_results(tmp_path / "runs" / "results.jsonl")
+    assert [(one["transfer"]["task"], one["data"]) for one in results] == [("CR", "cr"), ("MRPC", "mrpc")]
+    assert results[0]["accuracy"] == 1  # the one word that matters
+    assert results[0]["encoder"].startswith("layer_stack")  # there is nothing that says more
+    assert set(results[1]) >= {"accuracy", "f1", "development", "features", "seconds_to_fit", "conditions", "commit"}
+    assert results[0]["command"] == "keras-slstm embed --model PATH --tasks CR MRPC --folds 3 --manual-dir PATH"
+    table = capsys.readouterr().out.partition("development")[2].splitlines()
+    assert table[1].split()[:3] == ["CR", "cr", "24"]
+    assert f"F1 {100 * results[1]['f1']:.2f}" in table[2]
+
+    # Finished tasks are not repeated; absent ones are left out, with a line.
+    calls = []
+    evaluate = embed.evaluate
+    monkeypatch.setattr(embed, "evaluate", lambda *args: calls.append(args[1].task.name) or evaluate(*args))
+    assert command(*options) == 0
+    assert calls == ["SICK-R", "SICK-E"]
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines() if "finished before" in line] == ["CR", "MRPC"]
+    (line,) = (line for line in out.splitlines() if line.startswith("MPQA "))
+    assert "left out: The files of mpqa are not in `manual_dir`" in line
+    assert out.endswith("Left out, as their files are absent: MR, SUBJ, MPQA, SST, TREC, STS-B\n")
+    results = read_results(tmp_path / "runs" / "results.jsonl")
+    assert [one["transfer"]["task"] for one in results] == ["CR", "MRPC", "SICK-R", "SICK-E"]
+    assert f"{results[2]['pearson']:.4f}   Spearman {results[2]['spearman']:.4f}" in out
+
+    # Other settings, another model, or `--overwrite` are another evaluation.
+    calls.clear()
+    for more in (["--task-limit", 18], ["--seed", 1], ["--overwrite"], []):
+        assert command(*options, "--tasks", "CR", *more) == 0
+    assert calls == ["CR"] * 3
+    assert read_results(tmp_path / "runs" / "results.jsonl")[4]["sizes"] == {"train": 18}
+
+
+def test_an_interrupted_evaluation_goes_on(files, tmp_path, command, capsys, monkeypatch):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    options = ["--model", path, "--tasks", "CR", "MRPC", *files]
+    load_task = embed.load_task
+
+    def stop(name, *rest):
+        if name == "MRPC":
+            raise KeyboardInterrupt
+        return load_task(name, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(embed, "load_task", stop)
+        assert command(*options) == 130
+    assert "goes on where this one stopped" in capsys.readouterr().err
+    assert command(*options) == 0
+    assert "CR      finished before" in capsys.readouterr().out
+
+
+def test_trains_first_where_there_is_no_model(files, tmp_path, command, capsys):
+    generator = np.random.default_rng(0)
+    rows = [(*generator.choice(WORDS, 2), i) for i in range(40)]
+    lines = [f"{'same' if one == other else 'other'}\tto {one}\tfrom {other} {i % 7}" for one, other, i in rows]
+    data = write(tmp_path / "pairs.tsv", ["label\ttext_a\ttext_b", *lines])
+    folder = tmp_path / "runs" / "mine"
+    options = ["--data", data, "--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 4, "--epochs", 1,
+               "--output", folder, "--tasks", "CR", *files]  # fmt: skip
+    assert command(*options) == 0
+    out = capsys.readouterr().out
+    assert "32 / 4 / 4 pairs (inference) to train" in out
+    assert "development" in out
+    training, transfer = read_results(tmp_path / "runs" / "results.jsonl")
+    assert training["settings"]["model"] == "infersent"
+    assert "--architecture infersent" in training["command"]
+    assert (transfer["transfer"]["task"], transfer["features"]) == ("CR", 8)
+    assert transfer["encoder"] == training["encoder"] == "cnn + infersent"
+    assert keras.saving.load_model(folder / "model.keras").mlp_activation == "linear"
+
+    assert command(*options) == 0  # neither is done again
+    out = capsys.readouterr().out
+    assert "holds the model already" in out
+    assert "CR      finished before" in out
+    assert command(*options, "--units", 4) == 2
+    assert "holds what another command has found" in capsys.readouterr().err
+    assert command(*options, "--seed", 1) == 2
+    assert "of seed 0" in capsys.readouterr().err
+
+
+def test_words_of_the_tasks_have_their_vectors(files, tmp_path, command, capsys):
+    """Those that the training part lacks, too."""
+    folder = tmp_path / "manual"
+    write(folder / "custrev.neg", [f"to reykjavik {i % 5}" for i in range(12)])
+    data = write(tmp_path / "pairs.tsv", ["label\ttext_a\ttext_b", *(f"{i % 2}\ta {i % 2}\tb" for i in range(40))])
+    vectors = write(tmp_path / "one.txt", [f"{word} 1 2 3" for word in ("a", "reykjavik", "nowhere")])
+    options = ["--data", data, "--vectors", vectors, "--encoder", "cnn", "--units", 4, "--mlp-units", 4, "--epochs", 1,
+               "--output", tmp_path / "runs" / "mine", "--tasks", "CR", *files]  # fmt: skip
+    assert command(*options) == 0
+    vocabulary = keras.saving.load_model(tmp_path / "runs" / "mine" / "model.keras").vectorizer.vocabulary
+    assert "reykjavik" in vocabulary
+    assert "nowhere" not in vocabulary
+    capsys.readouterr()
+    vectors.rename(tmp_path / "other.txt")
+    options[options.index(vectors)] = tmp_path / "other.txt"
+    assert command(*options) == 2
+    assert "vectors one.txt" in capsys.readouterr().err
+
+
+def test_a_task_that_fails_is_named_and_the_others_go_on(files, tmp_path, command, capsys, monkeypatch):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    evaluate = embed.evaluate
+
+    def failing(encode, data, *args):
+        if data.task.name == "CR":
+            raise ValueError("no such label")
+        return evaluate(encode, data, *args)
+
+    monkeypatch.setattr(embed, "evaluate", failing)
+    assert command("--model", path, *files, "--tasks", "CR", "MRPC") == 2
+    assert [one["transfer"]["task"] for one in read_results(tmp_path / "runs" / "results.jsonl")] == ["MRPC"]
+    error = capsys.readouterr().err
+    assert "CR      failed: no such label" in error
+    assert "These tasks failed: CR" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "nowhere.keras"], "nowhere.keras"),
+        (["--architecture", "esim"], "it compares words"),
+        (["--tasks", "MRX"], "invalid choice: 'MRX'"),
+        (["--folds", "1"], "argument --folds: an integer of at least 2 expected, but got 1"),
+        (["--task-limit", "0"], "argument --task-limit: an integer of at least 1 expected, but got 0"),
+        (["--seed", "0", "1"], "one --seed"),
+        (["--data", "nowhere.tsv"], "nowhere.tsv"),
+    ],
+)
+def test_bad_usage(arguments, message, command, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_task_at_all_and_a_model_without_vectors(files, command, tmp_path, capsys):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    assert command("--model", path, "--tasks", "MPQA", *files) == 2
+    assert "The files of no task are available" in capsys.readouterr().err
+    path = save_model(tmp_path / "runs" / "two" / "model.keras", ESIM)
+    assert command("--model", path, "--tasks", "CR", *files) == 2
+    assert "got a ESIM" in capsys.readouterr().err
+
+
+def test_writes_vectors(tmp_path, command, capsys):
+    path = save_model(tmp_path / "runs" / "one" / "model.keras")
+    texts = write(tmp_path / "texts.txt", ["to oslo", "to rome now", "to oslo"])
+    assert command("--model", path, "--file", texts, "--write", tmp_path / "vectors.npy") == 0
+    vectors = np.load(tmp_path / "vectors.npy")
+    assert vectors.shape == (3, 8)
+    np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
+    assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
+    assert "3 vectors of 8 numbers" in capsys.readouterr().out
+    assert command("--file", texts) == 2
+    assert "go together" in capsys.readouterr().err

@@ -1,0 +1,80 @@
+"""Tests of `keras-slstm inspect`."""
+
+import json
+import sys
+
+import pytest
+
+from keras_slstm import SentenceClassifier
+
+pytest.importorskip("matplotlib", reason="the pictures need the `plots` extra")
+
+
+def saved(folder, encoder, **options):
+    model = SentenceClassifier(["x", "y"], encoder, units=3, embedding_dim=3, encoder_options=options)
+    model.adapt(["a b", "c"])
+    model.save(folder / "model.keras")
+    return folder / "model.keras"
+
+
+@pytest.fixture(scope="module")
+def grn(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("grn"), "depth_adaptive_grn", max_depth=3, sequential=None)
+
+
+@pytest.fixture(scope="module")
+def caslstm(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("caslstm"), "caslstm", num_layers=3)
+
+
+def test_depths(grn, tmp_path, command, capsys, monkeypatch):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a b c $x$\nc\nb\n", encoding="utf-8")
+    assert command(grn, "--file", texts, "--limit", 2, "--show", 1) == 0
+    out = capsys.readouterr().out
+    assert "2 texts" in out
+    assert "/1" in out or "/2" in out or "/3" in out
+    for name in ("depths.png", "depths-histogram.png"):
+        assert (grn.parent / name).read_bytes().startswith(b"\x89PNG")
+    counts = json.loads((grn.parent / "depths-histogram.json").read_text())
+    assert len(counts["counts"]) == 3
+    assert sum(counts["counts"]) == counts["words"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert command(grn, "a $x$ b", "c", "--limit", 5, "--output", tmp_path / "travel.svg") == 0
+    assert capsys.readouterr().out.count("\033[38;5;") == 5 + 1  # a dollar sign is a word
+    assert b"<svg" in (tmp_path / "travel.svg").read_bytes()
+
+
+def test_gates(caslstm, tmp_path, command, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a b c\nc\nb\n", encoding="utf-8")
+    assert command(caslstm, "--file", texts, "--limit", 2, "--bins", 20) == 0
+    assert "2 texts" in capsys.readouterr().out
+    assert (caslstm.parent / "gates.png").read_bytes().startswith(b"\x89PNG")
+    counts = json.loads((caslstm.parent / "gates.json").read_text())
+    assert list(counts["layers"]) == ["2", "3"]
+    assert sum(counts["layers"]["3"]["gates"]) == 3 * counts["words"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.keras"], "nowhere.keras"),
+        (["--file", "lines.txt"], "MODEL"),
+        (["MODEL", "--file", "nowhere.txt"], "--file: there is no file nowhere.txt"),
+        (["MODEL", "--dataset", "nowhere"], "nowhere"),
+        (["MODEL", "--limit", "0"], "--limit: an integer of at least 1 expected"),
+        (["MODEL", "--output", "picture"], "must end in one of"),
+        (["MODEL", "--bins", "15"], "--bins: a multiple of 10 expected, but got 15"),
+    ],
+)
+def test_bad_usage(arguments, message, grn, command, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command(*[grn if word == "MODEL" else word for word in arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_other_models_have_neither(tmp_path, command, capsys):
+    model = saved(tmp_path, "bilstm")
+    assert command(model, "--dataset", "travel_desk", "--limit", 2) == 2
+    assert "no vertical gates" in capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""The settings with which the commands train."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from keras_slstm.cli.classify import check
+from keras_slstm.cli.main import parse
+from keras_slstm.cli.tasks import texts
+from keras_slstm.cli.tasks.classify import choose
+from keras_slstm.cli.tasks.jobs import Job
+from keras_slstm.cli.tasks.training import batch_options, make_optimizer
+from keras_slstm.text.batches import TextBatches
+
+LEFT_TO_THE_MODEL = {"min_count", "embeddings_initializer", "split_words", "batch_order"}
+
+
+def settings_of(*words):
+    arguments = parse("classify", [str(word) for word in words])
+    check(arguments)
+    corpus = SimpleNamespace(name="travel_desk", train=SimpleNamespace(texts=["a"]))
+    return arguments, choose(arguments, Job(corpus, None, "", 0, Path("run")), None)[0]
+
+
+def test_settings_that_the_model_decides_on_are_left_out():
+    _, settings = settings_of()
+    assert not LEFT_TO_THE_MODEL & set(settings)
+    assert set(texts.vectorizer_options(settings)) == {"tokenizer", "lowercase"}
+    asked = ["--min-count", 0, "--split-words", "auto", "--embeddings-initializer", "wide"]
+    assert not LEFT_TO_THE_MODEL & set(settings_of("--preset", "paper", *asked)[1])
+
+
+def test_presets_of_papers_decide_themselves():
+    arguments, settings = settings_of("--preset", "bcn")
+    assert {name: settings[name] for name in LEFT_TO_THE_MODEL} == {
+        "min_count": 1, "embeddings_initializer": "uniform", "split_words": "no", "batch_order": "by_length",
+    }  # fmt: skip
+    options = texts.model_options(settings, None)
+    assert options["embeddings_initializer"] == "uniform"
+    assert options["vectorizer"].items() >= {"min_count": 1, "split_words": False}.items()
+    assert batch_options(arguments, settings, 0)["by_length"]
+
+
+@pytest.mark.parametrize(("epochs", "steps"), [(None, 120), (10, 300), (1, 100)])
+def test_the_learning_rate_falls_over_the_whole_training(epochs, steps):
+    settings = {"learning_rate": 1.0, "decay": 0.1, "clip": 1.0, "updates": 100}
+    batches = TextBatches([[2]] * 30, labels=[0] * 30, batch_size=1)
+    optimizer = make_optimizer(settings, batches, epochs)
+    optimizer.build([])
+    optimizer.iterations.assign(steps)
+    assert float(optimizer.learning_rate) == pytest.approx(0.1)

@@ -1,0 +1,172 @@
+"""Tests of `keras-slstm tag`."""
+
+import json
+from types import SimpleNamespace
+
+import keras
+import pytest
+
+from keras_slstm.cli.main import main, parse
+from keras_slstm.cli.presets import load_presets
+from keras_slstm.cli.tag import check, default_preset
+from keras_slstm.cli.tasks.tag import report
+from keras_slstm.datasets.tagged_corpus import TaggedSentences
+from keras_slstm.training.results import read_results
+from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
+
+pytest.importorskip("seqeval", reason="the report needs the `examples` extra")
+pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+
+TINY = ["--encoder", "bilstm", "--units", "8", "--embedding-dim", "8", "--learning-rate", "0.03", "--dropout", "0"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    cities = ["Oslo", "New York", "Rome"]
+    sentences = []
+    for i in range(60):
+        words = [("fly", "O", "VERB")] * (i % 3) + [("to", "O", "ADP")]
+        parts = cities[i // 3 % 3].split()  # each city after each number of verbs
+        words += [(word, f"{'I' if k else 'B'}-city", "PROPN") for k, word in enumerate(parts)]
+        sentences.append("\n".join(" ".join(word) for word in words))
+    for name, part in (("train", sentences), ("dev", sentences[:9]), ("test", sentences[9:20])):
+        (folder / f"{name}.conll").write_text("\n\n".join(part) + "\n", encoding="utf-8")
+    return folder
+
+
+def data_options(files, column=1):
+    return [
+        "--data", files / "train.conll", "--dev-data", files / "dev.conll", "--test-data", files / "test.conll",
+        "--tag-column", column,
+    ]  # fmt: skip
+
+
+def test_trains_reports_saves_and_predicts(files, tmp_path, command, capsys):
+    folder = tmp_path / "run"
+    given = ["--task", "ner", *data_options(files), "--output", folder, "--epochs", 4, *TINY]
+    assert command(*given) == 0
+    out = capsys.readouterr().out
+    assert "Development F1 1.0000" in out
+    assert "Test F1 1.0000, accuracy 1.0000" in out
+    assert "city     1.0000    1.0000    1.0000        11" in out
+    assert "[Oslo: city " in out
+    assert "\033" not in out  # no colours outside a terminal
+    assert "\b" not in out
+    assert {path.name for path in folder.iterdir()} == {
+        "model.keras", "transitions.png", "learning_curve.png", "predictions.tsv", "results.json", "settings.json",
+        "progress.json", "run.json",
+    }  # fmt: skip
+    result = json.loads((folder / "results.json").read_text())
+    assert (result["test"]["f1"], result["development"]["f1"]) == (1.0, 1.0)
+    assert (result["test_f1"], result["development_accuracy"]) == (1.0, 1.0)
+    assert result["test"]["types"]["city"]["support"] == 11
+    head, first, *_ = (folder / "predictions.tsv").read_text(encoding="utf-8").splitlines()
+    assert head.split("\t") == ["sentence", "word", "tag", "prediction"]
+    assert first == "1\tto\tO\tO"
+    assert sum(right for _, right in result["right_by_length"].values()) == sum(
+        len(line) > 0 for line in (files / "test.conll").read_text().split("\n")
+    )
+    assert result["command"].startswith("keras-slstm tag --task ner --data PATH --dev-data PATH --test-data PATH")
+    assert str(tmp_path) not in json.dumps(result)
+    [line] = read_results(tmp_path / "results.jsonl")
+    assert line["settings"] == result["settings"]
+
+    lines = folder / "lines.txt"
+    lines.write_text("fly to New York\n", encoding="utf-8")
+    assert main(["predict", folder / "model.keras", "fly to Oslo", "--file", lines]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("fly to [Oslo: city ")
+    assert second.startswith("fly to [New York: city ")
+
+    assert command(*given) == 2  # a finished run is not overwritten
+    assert "finished run" in capsys.readouterr().err
+
+
+def test_parts_of_speech_with_softmax_and_a_summary_of_seeds(files, tmp_path, command, capsys):
+    given = [
+        "--task", "pos", *data_options(files, 2), "--output", tmp_path / "run", "--epochs", 15, "--patience", 15,
+        "--head", "softmax", "--characters", "none", "--seed", 0, 1, *TINY,
+    ]  # fmt: skip
+    assert command(*given) == 0
+    out = capsys.readouterr().out
+    assert "Test accuracy 1.0000" in out
+    assert "PROPN     1.0000" in out
+    assert "100.00 ± 0.00" in out.partition("development")[2]
+    assert "fly/VERB to/ADP Oslo/PROPN  (least sure: " in out
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["train-seed0", "train-seed1"]
+    assert not (tmp_path / "run" / "train-seed0" / "transitions.png").exists()
+    assert command(*given) == 0
+    assert capsys.readouterr().out.count("finished before") == 2
+
+
+def test_word_vectors_and_a_smaller_training_set(files, tmp_path, command, capsys):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("oslo 1 2 3\nrome 3 2 1\nparis 1 1 1\n", encoding="utf-8")
+    folder = tmp_path / "run"
+    options = ["--vectors", vectors, "--fixed-vectors", "--limit", 10, "--epochs", 1, "--output", folder]
+    tiny = [*TINY, "--embedding-dim", 3]  # the last value counts, and the vectors have three numbers
+    assert command("--task", "ner", *data_options(files), *options, *tiny) == 0
+    out = capsys.readouterr().out
+    assert "10 / 9 / 11 sentences" in out
+    assert "Word vectors: " in out
+    result = json.loads((folder / "results.json").read_text())
+    assert result["vectors"] == "vectors.txt"
+    assert result["coverage"][1] == pytest.approx(2 / 6)  # oslo, rome; not fly, to, new, york
+    model = keras.saving.load_model(folder / "model.keras")
+    assert model.embedding_dim == 3
+    [[oslo]] = model.vectorizer.encode([["OSLO"]])
+    assert keras.ops.convert_to_numpy(model.embedding.embeddings)[oslo].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("found", "is_named"), [("O", True), ("B-city", False)])
+def test_a_tagger_that_has_learned_nothing_is_named(found, is_named, capsys):
+    part = TaggedSentences([["to", "Oslo"], ["to", "to", "Rome"]], [["O", "B-city"], ["O", "O", "B-city"]])
+    tags = [[*names[:-1], found] for names in part.tags]
+    report(SimpleNamespace(scheme="BIO", tag=lambda sentences: tags), part, "Test")
+    assert ('it gives every word "O"' in capsys.readouterr().out) == is_named
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training does it on all")
+def test_an_interrupted_training_goes_on(files, tmp_path, command, monkeypatch, capsys):
+    options = ["--task", "ner", *data_options(files), "--output", tmp_path, *TINY]
+    check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
+
+
+def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
+    path = tmp_path / "broken.conll"
+    for text, place in [("a B-X\nb\n", "2: 2 columns expected"), ("a B-X\n\nb O\nc I-X\n", '4: "I-X" goes on')]:
+        path.write_text(text, encoding="utf-8")
+        assert command("--task", "ner", "--data", path, "--output", tmp_path / "run") == 2
+        assert capsys.readouterr().err.startswith(f"{path}:{place}")
+        assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
+        (["--data", "nowhere"], "--data: there is no file nowhere"),
+        (["--limit", "0"], "--limit: an integer of at least 1 expected"),
+        (["--data", "a.conll", "--dataset", "ud_ewt"], "--dataset and --data: give one of them"),
+        (["--test-data", "a.conll"], "--test-data goes with --data"),
+        (["--head-option", "scheme=3"], "--head-option does not fit"),
+        (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
+        (["--head-option", "pairwise"], "NAME=VALUE expected"),
+    ],
+)
+def test_bad_usage(arguments, message, command, capsys):
+    assert command(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_settings_of_the_paper():
+    def preset(*words):
+        arguments = parse("tag", words)
+        check(arguments)
+        return default_preset(arguments, arguments.dataset[0])
+
+    presets = load_presets("tag")
+    assert preset() == "small"
+    assert [presets[preset("--task", task)]["steps"] for task in ("ner", "pos")] == [9, 7]
+    assert presets["paper-pos"] == {**presets["paper"], "steps": 7}

@@ -1,0 +1,119 @@
+"""Tests of `keras-slstm translate`."""
+
+import json
+
+import keras
+import pytest
+
+from keras_slstm.cli.main import main
+from keras_slstm.training.results import read_results
+from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
+
+pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
+pytest.importorskip("sacrebleu", reason="BLEU needs the `translation` extra")
+
+TINY = ["--units", 6, "--embedding-dim", 6, "--subwords", 270, "--num-layers", 1, "--epochs", 1, "--batch-size", 30]
+TINY += ["--beam", 2, "--max-length", 12]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "a.en").write_text("".join(f"{'no ' * (i % 3)}yes\n" for i in range(30)), encoding="utf-8")
+    (folder / "a.de").write_text("".join(f"{'nein ' * (i % 3)}ja\n" for i in range(30)), encoding="utf-8")
+    return ["--source-file", folder / "a.en", "--target-file", folder / "a.de"]
+
+
+def test_trains_reports_saves_and_translates(data, tmp_path, command, capsys):
+    folder = tmp_path / "run"
+    given = [*data, "--output", folder, *TINY]
+    assert command(*given) == 0
+    out = capsys.readouterr().out
+    assert "24 / 3 / 3 pairs to train / develop / test" in out
+    assert "Test BLEU" in out
+    assert "\b" not in out  # no moving cursor outside a terminal
+    assert {path.name for path in folder.iterdir()} == {
+        "model.keras", "translations.txt", "predictions.tsv", "learning_curve.png", "results.json", "settings.json",
+        "progress.json", "run.json",
+    }  # fmt: skip
+    assert len((folder / "translations.txt").read_text(encoding="utf-8").split("\n")) == 3 + 1
+    (line,) = read_results(tmp_path / "results.jsonl")
+    assert line["command"] == (
+        "keras-slstm translate --source-file PATH --target-file PATH --units 6 --num-layers 1 "
+        "--embedding-dim 6 --subwords 270 --batch-size 30 --epochs 1 --beam 2 --max-length 12"
+    )
+    assert {"bleu", "exact", "signature"} == set(line["test"])
+    assert line["history"]["val_bleu"]
+
+    lines = folder / "lines.txt"
+    lines.write_text("no yes\n", encoding="utf-8")
+    options = ["--beam", 2, "--max-length", 4]
+    assert main(["predict", folder / "model.keras", "yes", "--file", lines, *options]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [text for _, _, text in rows] == ["yes", "no yes"]
+    assert all(float(score) < 0 for _, score, _ in rows)
+
+    assert command(*given) == 2  # a finished run is not overwritten
+    assert "finished run" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="once will do")
+def test_an_interrupted_training_goes_on(data, tmp_path, command, monkeypatch, capsys):
+    options = [*data, "--output", tmp_path, *TINY]
+    check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="once will do")
+def test_seeds_and_equal_parameters(data, tmp_path, command, capsys):
+    """A training for each seed, a table at the end, then none again; the width is that of equal size."""
+    given = [*data, "--output", tmp_path / "runs", "--seed", 0, 1, *TINY, "--num-layers", 2, "--units", 12]
+    given += ["--equal-parameters", "--no-bidirectional", "--longest", 9]
+    assert command(*given) == 0
+    out = capsys.readouterr().out
+    assert "test BLEU" in out
+    lines = read_results(tmp_path / "results.jsonl")
+    assert [line["seed"] for line in lines] == [0, 1]
+    plain = [*data, "--output", tmp_path / "plain", *TINY, "--num-layers", 2, "--units", 12]
+    assert command(*plain, "--cell", "lstm", "--no-bidirectional", "--max-length", 1) == 0
+    vectorizer = keras.saving.load_model(tmp_path / "plain" / "model.keras").vectorizer
+    written = (tmp_path / "plain" / "translations.txt").read_text(encoding="utf-8").splitlines()
+    one_subword = vectorizer.decode([[i] for i in range(vectorizer.vocabulary_size)])
+    assert set(written) <= {"", *one_subword}
+    wanted = json.loads((tmp_path / "plain" / "results.json").read_text())["parameters"]
+    assert lines[0]["units"] < 12
+    assert abs(lines[0]["parameters"] - wanted) < 0.05 * wanted
+    capsys.readouterr()
+    assert command(*given) == 0
+    assert capsys.readouterr().out.count("finished before") == 2
+
+
+def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
+    (tmp_path / "a.en").write_text("one\n\nthree\n")
+    (tmp_path / "a.de").write_text("eins\nzwei\ndrei\n")
+    files = ["--source-file", tmp_path / "a.en", "--target-file", tmp_path / "a.de"]
+    assert command(*files, "--output", tmp_path / "run") == 2
+    assert capsys.readouterr().err.startswith(f"{tmp_path / 'a.en'}:2: ")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source-file", "a.en"], "--source-file and --target-file go together"),
+        (["--test-source", "a", "--test-target", "b"], "--test-source needs --source-file"),
+        (["--source-file", "nowhere.en", "--target-file", "nowhere.de"], "nowhere.en"),
+        (["--dataset", "office_notes/to_letters"], "to_letters"),
+        (["--source-language", "fr"], '"fr"'),
+        (["--beam", "0"], "--beam: an integer of at least 1 expected"),
+        (["--source-file", "a.en", "--target-file", "a.en", "--dataset", "ted"], "give one of them"),
+        (["--source-file", "a.en", "--target-file", "a.en", "--source-language", "fr"], "--source-language goes with"),
+        (["--units", "0"], "units"),
+        (["--longest", "1"], "--longest"),
+        (["--cell-option", "speed=3"], "speed"),
+    ],
+)
+def test_bad_usage(arguments, message, command, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.en").write_text("one\n", encoding="utf-8")
+    assert command(*arguments) == 2
+    assert message in capsys.readouterr().err

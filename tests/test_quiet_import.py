@@ -1,0 +1,44 @@
+"""Tests of the import that keeps TensorFlow quiet."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from keras_slstm.quiet_import import without_chatter
+from tests.processes import run_python
+
+CHATTER = b"WARNING: All log messages before absl::InitializeLog() is called\nI0000 00:00:17.1 14 port.cc:153] oneDNN\n"
+
+
+def test_other_lines_are_shown(capfd):
+    with without_chatter():
+        os.write(2, CHATTER + b"something is wrong\n")
+    assert capfd.readouterr().err == "something is wrong\n"
+
+
+def test_lines_are_shown_where_the_import_fails(capfd):
+    with pytest.raises(ImportError):
+        fail_to_import()
+    assert capfd.readouterr().err == "a library is missing\n"
+
+
+@without_chatter()
+def fail_to_import():
+    os.write(2, CHATTER + b"a library is missing\n")
+    raise ImportError
+
+
+@pytest.mark.backends("tensorflow")
+def test_tensorflow_is_quiet_where_that_is_asked_for():
+    code = "import keras_slstm, keras; keras.ops.zeros(1)"
+    done = run_python("-c", code, KERAS_BACKEND="tensorflow", TF_CPP_MIN_LOG_LEVEL="3")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.backends("torch")
+def test_seeds_are_set_quietly_on_other_backends():
+    code = "from keras_slstm.quiet_import import set_random_seed; set_random_seed(0)"
+    done = run_python("-c", code, KERAS_BACKEND="torch", TF_CPP_MIN_LOG_LEVEL="3")
+    assert (done.returncode, done.stderr) == (0, "")
