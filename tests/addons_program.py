@@ -1,4 +1,4 @@
-"""Compares the CRF with tensorflow-addons and prints the largest relative differences: run by `test_addons`."""
+"""Compares the CRF with tensorflow-addons and prints the largest relative differences. `test_addons` runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CRF beside real tensorflow-addons, in a process of its own: `tensorflow.keras` has to be Keras 2 there."""
+"""Compares the CRF with real tensorflow-addons in a subprocess, where `tensorflow.keras` must be Keras 2."""
 
 from __future__ import annotations
 

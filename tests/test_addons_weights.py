@@ -1,4 +1,4 @@
-"""`CRF.from_addons` on files: every format, and files that are damaged or hostile."""
+"""`CRF.from_addons` on files of every format, and on damaged or hostile files."""
 
 from __future__ import annotations
 

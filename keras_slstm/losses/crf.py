@@ -7,12 +7,17 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.crf_checks import check_ignore_class, check_weights, replace_class
+from keras_slstm.ops.crf import Potentials
+from keras_slstm.ops.crf_checks import check_ignore_class, check_labels, check_weights, replace_class
+from keras_slstm.ops.crf_costs import check_label_weights, weighted_log_likelihood, with_label_weights
 from keras_slstm.ops.crf_functions import crf_log_likelihood, crf_token_log_likelihood, unpack_potentials
+from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_choice
 
+WEIGHTINGS = ("emission", "transition", "likelihood")
 _REDUCTIONS = ("sum_over_batch_size", "mean", "sum", "token_mean", "none", None)
 
 
@@ -35,6 +40,12 @@ class CRFLoss(keras.losses.Loss):
         name: Name of the loss.
         dtype: Of the losses. Default: that of the potentials, which are at least float32.
         ignore_class: A label, often -100 or 255, that is treated as unknown, like -1. None for no other one.
+        label_weights: A factor >= 0 for each of the K labels, for example larger ones for rare labels; None for equal
+            ones.
+        weighting: What the label weights multiply. `"emission"`: the scores of labels at words (with those of the ends
+            of a sentence). `"transition"`: these, and each transition by the weight of the label it leaves.
+            `"likelihood"`: each word's part of the likelihood (de Lannoy et al., 2012); all labels must be known. The
+            first two train with other scores than those that decoding uses.
 
     Call arguments:
         y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.
@@ -46,7 +57,7 @@ class CRFLoss(keras.losses.Loss):
         A number, or without a reduction `(batch,)`.
 
     Raises:
-        ValueError: If `reduction` or `ignore_class` is invalid, or labels or weights do not fit the potentials.
+        ValueError: If an argument is invalid, or labels or weights do not fit the potentials.
 
     Example:
 
@@ -54,6 +65,9 @@ class CRFLoss(keras.losses.Loss):
     model.compile("adam", loss=keras_slstm.CRFLoss())
     model.fit(words, labels, sample_weight=weights)
     ```
+
+    Reference:
+        - [De Lannoy, François, Delbeke and Verleysen, 2012](https://doi.org/10.1109/TBME.2011.2171037)
     """
 
     def __init__(
@@ -62,12 +76,16 @@ class CRFLoss(keras.losses.Loss):
         name: str = "crf_loss",
         dtype: Any = None,
         ignore_class: int | None = None,
+        label_weights: Any = None,
+        weighting: str = "emission",
     ) -> None:
         if reduction not in _REDUCTIONS:
             raise ValueError(f"`reduction` must be one of {_REDUCTIONS}, but got {reduction!r}.")
         super().__init__(name=name, dtype=dtype)
         self.reduction = reduction
         self.ignore_class = check_ignore_class(ignore_class)
+        self.label_weights = None if label_weights is None else check_label_weights(label_weights)
+        self.weighting = check_choice("weighting", weighting, WEIGHTINGS)
         self._given_dtype = None if dtype is None else accumulation_dtype(self.dtype)
 
     def __call__(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> Tensor:
@@ -90,7 +108,32 @@ class CRFLoss(keras.losses.Loss):
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """The loss of each sentence, `(batch,)`."""
-        return -crf_log_likelihood(y_pred, replace_class(y_true, self.ignore_class))
+        if self.label_weights is not None and self.weighting == "likelihood":
+            return -self._weighted_log_likelihood(y_true, y_pred)
+        return -crf_log_likelihood(self._prepared(y_true, y_pred), replace_class(y_true, self.ignore_class))
+
+    def by_word(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """The part of each word in the loss, `(batch, time)`."""
+        if self.label_weights is not None and self.weighting == "likelihood":
+            raise ValueError('With weighting="likelihood", sample weights must have the shape (batch,).')
+        return -crf_token_log_likelihood(self._prepared(y_true, y_pred), replace_class(y_true, self.ignore_class))
+
+    def prepared(self, y_true: Tensor, potentials: Potentials) -> Potentials | None:
+        """The potentials whose log-likelihood is the loss; None for those of the layer."""
+        if self.label_weights is None:
+            return None
+        return with_label_weights(potentials, self.label_weights, self.weighting == "transition")
+
+    def _prepared(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        found = self.prepared(y_true, unpack_potentials(y_pred))
+        return y_pred if found is None else pack(*found)
+
+    def _weighted_log_likelihood(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        parts = unpack_potentials(y_pred)
+        labels, valid = check_labels(parts, replace_class(y_true, self.ignore_class), unknown=False)
+        if 0 in parts.unary.shape:
+            return ops.sum(parts.unary, axis=(1, 2))
+        return nan_unless(valid, weighted_log_likelihood(parts, labels, self.label_weights or []))
 
     def _weighted(self, y_true: Tensor, y_pred: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
         weights, valid = check_weights(weights, mask)
@@ -98,12 +141,18 @@ class CRFLoss(keras.losses.Loss):
             losses = self.call(y_true, y_pred)
             losses = losses * ops.cast(weights, losses.dtype)
         else:
-            words = crf_token_log_likelihood(y_pred, replace_class(y_true, self.ignore_class))
-            losses = -ops.sum(words * ops.cast(weights, words.dtype), axis=1)
+            words = self.by_word(y_true, y_pred)
+            losses = ops.sum(words * ops.cast(weights, words.dtype), axis=1)
         return nan_unless(valid, losses)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "dtype": self._given_dtype, "ignore_class": self.ignore_class}
+        return {
+            **super().get_config(),
+            "dtype": self._given_dtype,
+            "ignore_class": self.ignore_class,
+            "label_weights": self.label_weights,
+            "weighting": self.weighting,
+        }
 
 
 class _Reduction(keras.losses.Loss):

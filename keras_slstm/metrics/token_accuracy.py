@@ -7,6 +7,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.ops.crf import UNKNOWN
+from keras_slstm.ops.crf_checks import check_weights, check_word_labels
+from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 
 
@@ -20,7 +23,11 @@ class TokenAccuracy(keras.metrics.Mean):
     Call arguments:
         y_true: Labels, `(batch, time)` integers, -1 at padding and where the label is unknown.
         y_pred: A score or probability of each label, `(batch, time, labels)`.
-        sample_weight: `(batch,)` or `(batch, time)`, or None.
+        sample_weight: `(batch,)`, `(batch, 1)` or `(batch, time)`: how much each sentence's words, or each word, count.
+
+    Raises:
+        ValueError: If labels or weights do not fit the scores, a label does not exist, or the weight of a known label
+            is negative or not finite. Inside functions compiled by XLA such values make the result NaN.
 
     Example:
 
@@ -34,10 +41,17 @@ class TokenAccuracy(keras.metrics.Mean):
         super().__init__(name=name, **kwargs)
 
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> None:
-        y_true = ops.cast(ops.convert_to_tensor(y_true), "int32")
-        right = ops.cast(ops.cast(ops.argmax(y_pred, axis=-1), "int32") == y_true, "float32")
-        weight = ops.cast(y_true >= 0, "float32")
+        y_pred = ops.convert_to_tensor(y_pred)
+        if len(y_pred.shape) != 3:
+            raise ValueError(
+                f"{self.name} expects scores of shape (batch, time, labels), but got {tuple(y_pred.shape)}."
+            )
+        labels, valid = check_word_labels(y_true, y_pred.shape[2], ops.ones(ops.shape(y_pred)[:2], dtype="bool"))
+        right = ops.cast(ops.cast(ops.argmax(y_pred, axis=-1), "int32") == labels, self.dtype)
+        known = labels != UNKNOWN
+        weight = nan_unless(valid, ops.cast(known, self.dtype))
         if sample_weight is not None:
-            sample_weight = ops.cast(ops.convert_to_tensor(sample_weight), "float32")
-            weight = weight * (sample_weight[:, None] if len(sample_weight.shape) == 1 else sample_weight)
+            given, finite = check_weights(sample_weight, known)
+            given = ops.cast(nan_unless(finite, given), self.dtype)
+            weight = weight * (given[:, None] if len(given.shape) == 1 else given)
         super().update_state(right, weight)

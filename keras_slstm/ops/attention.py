@@ -27,7 +27,7 @@ class Memory(NamedTuple):
 
 
 def remember(values: Tensor, mask: Tensor | None, kernel: Tensor) -> Memory:
-    """Compute once what all questions have in common.
+    """Prepare a memory for `attend`: compute once what all queries share.
 
     Args:
         values: `(batch, time, m)`.
@@ -46,13 +46,13 @@ def attend(h: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         score(h, m_s) = h W_a m_s,   a = softmax of the scores over the real s,   c = sum_s a(s) m_s
 
     Args:
-        h: The questions, `(batch * n, d)`: n for each sequence of the memory, those of one sequence side by side.
+        h: The queries, `(batch * n, d)`: n for each sequence of the memory, those of one sequence side by side.
         memory: See `remember`.
 
     Returns:
-        c, `(batch * n, m)`, in the dtype of `h`, and a, `(batch, n, time)`; zeros where nothing is real.
+        c, `(batch * n, m)`, in the dtype of `h`, and a, `(batch, n, time)`; zeros where no position is real.
     """
-    questions = ops.reshape(ops.cast(h, memory.keys.dtype), (ops.shape(memory.keys)[0], -1, h.shape[-1]))
-    weights = masked_softmax(questions @ ops.transpose(memory.keys, (0, 2, 1)), memory.mask)
+    queries = ops.reshape(ops.cast(h, memory.keys.dtype), (ops.shape(memory.keys)[0], -1, h.shape[-1]))
+    weights = masked_softmax(queries @ ops.transpose(memory.keys, (0, 2, 1)), memory.mask)
     context = ops.reshape(weights @ memory.values, (-1, memory.values.shape[-1]))
     return ops.cast(context, h.dtype), weights

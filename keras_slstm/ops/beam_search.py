@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 from keras import ops
 
-from keras_slstm.types import Tensor
+from keras_slstm.types import Tensor, Tensors
 
 # (last ids `(rows,)`, state) -> (log-probabilities of all ids `(rows, vocabulary)`, new state)
 Step = Callable[[Tensor, list[Tensor]], tuple[Tensor, list[Tensor]]]
 
 
 class Ids(NamedTuple):
-    """The ids of a vocabulary: how many there are, and which have a meaning of their own.
+    """The size of a vocabulary, and its special ids.
 
     Attributes:
         size: Number of ids.
-        padding: What stands behind the end. It never occurs in a sequence.
-        start: What stands before the first id. It never occurs again.
-        end: What ends a sequence.
+        padding: Follows the end. It never occurs in a sequence.
+        start: Precedes the first id. It never occurs again.
+        end: Ends a sequence.
     """
 
     size: int
@@ -44,15 +44,15 @@ def beam_search(
     The score of a sequence, ended or not, is its log-probability divided by the `length_penalty`-th power of its
     length, which counts the end. Each step keeps the `beam` sequences of the highest score among all that are one id
     longer than those kept before, and those kept before that have ended. A sequence that reaches the limit of its row
-    counts as it stands. A row is done when nothing in its beam can overtake the best that has ended, as
-    log-probabilities only fall. What is found for a row does not depend on the other rows.
+    counts as it stands. A row is done when no sequence in its beam can still score higher than its best ended one:
+    log-probabilities only fall. The result of a row does not depend on the other rows.
 
     A beam of 1 takes the most probable id in every step.
 
     Args:
-        step: Gives the log-probabilities of what comes next, in `dtype`. It is called on `batch * beam` rows, those
+        step: Returns the log-probabilities of the next id, in `dtype`. It is called on `batch * beam` rows, those
             of one sentence side by side.
-        state: What `step` carries from one id to the next: tensors `(batch, ...)`.
+        state: The tensors that `step` passes from one id to the next, `(batch, ...)`.
         limits: The largest number of ids of each row, `(batch,)` integers of at least 1.
         longest: At least the largest of the limits.
         ids: The vocabulary.
@@ -72,20 +72,24 @@ def beam_search(
     is_padding = vocabulary == ids.padding
     never = ops.logical_or(is_padding, vocabulary == ids.start)
     minus_infinity = ops.full((), -float("inf"), dtype=dtype)
-    # An ended sequence goes on in one way, at no cost.
-    nothing_more = ops.where(is_padding, ops.zeros((), dtype=dtype), minus_infinity)
+    # Only padding follows an ended sequence, at no cost.
+    after_end = ops.where(is_padding, ops.zeros((), dtype=dtype), minus_infinity)
 
     def scores(totals: Tensor, lengths: Tensor) -> Tensor:
         return totals / lengths**length_penalty
 
-    def goes_on(time: Tensor, sequences: Tensor, last: Tensor, totals: Tensor, lengths: Tensor, ended: Tensor, *state):
+    def is_unfinished(
+        time: Tensor, sequences: Tensor, last: Tensor, totals: Tensor, lengths: Tensor, ended: Tensor, *state: Tensor
+    ) -> Tensor:
         return ops.logical_not(ops.all(ended))
 
-    def body(time: Tensor, sequences: Tensor, last: Tensor, totals: Tensor, lengths: Tensor, ended: Tensor, *state):
+    def body(
+        time: Tensor, sequences: Tensor, last: Tensor, totals: Tensor, lengths: Tensor, ended: Tensor, *state: Tensor
+    ) -> Tensors:
         log_probabilities, new_state = step(last, list(state))
         log_probabilities = ops.where(never, minus_infinity, log_probabilities)
         log_probabilities = ops.reshape(log_probabilities, (-1, beam, ids.size))
-        totals = totals[..., None] + ops.where(ended[..., None], nothing_more, log_probabilities)
+        totals = totals[..., None] + ops.where(ended[..., None], after_end, log_probabilities)
         lengths = ops.where(ended, lengths, lengths + 1)
         candidates = ops.reshape(scores(totals, lengths[..., None]), (-1, beam * ids.size))
 
@@ -114,6 +118,6 @@ def beam_search(
         ops.zeros((batch, beam), dtype="bool"),
         *(ops.repeat(x, beam, axis=0) for x in state),
     )
-    _, sequences, _, totals, lengths, *_ = ops.while_loop(goes_on, body, beginning)
+    _, sequences, _, totals, lengths, *_ = ops.while_loop(is_unfinished, body, beginning)
     best = ops.reshape(sequences, (batch, beam, -1))[:, 0]  # they stand in the order of their scores
     return best, scores(totals, lengths)[:, 0]

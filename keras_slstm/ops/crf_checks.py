@@ -42,16 +42,27 @@ def check_labels(potentials: Potentials, labels: Tensor, unknown: bool = True) -
     Raises:
         ValueError: If the labels are not one for each word, or one is visible that does not exist.
     """
+    return check_word_labels(labels, potentials.unary.shape[2], potentials.mask, unknown)
+
+
+def check_word_labels(labels: Tensor, number: int, mask: Tensor, unknown: bool = True) -> tuple[Tensor, Tensor | None]:
+    """Labels as int32, and whether they are valid; see `check_labels`.
+
+    Args:
+        labels: `(batch, time)`, numbers.
+        number: How many labels there are.
+        mask: `(batch, time)` bool, the words whose labels count.
+        unknown: Whether -1, an unknown label, is valid.
+    """
     labels = _as_signed(labels)
-    _check_shape("labels", labels, potentials.mask, ranks=(2,))
-    number = potentials.unary.shape[2]
+    _check_shape("labels", labels, mask, ranks=(2,))
     valid = (labels >= (UNKNOWN if unknown else 0)) & (labels < number)
     if keras.backend.is_float_dtype(labels.dtype):
         valid = valid & (labels == ops.floor(labels))
     expected = f"labels from 0 to {number - 1}"
     if unknown:
         expected += f", or {UNKNOWN} for an unknown one"
-    found = check_values(labels, valid | ~potentials.mask, expected)
+    found = check_values(labels, valid | ~mask, expected)
     return ops.cast(labels, "int32"), None if found is None else ops.all(found, axis=1)
 
 

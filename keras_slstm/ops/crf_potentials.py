@@ -49,6 +49,7 @@ def unpack(potentials: Tensor) -> Potentials:
         words = potentials[:, :-labels]
         # The transitions of the first sentence, as all have the same; a sum, since a batch may be empty.
         transitions = ops.sum(potentials[:1, -labels:, :labels], axis=0)
+        transitions = ops.reshape(transitions, (labels, labels))  # a slice from the end has no static shape
     else:
         words = potentials[:, :, labels]
         transitions = potentials[:, :, :labels, :labels]

@@ -11,7 +11,7 @@ from keras import ops
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state, step
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 
 SELECTIONS = ("gumbel", "hard", "soft", "full")
 
@@ -49,7 +49,7 @@ def expected_depth(logits: Tensor) -> Tensor:
     return ops.sum(ops.softmax(logits, axis=-1) * j, axis=-1)
 
 
-def gumbel_noise(shape: tuple, dtype: str, seed: keras.random.SeedGenerator) -> Tensor:
+def gumbel_noise(shape: Shape, dtype: str, seed: keras.random.SeedGenerator) -> Tensor:
     """Independent Gumbel perturbations (eq. 10): an arg max over perturbed logits draws from their softmax."""
     return -ops.log(-ops.log(keras.random.uniform(shape, dtype=dtype, seed=seed)))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-SCHEMES = ("BIO", "BIOES")
-# The prefixes of words that continue a span, and of those whose span has to go on.
-_CONTINUES = {"BIO": "I", "BIOES": "IE"}
-_GOES_ON = {"BIO": "", "BIOES": "BI"}
+from keras_slstm.span_letters import SCHEMES
+from keras_slstm.validation import check_choice
+
+# A label of padding, which some libraries count among the labels: no word ever has it.
+PADDING = "<PAD>"
+Rule = Callable[[str | None, str | None], bool]
 
 
 class Allowed(NamedTuple):
@@ -27,20 +29,24 @@ class Allowed(NamedTuple):
     last: np.ndarray
 
 
-def allowed_transitions(labels: Sequence[str], scheme: str) -> Allowed:
+def allowed_transitions(labels: Sequence[str], scheme: str | Allowed | Mapping[str, Any] | Rule) -> Allowed:
     """The labels and transitions that a scheme allows.
 
     Args:
-        labels: Label names: `O`, and `B-PER`, `I-PER`, ... The type is what follows the first hyphen.
-        scheme: `"BIO"` (also known as IOB2: a span begins with B, its other words are I) or `"BIOES"` (the last word
-            of a span is E, and a span of one word is S).
+        labels: Label names: `O`, and `B-PER`, `I-PER`, ... The type is what follows the first hyphen. In a scheme with
+            a name, a label `<PAD>` is allowed nowhere: padding is masked and has no label.
+        scheme: `"BIO"` (also known as IOB2: a span begins with B, its other words are I), `"BIOES"` (the last word of a
+            span is E, and a span of one word is S), `"BILOU"` (the same with L and U), `"BMES"` (with M for I) or
+            `"IOB1"` (words of a span are I; B begins a span directly behind another one of its type). Or a table:
+            `Allowed`, or a dict of its attributes. Or a function `f(before, after) -> bool` of label names, called with
+            None for the beginning and the end of a sentence.
 
     Returns:
         Three bool arrays.
 
     Raises:
         ValueError: If the scheme does not exist, a label does not belong to it or is part of no allowed sequence (I-X
-            without B-X), or no label may stand alone, so that a sentence of one word could have none.
+            without B-X), a table has another shape, or sentences of some length could have no labels.
 
     Example:
 
@@ -48,30 +54,113 @@ def allowed_transitions(labels: Sequence[str], scheme: str) -> Allowed:
     allowed_transitions(["O", "B-PER", "I-PER"], "BIO").first  # [True, True, False]
     ```
     """
-    if scheme not in SCHEMES:
-        raise ValueError(f"`scheme` must be one of {SCHEMES}, but got {scheme!r}.")
-    words = [_parse(label, scheme) for label in labels]
-    continues, goes_on = _CONTINUES[scheme], _GOES_ON[scheme]
+    if isinstance(scheme, str):
+        allowed, name = _of_scheme(labels, scheme), scheme
+    else:
+        allowed, name = _of_rule(labels, scheme) if callable(scheme) else _of_table(len(labels), scheme), "the table"
+    reached = allowed.first
+    for length in range(1, 2 * len(labels) + 1):
+        if not np.any(reached & allowed.last):
+            words = "one word" if length == 1 else f"{length} words"
+            raise ValueError(f"With the labels {list(labels)}, {name} has no label for a sentence of {words}.")
+        reached = reached @ allowed.transitions
+    if isinstance(scheme, str):
+        useless = [repr(y) for y, useful in zip(labels, _useful(allowed)) if not useful and y != PADDING]
+        if useless:
+            raise ValueError(
+                f"No sequence of the labels {list(labels)} that {scheme} allows has {', '.join(useless)}: add the "
+                "labels that belong to the same span, such as B-..., or remove it."
+            )
+    return allowed
+
+
+def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], ends: bool = False) -> Allowed:
+    """The transitions that data shows, to forbid the others: for the argument `scheme` of a `CRF`.
+
+    Args:
+        sequences: The label names of the words of each sentence.
+        labels: All label names.
+        ends: Whether to allow only those labels at the beginning and the end of a sentence that were seen there.
+
+    Returns:
+        Three bool arrays.
+
+    Raises:
+        ValueError: If there is no such label.
+
+    Example:
+
+    ```python
+    scheme = seen_transitions([["DET", "NOUN"], ["NOUN", "VERB", "NOUN"]], ["DET", "NOUN", "VERB"])
+    ```
+    """
+    numbers = {label: number for number, label in enumerate(labels)}
+    size = len(labels)
+    seen = Allowed(np.full(size, not ends), np.zeros((size, size), bool), np.full(size, not ends))
+    for names in sequences:
+        unknown = [name for name in names if name not in numbers]
+        if unknown:
+            raise ValueError(f"Unknown label {unknown[0]!r}. Known labels: {', '.join(labels)}.")
+        ids = [numbers[name] for name in names]
+        seen.transitions[ids[:-1], ids[1:]] = True
+        seen.first[ids[:1]] = True
+        seen.last[ids[-1:]] = True
+    return seen
+
+
+def as_table(allowed: Allowed) -> dict[str, list[Any]]:
+    """The dict of lists that a config can hold, from which `allowed_transitions` makes the same again."""
+    return {name: part.tolist() for name, part in allowed._asdict().items()}
+
+
+def without_ends(transitions: np.ndarray) -> Allowed:
+    """Split a matrix `(K + 2, K + 2)`, whose last two labels are the beginning and the end of a sentence."""
+    return Allowed(transitions[-2, :-2], transitions[:-2, :-2], transitions[:-2, -1])
+
+
+def _of_scheme(labels: Sequence[str], scheme: str) -> Allowed:
+    letters = SCHEMES[check_choice("scheme", scheme, tuple(SCHEMES))]
+    words = [("", "") if label == PADDING else _parse(label, scheme) for label in labels]
 
     def follows(before: tuple[str, str], after: tuple[str, str]) -> bool:
-        if after[0] in continues:
-            return before[0] in "BI" and before[1] == after[1]
-        return before[0] not in goes_on
+        if scheme == "IOB1":
+            return after[0] != "B" or before[1] == after[1]
+        if letters.continues(after[0]):
+            return letters.may_go_on(before[0]) and before[1] == after[1]
+        return not letters.has_to_go_on(before[0])
 
-    allowed = Allowed(
-        np.array([word[0] not in continues for word in words], bool),
-        np.array([[follows(before, after) for after in words] for before in words], bool),
-        np.array([word[0] not in goes_on for word in words], bool),
+    nothing = ("O", "")
+    real = np.array([label != PADDING for label in labels], bool)
+    return Allowed(
+        real & np.array([follows(nothing, word) for word in words], bool),
+        real & real[:, None] & np.array([[follows(before, after) for after in words] for before in words], bool),
+        real & np.array([not letters.has_to_go_on(word[0]) for word in words], bool),
     )
-    if not np.any(allowed.first & allowed.last):
-        raise ValueError(f"With the labels {list(labels)}, {scheme} has no label for a sentence of one word.")
-    useless = [repr(label) for label, useful in zip(labels, _useful(allowed)) if not useful]
-    if useless:
+
+
+def _of_table(size: int, table: Any) -> Allowed:
+    if isinstance(table, Mapping) and set(table) == set(Allowed._fields):
+        table = Allowed(**table)
+    if not isinstance(table, Allowed):
         raise ValueError(
-            f"No sequence of the labels {list(labels)} that {scheme} allows has {', '.join(useless)}: add the labels "
-            "that belong to the same span, such as B-..., or remove it."
+            f"`scheme` must be one of {tuple(SCHEMES)}, a dict of {', '.join(Allowed._fields)}, or a function of two "
+            f"label names, but got {table!r}."
         )
-    return allowed
+    found = Allowed(*(np.asarray(part) for part in table))
+    for name, part, shape in zip(Allowed._fields, found, ((size,), (size, size), (size,))):
+        if part.shape != shape or part.dtype != bool:
+            raise ValueError(
+                f"`{name}` of a scheme must be of bool and of shape {shape}, but is {part.dtype} of shape {part.shape}."
+            )
+    return found
+
+
+def _of_rule(labels: Sequence[str], rule: Rule) -> Allowed:
+    return Allowed(
+        np.array([bool(rule(None, after)) for after in labels], bool),
+        np.array([[bool(rule(before, after)) for after in labels] for before in labels], bool),
+        np.array([bool(rule(before, None)) for before in labels], bool),
+    )
 
 
 def _useful(allowed: Allowed) -> np.ndarray:
@@ -86,7 +175,8 @@ def _useful(allowed: Allowed) -> np.ndarray:
 def _parse(label: str, scheme: str) -> tuple[str, str]:
     """The prefix and the type of a label."""
     prefix, hyphen, kind = label.partition("-")
-    if label != "O" and not (prefix in tuple(scheme.replace("O", "")) and hyphen and kind):
-        prefixes = ", ".join(f'"{letter}-..."' for letter in scheme if letter != "O")
+    letters = sorted({*SCHEMES[scheme], *("B" if scheme == "IOB1" else "")})
+    if label != "O" and not (prefix in letters and hyphen and kind):
+        prefixes = ", ".join(f'"{letter}-..."' for letter in letters)
         raise ValueError(f'{scheme} expects labels "O", {prefixes}, but got {label!r}.')
     return prefix, kind

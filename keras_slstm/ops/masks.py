@@ -109,6 +109,27 @@ def not_empty(x: Tensor, mask: Tensor | None) -> Tensor | None:
     return ops.zeros((batch,), dtype="int32") + ops.cast(time, "int32") > 0
 
 
+def with_a_word(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Sentences of no word with one, of zeros and masked: loops and convolutions need one. Others as they are.
+
+    The caller cuts its result to the length of the sentences that it was given.
+
+    Args:
+        x: `(batch, time, features)`.
+        mask: `(batch, time)` bool, or None, which stays None.
+    """
+    return never_empty(x, 1), None if mask is None else never_empty(mask, 1)
+
+
+def never_empty(x: Tensor, axis: int) -> Tensor:
+    """`x`, or zeros of size 1 along an axis of size 0, also where the size is known at run time only."""
+    if x.shape[axis] not in (None, 0):
+        return x
+    shape = list(ops.shape(x))
+    shape[axis] = 1 if x.shape[axis] == 0 else ops.cast(ops.equal(shape[axis], 0), "int32")
+    return ops.concatenate([x, ops.zeros(shape, dtype=x.dtype)], axis=axis)
+
+
 def is_first(mask: Tensor) -> Tensor:
     """`(batch, time)` bool: whether a position is that of the first real word."""
     from_end = ops.shape(mask)[1] - ops.arange(ops.shape(mask)[1], dtype="int32")

@@ -1,4 +1,4 @@
-"""The features of two sentence vectors that a classifier reads (Choi, Kim and Lee, 2019)."""
+"""The features by which a classifier compares two sentence vectors (Choi, Kim and Lee, 2019)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from keras import ops
 
 from keras_slstm.types import Tensor
 
-# How many vectors of the size of a sentence vector are joined.
+# The size of the features of each kind, in multiples of the size of a sentence vector.
 PAIR_FEATURES = {"inference": 4, "paraphrase": 2}
 
 
 def pair_features(s1: Tensor, s2: Tensor, kind: str) -> Tensor:
-    """The features phi of a pair of sentences.
+    """Return the features phi of pairs of sentences.
 
     Args:
         s1: The vectors of the first sentences, `(batch, features)`.
-        s2: Those of the second.
+        s2: The vectors of the second sentences, in the same shape.
         kind: `"inference"`: [s1; s2; |s1 - s2|; s1 * s2], eq. 15. `"paraphrase"`: [|s1 - s2|; s1 * s2], eq. 16, which
-            does not change when the sentences change places.
+            is symmetric in the two sentences.
 
     Returns:
         `(batch, 4 * features)` or `(batch, 2 * features)`.

@@ -51,7 +51,7 @@ def _tensorflow(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, nu
     # An empty array has no element shape to stack: keep at least one place, which an empty loop leaves as it is.
     stacks = tuple(tf.TensorArray(x.dtype, tf.maximum(time, 1)).write(0, x) for x in initial[:num_stacked])
 
-    def body(count: Tensor, state: Tensors, stacks: Tensors) -> tuple:
+    def body(count: Tensor, state: Tensors, stacks: Tensors) -> Tensors:
         t = time - 1 - count if reverse else count
         state = step(state, tuple(x[t] for x in inputs))  # slices, as unstacking into an array would copy
         for x, first in zip(state, initial):

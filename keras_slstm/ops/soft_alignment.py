@@ -11,7 +11,7 @@ from keras_slstm.types import Tensor
 
 
 def align(a: Tensor, b: Tensor, b_mask: Tensor | None) -> Tensor:
-    """Align each word a_i with another sentence: the mean of the b_j, weighted by the softmax over j of a_i . b_j.
+    """Align each word a_i with the words b_j of another sentence: the mean of b_j, weighted by softmax_j(a_i . b_j).
 
     Args:
         a: `(batch, time, features)`.
@@ -19,7 +19,7 @@ def align(a: Tensor, b: Tensor, b_mask: Tensor | None) -> Tensor:
         b_mask: `(batch, other time)` bool, True at real words of b, or None.
 
     Returns:
-        In the shape and dtype of `a`; zeros where b has no real word. Sums run in at least float32.
+        A tensor with the shape and dtype of `a`; zeros where b has no real words. Sums run in at least float32.
     """
     dtype = keras.backend.standardize_dtype(a.dtype)
     wide = accumulation_dtype(dtype)

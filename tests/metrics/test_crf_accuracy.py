@@ -1,4 +1,4 @@
-"""`CRFAccuracy` counts words, however they were divided into batches."""
+"""`CRFAccuracy` averages over words, however they are divided into batches."""
 
 from __future__ import annotations
 

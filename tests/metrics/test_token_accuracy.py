@@ -22,3 +22,31 @@ def test_without_a_label_it_is_zero():
     metric = TokenAccuracy.from_config(TokenAccuracy(name="words").get_config())
     metric.update_state(np.full((1, 3), -1, "int32"), SCORES[:1])
     assert (metric.name, float(metric.result())) == ("words", 0.0)
+
+
+def test_a_weight_for_each_word():
+    metric = TokenAccuracy()
+    weights = np.array([[1.0, 2.0, np.nan], [4.0, np.nan, -1.0]], "float32")  # those of unknown labels do not count
+    metric.update_state(LABELS, SCORES, sample_weight=weights)
+    assert float(metric.result()) == pytest.approx(5 / 7, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "message"),
+    [
+        ([[0, 3, -1], [1, -1, -1]], None, r"labels from 0 to 2, or -1 .* but got 3 at position \(0, 1\)"),
+        ([[0, 2, -2], [1, -1, -1]], None, r"but got -2 at position \(0, 2\)"),
+        ([[0, 2], [1, -1]], None, r"labels of shape \(batch, time\) = \(2, 3\), but got labels of shape \(2, 2\)"),
+        (LABELS, [1.0, -1.0], r"sample weights that are finite and >= 0, but got -1.0 at position \(1,\)"),
+        (LABELS, [[1.0, np.nan, 1.0]] * 2, r"but got nan at position \(0, 1\)"),
+        (LABELS, [1.0, 2.0, 3.0], r"sample weights of shape \(batch,\) = \(2,\) or \(batch, time\) = \(2, 3\)"),
+    ],
+)
+def test_what_does_not_fit_is_named(labels, weights, message):
+    with pytest.raises(ValueError, match=message):
+        TokenAccuracy().update_state(np.array(labels), SCORES, sample_weight=weights and np.array(weights))
+
+
+def test_scores_without_labels_are_refused():
+    with pytest.raises(ValueError, match=r"expects scores of shape \(batch, time, labels\), but got \(2, 3\)"):
+        TokenAccuracy().update_state(LABELS, SCORES[..., 0])

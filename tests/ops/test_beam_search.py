@@ -1,4 +1,4 @@
-"""`beam_search` against the enumeration of all sequences, and against the most probable id in every step."""
+"""`beam_search` against the enumeration of all sequences, and against the most probable id at every step."""
 
 from __future__ import annotations
 

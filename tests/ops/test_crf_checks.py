@@ -1,4 +1,4 @@
-"""Labels and weights that a CRF cannot have: an error where the value is visible, NaN where XLA hides it."""
+"""Invalid labels and weights of a CRF give an error where the value is visible, and NaN where XLA hides it."""
 
 from __future__ import annotations
 

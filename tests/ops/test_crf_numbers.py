@@ -1,4 +1,4 @@
-"""The CRF where numbers are large, far apart, or many."""
+"""The CRF with scores that are large, far apart, or many."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Luong's decoder with input feeding (2015, eq. 5, 7 and 8), one sentence, one word, one score at a time, in NumPy.
 
-The cell is a CAS-LSTM (of one layer: an LSTM), run by `tests/oracles/cas_lstm.py`, one word at a time.
+The cell is a CAS-LSTM (with one layer, it is an LSTM), run by `tests/oracles/cas_lstm.py` one word at a time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A linear-chain CRF by enumeration of all sequences of labels, one sentence at a time, in float64.
 
-`unary` is `(time, labels)`, `transitions` `(labels, labels)`, or `(time, labels, labels)` with those into each word;
-what is forbidden scores -inf.
+`unary` is `(time, labels)`. `transitions` is `(labels, labels)`, or `(time, labels, labels)` with the transitions into
+each word. Forbidden labels and transitions score -inf.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The depth-adaptive GRN (Liu et al. 2020, eq. 5 to 14) one sentence, one word, one layer at a time, in float64.
 
-Only eq. 2 and 3 are shared with another truth: `tests/oracles/slstm.py` has them.
+Only eq. 2 and 3 come from another oracle, `tests/oracles/slstm.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SuBiLSTM (Brahma 2018, eq. 1-8): every prefix and every suffix of every sentence encoded by itself, one word and one
 gate at a time, in NumPy float64.
 
-Slow and obvious on purpose: nothing is shared with the layer but the names of the weights.
+Slow and obvious on purpose: it shares nothing with the layer except the names of the weights.
 """
 
 from __future__ import annotations

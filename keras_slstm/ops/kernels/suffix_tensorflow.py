@@ -33,7 +33,7 @@ def forward(recurrence: Recurrence, every: bool, save: bool) -> tuple[Tensors, A
         state, firsts, saved = _read(recurrence, 0, time, state, firsts, save=True)
         return (firsts.stack(), state[0]), saved
 
-    def one_segment(segment: Tensor, state: Tensors, firsts: Any, starts: Tensors) -> tuple:
+    def one_segment(segment: Tensor, state: Tensors, firsts: Any, starts: Tensors) -> tuple[Any, ...]:
         starts = tuple(array.write(segment, x) for array, x in zip(starts, state))
         start = segment * SEGMENT
         state, firsts, _ = _read(recurrence, start, _stop(start, time), state, firsts, save=False)
@@ -60,7 +60,7 @@ def backward(recurrence: Recurrence, every: bool, saved: Any, d_first: Tensor, d
         _, sums = _read_back(recurrence, 0, time, saved, d_first, d_state, sums)
     else:
 
-        def one_segment(segment: Tensor, d_state: Tensors, sums: Tensors) -> tuple:
+        def one_segment(segment: Tensor, d_state: Tensors, sums: Tensors) -> tuple[Any, ...]:
             start = segment * SEGMENT  # also its number of rows, which stand behind those of the earlier segments
             before = segment * (segment - 1) // 2 * SEGMENT
             state = tuple(x[before : before + start] for x in saved)
@@ -92,7 +92,7 @@ def _read(
     """
     import tensorflow as tf
 
-    def one_word(t: Tensor, state: Tensors, firsts: Any, saved: Tensors) -> tuple:
+    def one_word(t: Tensor, state: Tensors, firsts: Any, saved: Tensors) -> tuple[Any, ...]:
         before = tuple(tf.pad(x, [[0, 1], [0, 0], [0, 0]]) for x in state)  # the row that starts here
         state, inside = recurrence.step(recurrence.projected[t], before, _mask(recurrence, t))
         saved = tuple(array.write(t - start, x) for array, x in zip(saved, (*before, *inside)))
@@ -119,7 +119,7 @@ def _read_back(
 
     transposed_kernel = tf.transpose(recurrence.recurrent_kernel)
 
-    def one_word(t: Tensor, d_state: Tensors, sums: Tensors) -> tuple:
+    def one_word(t: Tensor, d_state: Tensors, sums: Tensors) -> tuple[Any, ...]:
         d_h, *d_rest = d_state
         d_h = tf.concat([d_h[:1] + d_first[t][None], d_h[1:]], axis=0)
         inside = tuple(array.read(t - start) for array in saved)

@@ -1,4 +1,4 @@
-"""The words that have stopped are not computed; `tests/ops/test_kernels.py` compares values and gradients."""
+"""Words that have stopped are not computed. `tests/ops/test_kernels.py` compares values and gradients."""
 
 from __future__ import annotations
 

@@ -1,0 +1,167 @@
+"""The public functions of the distribution that a CRF gives to the sequences of labels of a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.ops.crf import FORBIDDEN, Potentials, one_hot, softmax, time_first
+from keras_slstm.ops.crf_functions import crf_marginals, unpack_potentials
+from keras_slstm.ops.kernels.crf_log_space import incoming, marginals, outgoing
+from keras_slstm.ops.masks import is_first
+from keras_slstm.ops.positions import index_before, take_words
+from keras_slstm.ops.scan import scan
+from keras_slstm.types import Tensor, Tensors
+from keras_slstm.validation import check_integer
+
+
+def crf_pair_marginals(potentials: Tensor) -> Tensor:
+    """The probability of each pair of labels at each word and the word before it.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+
+    Returns:
+        `(batch, time, K, K)`, [from, to]; 0 at first words and masked positions.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer.
+    """
+    parts = unpack_potentials(potentials)
+    if 0 in parts.unary.shape:
+        return parts.unary[..., None] + parts.unary[..., None, :]
+    before = take_words(incoming(parts) + parts.unary, index_before(parts.mask))
+    scores = before[..., None] + _transitions(parts) + (parts.unary + outgoing(parts))[:, :, None, :]
+    size = scores.shape[-1]
+    flat = ops.reshape(scores, (*ops.shape(scores)[:2], size * size))
+    found = ops.reshape(softmax(flat, axis=2), ops.shape(scores))
+    later = (parts.mask & ~is_first(parts.mask))[..., None, None]
+    return ops.where(later, found, ops.zeros_like(found))
+
+
+def crf_expected_counts(potentials: Tensor) -> tuple[Tensor, Tensor]:
+    """How often each label, and each label after another, is expected in each sentence.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+
+    Returns:
+        The counts of labels, `(batch, K)`, and of transitions, `(batch, K, K)`, [from, to].
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer.
+    """
+    return ops.sum(crf_marginals(potentials), axis=1), ops.sum(crf_pair_marginals(potentials), axis=1)
+
+
+def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
+    """The Kullback-Leibler divergence of one CRF from another, over all sequences of labels: sum p log(p / q), in nats.
+
+    It has gradients by both, so that one CRF can learn from another.
+
+    Args:
+        potentials: The output of a `CRF` layer, p.
+        other: That of another one for the same words and labels, q; the mask is that of p.
+
+    Returns:
+        `(batch,)`, 0 for a sentence without a word; infinite where q forbids a sequence that p does not forbid.
+
+    Raises:
+        ValueError: If the arguments cannot be the outputs of `CRF` layers, or differ in words or labels.
+
+    Example:
+
+    ```python
+    loss = keras_slstm.crf_kl_divergence(teacher.predict(words), student(words))
+    ```
+    """
+    p, q = unpack_potentials(potentials), unpack_potentials(other)
+    shapes = p.unary.shape, q.unary.shape
+    if any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in zip(*shapes)):
+        raise ValueError(
+            "Expected two CRFs with the same words and labels, but got potentials of (batch, time, labels) = "
+            f"{tuple(shapes[0])} and {tuple(shapes[1])}."
+        )
+    if 0 in p.unary.shape:
+        return ops.sum(p.unary, axis=(1, 2))
+    q = q._replace(mask=p.mask)
+    # The divergence of the first label, and of each label given the one before it.
+    onward, other_onward = (parts.unary + outgoing(parts) for parts in (p, q))
+    first = _divergence(onward, other_onward)
+    given = _divergence(
+        _transitions(p) + onward[:, :, None, :],
+        _transitions(q) + other_onward[:, :, None, :],
+    )
+    seen = take_words(marginals(p), index_before(p.mask))
+    # A label that p rules out may have no successor; where q alone has none, the label before it shows that.
+    later = ops.sum(ops.where(seen > 0, seen * given, ops.zeros_like(given)), axis=2)
+    found = ops.where(is_first(p.mask), first, ops.where(p.mask, later, ops.zeros_like(later)))
+    found = ops.sum(found, axis=1)
+    return ops.where(found > -FORBIDDEN * 1e-20, ops.full_like(found, float("inf")), found)
+
+
+def crf_sample(potentials: Tensor, number: int = 1, seed: Any = None) -> Tensor:
+    """Sequences of labels drawn from the distribution of the CRF, independently of each other.
+
+    Args:
+        potentials: The output of a `CRF` layer.
+        number: The number of sequences a sentence, at least 1.
+        seed: An integer, a `keras.random.SeedGenerator`, or None for another draw at each call.
+
+    Returns:
+        `(batch, number, time)` int32; 0 at masked positions.
+
+    Raises:
+        ValueError: If `potentials` cannot be the output of a `CRF` layer, or `number` is no number of sequences.
+
+    Example:
+
+    ```python
+    sequences = keras_slstm.crf_sample(tagger.predict(words), number=100, seed=0)
+    ```
+    """
+    parts = unpack_potentials(potentials)
+    number = check_integer("number", number, least=1)
+    batch, time, size = ops.shape(parts.unary)
+    if 0 in parts.unary.shape:
+        return ops.zeros((batch, number, time), "int32")
+    onward = parts.unary + outgoing(parts)
+    # The largest of scores with Gumbel noise is a draw from their softmax.
+    noise = -ops.log(-ops.log(_uniform((time, batch, number, size), parts.unary.dtype, seed)))
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        _, before = state
+        scores, noise_t, first_t, mask_t, *own = at_time
+        rows = one_hot(before, size)[..., None]  # (batch, number, from, 1)
+        T = (own[0] if own else parts.transitions[None])[:, None]
+        came = ops.sum(ops.where(rows, T, ops.zeros_like(T)), axis=2)
+        came = ops.where(first_t, ops.zeros_like(came), came)
+        label = ops.cast(ops.argmax(came + scores[:, None] + noise_t, axis=2), "int32")
+        return ops.where(mask_t, label, ops.zeros_like(label)), ops.where(mask_t, label, before)
+
+    mask = parts.mask
+    inputs = (onward, is_first(mask)[..., None, None], mask[..., None])
+    onward, first, masks = map(time_first, inputs)
+    own = [time_first(parts.transitions)] if parts.pairwise else []
+    start = ops.cast(ops.sum(ops.zeros_like(noise), axis=(0, 3)), "int32")
+    labels, _ = scan(step, (start, start), (onward, noise, first, masks, *own), num_stacked=1)
+    return ops.transpose(labels, (1, 2, 0))
+
+
+def _uniform(shape: tuple[Any, ...], dtype: Any, seed: Any) -> Tensor:
+    """Numbers in (0, 1): their logarithms are finite."""
+    smallest = 1e-30
+    return keras.random.uniform(shape, minval=smallest, maxval=1 - 6e-8, dtype=dtype, seed=seed)
+
+
+def _transitions(potentials: Potentials) -> Tensor:
+    """`(batch or 1, time or 1, from, to)`."""
+    return potentials.transitions if potentials.pairwise else potentials.transitions[None, None]
+
+
+def _divergence(scores: Tensor, others: Tensor) -> Tensor:
+    """The divergence of the softmax over the last axis from another one."""
+    logs, other_logs = (x - ops.logsumexp(x, axis=-1, keepdims=True) for x in (scores, others))
+    return ops.sum(ops.exp(logs) * (logs - other_logs), axis=-1)

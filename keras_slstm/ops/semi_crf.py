@@ -1,0 +1,258 @@
+"""The semi-Markov conditional random field (Sarawagi and Cohen, 2004): it divides a sentence into labelled segments.
+
+A segment of the words s ... e with the label y and the length d = e - s + 1 <= L scores
+
+    begins_s[y] + sum_{s <= i <= e} unary_i[y] + durations_d[y] + ends_e[y]
+
+and each segment but the first adds transitions[label before it, y]. Sums over segments that end at a word need the
+scores of the L segments that are open there, and of no others: memory grows with time * labels + L * labels. (The
+gradient needs the pairs of labels at each word, time * labels^2.)
+
+Masked positions do not count, and segments join across them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_slstm.ops.crf import FORBIDDEN, PENALTY, one_hot, time_first
+from keras_slstm.ops.kernels.crf_log_space import differentiable_once
+from keras_slstm.ops.masks import is_first, is_last, zero_padding
+from keras_slstm.ops.positions import index_after, index_before, take_words
+from keras_slstm.ops.scan import scan
+from keras_slstm.types import Tensor, Tensors
+
+# In segmentations: a word that does not begin a segment.
+INSIDE = -1
+
+
+class SegmentPotentials(NamedTuple):
+    """The scores of a semi-Markov CRF.
+
+    Attributes:
+        unary, begins, ends: `(batch, time, labels)`: scores of labels at words, at first and at last words of segments.
+        durations: `(L, labels)`, for the lengths 1 to L.
+        transitions: `(labels, labels)`, [from, to].
+        mask: `(batch, time)` bool.
+    """
+
+    unary: Tensor
+    begins: Tensor
+    ends: Tensor
+    durations: Tensor
+    transitions: Tensor
+    mask: Tensor
+
+    def reversed(self) -> SegmentPotentials:
+        """Those of the sentence read from its end."""
+        unary, ends, begins, mask = (ops.flip(x, axis=1) for x in (self.unary, self.ends, self.begins, self.mask))
+        return SegmentPotentials(unary, ends, begins, self.durations, ops.transpose(self.transitions), mask)
+
+
+class Sums(NamedTuple):
+    """Log-sums over the words before each word and up to it, without what `before` and `after` say.
+
+    Attributes:
+        into: `(batch, time, labels)`: over all segmentations of the words before, and the transition to a label.
+        until: `(batch, time, labels)`: over all whose last segment ends at the word and has a label.
+        before, after: `(batch, time, 1)`: what is subtracted from `into`, and from `until`.
+        total: `(batch,)`: over all segmentations; 0 for a row without a word.
+    """
+
+    into: Tensor
+    until: Tensor
+    before: Tensor
+    after: Tensor
+    total: Tensor
+
+
+def forward(potentials: SegmentPotentials) -> Sums:
+    """The sums from the beginning of a sentence.
+
+    into_1[y] = 0,   into_t[y] = log sum_y' exp(until_{t-1}[y'] + transitions[y', y])
+    open_t[d, y] = (into_t[y] + begins_t[y]  if d = 1,  open_{t-1}[d - 1, y]  otherwise) + unary_t[y]
+    until_t[y] = ends_t[y] + log sum_d exp(open_t[d, y] + durations_d[y])
+    """
+    _, _, _, durations, transitions, mask = potentials
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        _, _, _, after, into, opened = state
+        u, b, e, mask_t = at_time
+        longer = _opened(opened, into + b, u)
+        until = e + ops.logsumexp(longer + durations, axis=1)
+        largest = ops.max(until, axis=1, keepdims=True)
+        until = until - largest
+        onward = ops.logsumexp(until[:, :, None] + transitions, axis=1)
+        return (
+            into,
+            until,
+            after,
+            ops.where(mask_t, after + largest, after),
+            ops.where(mask_t, onward, into),
+            ops.where(mask_t[:, None], longer - largest[:, None], opened),
+        )
+
+    zeros, opened = _initial(potentials)
+    initial = (zeros, zeros, zeros[:, :1], zeros[:, :1], zeros, opened)
+    into, until, before, after, _, _ = scan(step, initial, _inputs(potentials), num_stacked=4)
+    last = time_first(is_last(mask))[..., None]
+    total = ops.logsumexp(until, axis=2) + after[..., 0]
+    total = ops.sum(ops.where(last[..., 0], total, ops.zeros_like(total)), axis=0)
+    return Sums(time_first(into), time_first(until), time_first(before), time_first(after), total)
+
+
+def backward(potentials: SegmentPotentials) -> Sums:
+    """The sums from the end: `into` over all words behind a segment that ends, `until` over segments that begin."""
+    found = forward(potentials.reversed())
+    into, until, before, after = (ops.flip(x, axis=1) for x in found[:4])
+    return Sums(into, until, before, after, found.total)
+
+
+def log_partition(potentials: SegmentPotentials) -> Tensor:
+    """Log Z, `(batch,)`, with a gradient that needs no more memory than the sums: the expected counts."""
+
+    @ops.custom_gradient
+    def compute(*scores: Tensor) -> tuple[Any, ...]:
+        parts = SegmentPotentials(*(*map(ops.stop_gradient, scores[:5]), scores[5] > 0.5))
+        sums = forward(parts)
+
+        def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
+            # PyTorch passes the inputs, and the gradient by name.
+            d_total = inputs[0] if upstream is None else upstream
+            inputs = scores if upstream is None else inputs
+            return (*differentiable_once(_counts(parts, sums, d_total), inputs[:5]), ops.zeros_like(scores[5]))
+
+        return sums.total, gradient
+
+    found: Tensor = compute(*potentials[:5], ops.cast(potentials.mask, potentials.unary.dtype))
+    return found
+
+
+def beginnings_and_ends(potentials: SegmentPotentials, sums: Sums, others: Sums) -> tuple[Tensor, Tensor]:
+    """The probabilities that a segment with a label begins, and ends, at each word, `(batch, time, labels)` each."""
+    total = sums.total[:, None, None]
+    begin = ops.exp(sums.into + others.until + (sums.before + others.after - total))
+    end = ops.exp(sums.until + others.into + (sums.after + others.before - total))
+    return zero_padding(begin, potentials.mask), zero_padding(end, potentials.mask)
+
+
+def marginals(potentials: SegmentPotentials) -> Tensor:
+    """The probability that each word is in a segment with each label, `(batch, time, labels)`; 0 if masked."""
+    sums, others = forward(potentials), backward(potentials)
+    return _within(potentials.mask, *beginnings_and_ends(potentials, sums, others))
+
+
+def segment_marginals(potentials: SegmentPotentials) -> Tensor:
+    """The probability of each segment, `(batch, time, L, labels)`, by its last word, length and label."""
+    found, _ = _of_segments(potentials, forward(potentials), backward(potentials), all_words=True)
+    return time_first(found)
+
+
+def segment_labels(mask: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
+    """For each word the label of its segment, and its place in the segment from 1, `(batch, time)` int32."""
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        label, place = state
+        y, mask_t = at_time
+        return (
+            ops.where(mask_t & (y != INSIDE), y, label),
+            ops.where(mask_t, ops.where(y != INSIDE, ops.ones_like(place), place + 1), place),
+        )
+
+    nothing = ops.cast(ops.sum(ops.zeros_like(segments), axis=1), "int32")
+    found = scan(step, (nothing, nothing), (ops.transpose(segments), ops.transpose(mask)))
+    return ops.transpose(found[0]), ops.transpose(found[1])
+
+
+def segmentation_score(potentials: SegmentPotentials, segments: Tensor) -> Tensor:
+    """The score of one segmentation, `(batch,)`; a segment that is too long counts `PENALTY`."""
+    unary, begins, ends, durations, transitions, mask = potentials
+    longest, size = durations.shape
+    label, place = segment_labels(mask, segments)
+    starts = mask & (segments != INSIDE)
+    stops = mask & (is_last(mask) | (take_words(ops.cast(starts, "int32"), index_after(mask)) > 0))
+    here = one_hot(label, size)
+    words = _where(here & mask[..., None], unary) + _where(here & starts[..., None], begins)
+    total = ops.sum(words + _where(here & stops[..., None], ends), axis=(1, 2))
+    pair = take_words(label, index_before(mask)) * size + label
+    follows = _where(starts & ~is_first(mask), ops.take(ops.reshape(transitions, (-1,)), pair))
+    length = ops.clip(place, 1, longest) - 1
+    lasting = ops.take(ops.reshape(durations, (-1,)), length * size + label)
+    lasting = _where(stops, ops.where(place > longest, ops.full_like(lasting, PENALTY), lasting))
+    return total + ops.sum(follows + lasting, axis=1)
+
+
+def _counts(potentials: SegmentPotentials, sums: Sums, upstream: Tensor) -> tuple[Tensor, ...]:
+    """The expected counts of all that has a score, times `upstream`: the gradient of log Z."""
+    others = backward(potentials)
+    begin, end = beginnings_and_ends(potentials, sums, others)
+    _, lengths = _of_segments(potentials, sums, others, all_words=False)
+    mask = potentials.mask
+    after = index_before(mask)
+    until, shift = take_words(sums.until, after), take_words(sums.after, after)
+    constant = (shift + others.after - sums.total[:, None, None])[..., None]
+    pairs = ops.exp(until[..., None] + potentials.transitions + others.until[:, :, None, :] + constant)
+    pairs = _where((mask & ~is_first(mask))[..., None, None], pairs)
+    scale = upstream[:, None, None]
+    return (
+        _within(mask, begin, end) * scale,
+        begin * scale,
+        end * scale,
+        ops.sum(lengths * scale, axis=0),
+        ops.sum(ops.sum(pairs, axis=1) * scale, axis=0),
+    )
+
+
+def _of_segments(potentials: SegmentPotentials, sums: Sums, others: Sums, all_words: bool) -> tuple[Tensor, Tensor]:
+    """The probabilities of segments at each word, `(time, batch, L, labels)`, or at the last only, and their sum."""
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        _, expected, opened = state
+        u, b, e, mask_t, into, out, shift, largest = at_time
+        longer = _opened(opened, into + b, u)
+        found = ops.exp(longer + potentials.durations + (e + out)[:, None] + shift[:, None])
+        found = ops.where(mask_t[:, None], found, ops.zeros_like(found))
+        return found, expected + found, ops.where(mask_t[:, None], longer - largest[:, None], opened)
+
+    shift = sums.before + others.before - sums.total[:, None, None]
+    more = (sums.into, others.into, shift, sums.after - sums.before)
+    _, opened = _initial(potentials)
+    nothing = ops.zeros_like(opened)
+    inputs = (*_inputs(potentials), *map(time_first, more))
+    found, expected, _ = scan(step, (nothing, nothing, opened), inputs, num_stacked=1 if all_words else 0)
+    return found, expected
+
+
+def _within(mask: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+    """The probability that a segment has begun, and not ended before: `(batch, time, labels)`."""
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        within = state[1] + at_time[0]
+        return within, within - at_time[1]
+
+    # Not `ops.cumsum`, which rounds float64 on PyTorch, as `ops.maximum` with a number does.
+    nothing = ops.sum(ops.zeros_like(begin), axis=1)
+    found = time_first(scan(step, (nothing, nothing), (time_first(begin), time_first(end)), num_stacked=1)[0])
+    return zero_padding(ops.where(found > 0, found, ops.zeros_like(found)), mask)
+
+
+def _opened(opened: Tensor, new: Tensor, unary: Tensor) -> Tensor:
+    """The scores of the open segments of each length, `(batch, L, labels)`, one word later."""
+    return ops.concatenate([new[:, None], opened[:, :-1]], axis=1) + unary[:, None]
+
+
+def _initial(potentials: SegmentPotentials) -> tuple[Tensor, Tensor]:
+    """Zeros `(batch, labels)`, and the scores of no open segments."""
+    zeros = ops.sum(ops.zeros_like(potentials.unary), axis=1)
+    return zeros, ops.zeros_like(zeros[:, None] + potentials.durations) + FORBIDDEN
+
+
+def _inputs(potentials: SegmentPotentials) -> Tensors:
+    parts = (potentials.unary, potentials.begins, potentials.ends, potentials.mask[..., None])
+    return tuple(map(time_first, parts))
+
+
+def _where(condition: Tensor, x: Tensor) -> Tensor:
+    return ops.where(condition, x, ops.zeros_like(x))
