@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from keras_slstm.printable import printable
 
@@ -25,5 +26,5 @@ class DataError(ValueError):
         self.line = line
         self.problem = problem
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.line, self.problem)  # the message alone could not rebuild it

@@ -7,3 +7,5 @@ from typing import Any
 # A tensor of the backend that Keras runs on, or what can be converted into one.
 Tensor = Any
 Tensors = tuple[Tensor, ...]
+# The size of each axis: an integer, None where it is not known yet, or a tensor in a graph.
+Shape = tuple[Any, ...]

@@ -8,11 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from keras_slstm.types import Shape
+
 
 def check_integer(name: str, value: Any, least: int) -> int:
     """Return `value` as an int; raise ValueError unless it is an integer of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"`{name}` must be an integer of at least {least}, but got {value!r}.")
+    return int(value)
+
+
+def check_optional_integer(name: str, value: Any, least: int) -> int | None:
+    """Return `value` as an int, or None; raise ValueError unless it is None or an integer of at least `least`."""
+    if value is None:
+        return None
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"`{name}` must be an integer of at least {least} or None, but got {value!r}.")
     return int(value)
 
 
@@ -46,7 +57,7 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
     return value
 
 
-def check_features(input_shape: tuple, layer: str) -> int:
+def check_features(input_shape: Shape, layer: str) -> int:
     """Return the number of features of the input; raise ValueError if it is unknown."""
     if input_shape[-1] is None:
         raise ValueError(

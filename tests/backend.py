@@ -1,4 +1,4 @@
-"""Gradients, compilation and dtypes, on whichever backend Keras runs."""
+"""Gradients, compilation and dtypes on the current backend of Keras."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Weights saved on one backend load on another: `python -m tests.cross_backend FOLDER`.
 
 `write` puts each case into FOLDER as `<name>.keras` (the model) and `<name>.npz` (its outputs). The command
-loads them on the backend KERAS_BACKEND, runs them, and writes what failed into `<backend>.json`, by case.
+loads them on the backend KERAS_BACKEND, runs them, and writes the failures into `<backend>.json`, by case.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of what a layer accepts: empty inputs, masks of numbers, other dtypes."""
+"""Checks of the inputs that a layer accepts: empty inputs, numeric masks, other dtypes."""
 
 from __future__ import annotations
 

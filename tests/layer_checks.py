@@ -1,4 +1,4 @@
-"""The checks that every public layer must pass, written once: `CHECKS`, to be applied to a `LayerCase`.
+"""The checks that every public layer must pass: each of `CHECKS` is applied to a `LayerCase`.
 
 `tests/layers/cases.py` holds the table of cases; `tests/test_layer_checks.py` shows that the checks can fail.
 A check raises `AssertionError`, or skips where a backend lacks what it checks.

@@ -1,4 +1,4 @@
-"""Keras' initializers on NumPy, for JAX, which would compile each of them for every shape."""
+"""Keras' initializers in NumPy, for JAX, because JAX would compile each of them for every shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common checks can fail: each broken layer here is caught by the check meant for it."""
+"""The common checks can fail: each broken layer here is caught by its check."""
 
 from __future__ import annotations
 

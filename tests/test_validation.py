@@ -1,4 +1,4 @@
-"""Arguments and input shapes, as every layer with weights checks them."""
+"""The checks of arguments and input shapes in every layer with weights."""
 
 from __future__ import annotations
 

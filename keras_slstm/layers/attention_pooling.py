@@ -11,7 +11,7 @@ from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.masks import masked_softmax
 from keras_slstm.ops.precision import accumulation_dtype, tanh
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 
 
@@ -75,21 +75,11 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.units = None if units is None else check_integer("units", units, least=1)
-        self.set_weight_arguments(
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            query_initializer=query_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            query_regularizer=query_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            query_constraint=query_constraint,
-        )
+        self.set_weight_arguments(locals())
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         features = check_features(input_shape, self.name)
         units = self.units or features
         self.kernel = self.add_weight_like("kernel", "kernel", (features, units))
@@ -112,7 +102,7 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (input_shape[0], input_shape[2])
 
     def compute_output_spec(

@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.maxout import Maxout
 from keras_slstm.layers.mlp import EPSILON, MOMENTUM, BatchNormalization
-from keras_slstm.ops.masks import (
-    check_mask,
-    masked_max,
-    masked_mean,
-    masked_softmax,
-    zero_padding,
-)
+from keras_slstm.ops.masks import masked_max, masked_mean, masked_softmax, zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.soft_alignment import align
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class BiattentiveEncoder(keras.layers.Layer):
-    """A sentence vector by attention of the words to each other, four poolings and maxout layers.
+class BiattentiveEncoder(ConfigFromArguments, keras.layers.Layer):
+    """Encodes a sentence as a vector by self-attention, four poolings and maxout layers.
 
-        X = encoder(words),   C = softmax(X X^T) X                       each word's view of the others
+        X = encoder(words),   C = softmax(X X^T) X                       the context of each word
         Z = BiLSTM([X; X - C; X * C])                                    the integrator
         v = [max Z; mean Z; min Z; sum_i beta_i Z_i],   beta = softmax(Z u)   over the real words
         output = maxout(maxout(v))
 
-    Both sentences of McCann et al. (2017) are the same here. What a second copy of it would add to v is left out.
+    McCann et al. (2017) read two sentences. Here both are the same sentence, so v holds the poolings once.
 
     Args:
         encoder: A layer that maps `(batch, time, features)` and a `mask` to word vectors: X.
         units: Units of each direction of the integrator.
-        reductions: By how much each maxout layer reduces the number of features.
+        reductions: The factor by which each maxout layer reduces the number of features.
         dropout: Dropout rate after the last maxout layer.
-        batch_norm: Whether the input of each maxout layer is normalised.
+        batch_norm: Whether to apply batch normalisation to the input of each maxout layer.
 
     Call arguments:
         inputs: `(batch, time, features)`.
@@ -47,7 +43,8 @@ class BiattentiveEncoder(keras.layers.Layer):
         training: Whether to apply dropout, and to normalise by the statistics of the batch.
 
     Returns:
-        `(batch, 8 units / product of the reductions)`; what the maxout layers make of zeros where a row has no word.
+        `(batch, 8 units / product of the reductions)`. A row without words gives what the maxout layers
+        compute from zeros.
 
     Weights: those of `encoder`, of `integrator`, of `maxouts` and `norms`; query: u, `(2 units,)`.
 
@@ -84,15 +81,15 @@ class BiattentiveEncoder(keras.layers.Layer):
         self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         if not self.encoder.built:
             self.encoder.build(input_shape)
         words = self.encoder.compute_output_shape(input_shape)
         if len(words) != 3:
-            raise ValueError(f"`encoder` has to return word vectors (batch, time, features), but returns {words}.")
+            raise ValueError(f"`encoder` must return word vectors (batch, time, features), but returns {words}.")
         self.integrator.build((*words[:2], 3 * words[2]))
         self.query = self.add_weight(name="query", shape=(2 * self.units,), initializer="glorot_uniform")
-        shape: tuple[int | None, ...] = (words[0], 8 * self.units)
+        shape: Shape = (words[0], 8 * self.units)
         for index, maxout in enumerate(self.maxouts):
             if self.norms:
                 self.norms[index].build(shape)
@@ -101,8 +98,8 @@ class BiattentiveEncoder(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool = False) -> Tensor:
-        mask = check_mask(inputs, mask, self.name)
-        x = zero_padding(self.encoder(zero_padding(inputs, mask), mask=mask, training=training), mask)
+        x, mask = masked_inputs(self, inputs, mask)
+        x = zero_padding(self.encoder(x, mask=mask, training=training), mask)
         context = align(x, x, mask)
         joined = ops.concatenate([x, x - context, x * context], axis=-1)
         z = zero_padding(self.integrator(zero_padding(joined, mask), mask=mask, training=training), mask)
@@ -123,22 +120,8 @@ class BiattentiveEncoder(keras.layers.Layer):
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         features = 8 * self.units
         for reduction in self.reductions:
             features //= reduction
         return (input_shape[0], features)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
-            "units": self.units,
-            "reductions": list(self.reductions),
-            "dropout": self.dropout,
-            "batch_norm": self.batch_norm,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})

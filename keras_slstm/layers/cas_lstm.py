@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
+from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.layers.masked_rnn import MaskedRNN, make_cell
 from keras_slstm.ops.cas_lstm import LayerWeights, gates
 from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.kernels.cas_lstm import sequence
-from keras_slstm.ops.masks import check_mask, zero_padding
+from keras_slstm.ops.masks import zero_padding
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_rate
 
@@ -153,13 +154,12 @@ class CASLSTM(MaskedRNN):
         """
         if not self.built:
             self.build(sequences.shape)
-        sequences = ops.convert_to_tensor(sequences, dtype=self.compute_dtype)
-        mask = check_mask(sequences, mask, self.name)
+        sequences, mask = masked_inputs(self, ops.convert_to_tensor(sequences), mask)
         self._check_states(initial_state, ops.shape(sequences)[0])
         if initial_state is None:
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
         states = [ops.convert_to_tensor(state, dtype=self.compute_dtype) for state in initial_state]
-        layers = self._run(zero_padding(sequences, mask), states, mask, training=False)
+        layers = self._run(sequences, states, mask, training=False)
         opened = [
             gates(one.weights, one.x, _before(one.h, one.hs), _before(one.c, one.cs), one.lower_cells) for one in layers
         ]

@@ -8,9 +8,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.layers.state_checks import check_states
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops import cas_lstm
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_features, check_integer
 
 
@@ -109,20 +110,9 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         self.unit_forget_bias = check_bool("unit_forget_bias", unit_forget_bias)
         self.state_size = [[self.units] * 2 for _ in range(self.num_layers)]
         self.output_size = self.units
-        self.set_weight_arguments(
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            peephole_initializer=peephole_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-        )
+        self.set_weight_arguments(locals())
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         e, d = check_features(input_shape, self.name), self.units
         kernels, recurrent_kernels, biases, lams, peepholes = [], [], [], [], []
         for layer in range(1, self.num_layers + 1):
@@ -144,7 +134,7 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         self.input_spec = keras.layers.InputSpec(axes={-1: kernels[0].shape[0]})
         self.built = True
 
-    def _first_bias(self, shape: tuple[int], dtype: Any = None) -> Tensor:
+    def _first_bias(self, shape: Shape, dtype: Any = None) -> Tensor:
         bias = self.bias_initializer(shape, dtype=dtype)
         if not self.unit_forget_bias:
             return bias
@@ -175,8 +165,7 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
 
     def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, Any]:
         flat = keras.tree.flatten(states)
-        if len(flat) != 2 * self.num_layers:
-            raise ValueError(f"{self.name} expects {2 * self.num_layers} states, but got {len(flat)}.")
+        check_states(flat, [self.units] * 2 * self.num_layers, inputs.shape[0], self.name)
         x, lower_cell, new_states = ops.cast(inputs, self.compute_dtype), None, []
         for weights, h, c in zip(self.layer_weights(), flat[::2], flat[1::2], strict=True):
             x, lower_cell = cas_lstm.step(weights, x, h, c, lower_cell)
@@ -186,17 +175,6 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
     def get_initial_state(self, batch_size: Any = None) -> list[list[Tensor]]:
         """Zeros, `(batch, units)` each."""
         return [[ops.zeros((batch_size, d), dtype=self.compute_dtype) for d in sizes] for sizes in self.state_size]
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "num_layers": self.num_layers,
-            "lam": self.lam,
-            "peephole": self.peephole,
-            "unit_forget_bias": self.unit_forget_bias,
-            **self.weight_config(),
-        }
 
 
 def _check_lam(lam: Any, peephole: bool) -> float | str | None:

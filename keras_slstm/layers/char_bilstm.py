@@ -6,14 +6,15 @@ from typing import Any
 
 import keras
 
-from keras_slstm.layers._characters import CharacterLayer
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.cas_lstm import CASLSTM
-from keras_slstm.types import Tensor
+from keras_slstm.layers.character_layer import CharacterLayer
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class CharBiLSTM(CharacterLayer):
+class CharBiLSTM(ConfigFromArguments, CharacterLayer):
     """One vector for each word from its characters: the two final states of a bidirectional LSTM over them.
 
     This is the character vector of Lample et al. (2016, section 4.1). Masked characters are as if they were not
@@ -64,7 +65,7 @@ class CharBiLSTM(CharacterLayer):
         lstm = CASLSTM(self.units, num_layers=1, dtype=self.dtype_policy)
         self.bidirectional = keras.layers.Bidirectional(lstm, name="bidirectional", dtype=self.dtype_policy)
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         features = check_features(input_shape, self.name)
         self.bidirectional.build((None, None, features))
         self.input_spec = keras.layers.InputSpec(ndim=4, axes={-1: features})
@@ -72,6 +73,3 @@ class CharBiLSTM(CharacterLayer):
 
     def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
         return self.bidirectional(x, mask=mask, training=False)  # nothing in it depends on `training`
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "units": self.units}

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._characters import CharacterLayer
+from keras_slstm.layers.character_layer import CharacterLayer
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.masks import masked_max
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 
 
@@ -27,7 +27,7 @@ class CharCNN(WeightArguments, CharacterLayer):
 
     Args:
         filters: Size of the output.
-        width: Width w of the window; of an even width, the larger half lies behind the character.
+        kernel_size: Width w of the window; of an even width, the larger half lies behind the character.
         kernel_initializer, bias_initializer: Initialisers of W and b.
         kernel_regularizer, bias_regularizer: Their regularisers.
         kernel_constraint, bias_constraint: Their constraints.
@@ -42,11 +42,11 @@ class CharCNN(WeightArguments, CharacterLayer):
         what follows.
 
     Raises:
-        ValueError: If `filters` or `width` is not a positive integer, the input is not of rank 4 or its number of
+        ValueError: If `filters` or `kernel_size` is not a positive integer, the input is not of rank 4 or its number of
             features is unknown, or the mask does not fit it.
 
     Weights:
-        kernel: W, `(width * features, filters)`, the window's characters from left to right.
+        kernel: W, `(kernel_size * features, filters)`, the window's characters from left to right.
         bias: b, `(filters,)`.
 
     Example:
@@ -58,10 +58,12 @@ class CharCNN(WeightArguments, CharacterLayer):
     ```
     """
 
+    former_names = {"width": "kernel_size"}
+
     def __init__(
         self,
         filters: int = 50,
-        width: int = 3,
+        kernel_size: int = 3,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
         kernel_regularizer: Any = None,
@@ -72,26 +74,19 @@ class CharCNN(WeightArguments, CharacterLayer):
     ) -> None:
         super().__init__(**kwargs)
         self.filters = self.output_size = check_integer("filters", filters, least=1)
-        self.width = check_integer("width", width, least=1)
-        self.set_weight_arguments(
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-        )
+        self.kernel_size = check_integer("kernel_size", kernel_size, least=1)
+        self.set_weight_arguments(locals())
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         features = check_features(input_shape, self.name)
-        self.kernel = self.add_weight_like("kernel", "kernel", (self.width * features, self.filters))
+        self.kernel = self.add_weight_like("kernel", "kernel", (self.kernel_size * features, self.filters))
         self.bias = self.add_weight_like("bias", "bias", (self.filters,))
         self.input_spec = keras.layers.InputSpec(ndim=4, axes={-1: features})
         self.built = True
 
     def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
         count = ops.shape(x)[1]
-        before = (self.width - 1) // 2
-        x = ops.pad(x, ((0, 0), (before, self.width - 1 - before), (0, 0)))
-        windows = ops.concatenate([x[:, i : i + count] for i in range(self.width)], axis=-1)
+        before = (self.kernel_size - 1) // 2
+        x = ops.pad(x, ((0, 0), (before, self.kernel_size - 1 - before), (0, 0)))
+        windows = ops.concatenate([x[:, i : i + count] for i in range(self.kernel_size)], axis=-1)
         return masked_max(windows @ ops.convert_to_tensor(self.kernel) + self.bias, mask)

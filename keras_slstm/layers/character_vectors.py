@@ -1,4 +1,4 @@
-"""Vectors of words from the ids of their characters."""
+"""Word vectors from the ids of the words' characters."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.char_bilstm import CharBiLSTM
 from keras_slstm.layers.char_cnn import CharCNN
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_integer
 
 CHARACTERS = ("cnn", "bilstm")
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class CharacterVectors(keras.layers.Layer):
-    """An embedding of characters, and `CharCNN` or `CharBiLSTM` over those of each word.
+class CharacterVectors(ConfigFromArguments, keras.layers.Layer):
+    """Embeds the characters of each word and encodes them by `CharCNN` or `CharBiLSTM`.
 
     Args:
         kind: `"cnn"` or `"bilstm"`.
-        units: Size of the vector of a word.
-        dim: Size of the vectors of characters.
+        units: Size of the word vectors.
+        dim: Size of the character embeddings.
 
     Call arguments:
-        inputs: Ids of characters, `(batch, time, characters)`, 0 being padding.
+        inputs: Ids of characters, `(batch, time, characters)`; 0 is padding.
 
     Returns:
         `(batch, time, units)`, zero for a word without characters.
 
     Raises:
-        ValueError: If there is no such kind, a size is no positive integer, or `units` is odd with `"bilstm"`.
+        ValueError: If `kind` is unknown, a size is not a positive integer, or `units` is odd with `"bilstm"`.
     """
 
     def __init__(self, kind: str = "cnn", units: int = 50, dim: int = 30, **kwargs: Any):
@@ -45,10 +46,10 @@ class CharacterVectors(keras.layers.Layer):
             raise ValueError(f"`character_units` must be even for a BiLSTM, but got {units}.")
         dtype = self.dtype_policy
         self.over_characters = CharCNN(units, dtype=dtype) if kind == "cnn" else CharBiLSTM(units // 2, dtype=dtype)
-        self.embedding: Any = None  # its size is that of the vocabulary
+        self.embedding: Any = None  # made by `build_for`, once the size of the vocabulary is known
 
     def build_for(self, characters_size: int) -> None:
-        """Create the weights, for so many ids."""
+        """Create the weights for a vocabulary of `characters_size` ids."""
         embedding = keras.layers.Embedding(characters_size, self.dim, dtype=self.dtype_policy)
         embedding.build((None, None, None))
         self.over_characters.build((None, None, None, self.dim))
@@ -58,8 +59,5 @@ class CharacterVectors(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         return self.over_characters(self.embedding(inputs), mask=ops.not_equal(inputs, 0))
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:2], self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "kind": self.kind, "units": self.units, "dim": self.dim}

@@ -7,21 +7,23 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.ops.masks import zero_padding
+from keras_slstm.ops.masks import never_empty, with_a_word, zero_padding
+from keras_slstm.types import Shape
 from keras_slstm.validation import check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class ConvolutionStack(keras.layers.Layer):
-    """Convolutions over neighbouring words, one on top of the other: `x = relu(conv(x))`.
+class ConvolutionStack(ConfigFromArguments, keras.layers.Layer):
+    """Stacked convolutions over neighbouring words: `x = relu(conv(x))` in every layer.
 
-    Words outside the sentence, and masked ones, are zero vectors in every layer.
+    Positions outside the sentence and masked positions are zero vectors in every layer.
 
     Args:
-        units: Number of filters of each layer.
+        units: Number of filters in each layer.
         num_layers: Number of layers.
-        window: Number of words that a filter sees, an odd number.
+        kernel_size: Number of words that a filter covers; odd.
 
     Input: `(batch, time, features)`, mask `(batch, time)`. Output: `(batch, time, units)`, zero at masked positions.
 
@@ -29,20 +31,22 @@ class ConvolutionStack(keras.layers.Layer):
         ValueError: If an argument is out of range.
     """
 
-    def __init__(self, units: int, num_layers: int = 3, window: int = 3, **kwargs: Any):
+    former_names = {"window": "kernel_size"}
+
+    def __init__(self, units: int, num_layers: int = 3, kernel_size: int = 3, **kwargs: Any):
         super().__init__(**kwargs)
         self.units = check_integer("units", units, 1)
         self.num_layers = check_integer("num_layers", num_layers, 1)
-        self.window = check_integer("window", window, 1)
-        if window % 2 == 0:
-            raise ValueError(f"`window` must be odd, so that it has a middle, but got {window!r}.")
+        self.kernel_size = check_integer("kernel_size", kernel_size, 1)
+        if kernel_size % 2 == 0:
+            raise ValueError(f"`kernel_size` must be odd, so that a filter has a centre, but got {kernel_size!r}.")
         self.convolutions = [
-            keras.layers.Conv1D(units, window, padding="same", activation="relu", dtype=self.dtype_policy)
+            keras.layers.Conv1D(units, kernel_size, padding="same", activation="relu", dtype=self.dtype_policy)
             for _ in range(num_layers)
         ]
         self.supports_masking = True
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         for convolution in self.convolutions:
             convolution.build(input_shape)
             input_shape = (*input_shape[:-1], self.units)
@@ -50,15 +54,12 @@ class ConvolutionStack(keras.layers.Layer):
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         x, mask = masked_inputs(self, inputs, mask)
-        if 0 in x.shape[:2]:  # PyTorch cannot convolve nothing
-            return ops.zeros((*ops.shape(x)[:2], self.units), dtype=x.dtype)
+        batch, time = ops.shape(x)[:2]
+        x, mask = with_a_word(x, mask)  # no backend convolves an empty tensor correctly
+        x, mask = never_empty(x, 0), None if mask is None else never_empty(mask, 0)
         for convolution in self.convolutions:
             x = zero_padding(convolution(x), mask)
-        return x
+        return x[:batch, :time]
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        config = {"units": self.units, "num_layers": self.num_layers, "window": self.window}
-        return {**super().get_config(), **config}

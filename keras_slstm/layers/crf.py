@@ -9,16 +9,16 @@ import keras
 from keras import ops
 
 from keras_slstm import addons
-from keras_slstm.addons_weights import read_weights
+from keras_slstm.crf_weights import ADDONS, read_crf_weights
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.crf import FORBIDDEN
 from keras_slstm.ops.crf_potentials import pack
-from keras_slstm.ops.label_schemes import allowed_transitions
+from keras_slstm.ops.label_schemes import allowed_transitions, as_table, without_ends
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_features, check_integer
 
 
@@ -50,8 +50,9 @@ class CRF(WeightArguments, keras.layers.Layer):
         boundary_initializer: Initialiser of left and right.
         use_kernel: Whether to compute h_i W + b. If False, the inputs are the scores of the labels themselves.
         labels: The names of the labels, in the order of their numbers.
-        scheme: `"BIO"` (every span of words begins with B) or `"BIOES"`, or None if every label may follow every
-            other. Needs `labels`: `O`, `B-PER`, `I-PER`, ...
+        scheme: `"BIO"` (every span of words begins with B), `"BIOES"`, `"BILOU"`, `"BMES"` or `"IOB1"`, which need
+            `labels`: `O`, `B-PER`, `I-PER`, ...; a table or a function (see `allowed_transitions`), or
+            the result of `seen_transitions`; None if every label may follow every other.
         pairwise: Whether each pair of labels has a weight vector of its own. Takes memory for K^2 numbers a word.
         engine: `"keras"`, or `"addons"` to compute likelihood and best sequence by tensorflow-addons (on the TensorFlow
             backend only, without XLA; not with `pairwise`).
@@ -120,7 +121,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         boundary_initializer: Any = "zeros",
         use_kernel: bool = True,
         labels: Sequence[str] | None = None,
-        scheme: str | None = None,
+        scheme: Any = None,
         pairwise: bool = False,
         engine: str = "keras",
         kernel_initializer: Any = "glorot_uniform",
@@ -139,30 +140,19 @@ class CRF(WeightArguments, keras.layers.Layer):
         self.dtype_policy: Any = at_least_float32(self.dtype_policy)
         self.labels = None if labels is None else _check_labels(labels)
         self.units = _check_units(units, self.labels)
-        self.scheme = scheme
         self.use_boundary = check_bool("use_boundary", use_boundary)
         self.use_kernel = check_bool("use_kernel", use_kernel)
         self.pairwise = check_bool("pairwise", pairwise)
         if pairwise and not use_kernel:
             raise ValueError("With `pairwise=True`, the scores need the kernel: `use_kernel` must be True.")
         self.engine = _check_engine(engine, self.pairwise)
-        if scheme is not None and self.labels is None:
+        if self.labels is None and (isinstance(scheme, str) or callable(scheme)):
             raise ValueError(f"`scheme` needs the names of the labels, `labels`, but got scheme={scheme!r} only.")
-        self._allowed = None if scheme is None else allowed_transitions(self.labels or [], scheme)
-        self.set_weight_arguments(
-            chain_initializer=chain_initializer,
-            boundary_initializer=boundary_initializer,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            chain_regularizer=chain_regularizer,
-            boundary_regularizer=boundary_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            chain_constraint=chain_constraint,
-            boundary_constraint=boundary_constraint,
-        )
+        names = self.labels or [str(number) for number in range(self.units)]
+        self._allowed = None if scheme is None else allowed_transitions(names, scheme)
+        # A function cannot be saved, but what it allows can.
+        self.scheme = scheme if self._allowed is None or isinstance(scheme, str) else as_table(self._allowed)
+        self.set_weight_arguments(locals())
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
 
@@ -190,16 +180,49 @@ class CRF(WeightArguments, keras.layers.Layer):
         crf = keras_slstm.CRF.from_addons("tagger_weights.h5", labels=["O", "B-PER", "I-PER"], scheme="BIO")
         ```
         """
-        weights = read_weights(source, layer_name)
-        units = len(weights["chain_kernel"])
+        return cls.from_weights(source, layer_name, origins=(ADDONS,), **kwargs)
+
+    @classmethod
+    def from_weights(
+        cls,
+        source: Any,
+        layer_name: str | None = None,
+        projection: str | None = None,
+        origins: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> CRF:
+        """A layer with the weights of a CRF of another library: it gives the same scores and labels.
+
+        Args:
+            source, layer_name, projection, origins: See `read_crf_weights`, which tells what it finds.
+            **kwargs: Further arguments of the layer, such as `labels` and `scheme`, `name` or `dtype`. Without
+                `scheme`, a CRF of AllenNLP keeps its constraints.
+
+        Returns:
+            The layer, with its weights. Without a kernel, its inputs are the scores of the labels, as in the `ChainCRF`
+            of DeLFT, pytorch-crf and AllenNLP.
+
+        Raises:
+            ValueError, FileNotFoundError: As `read_crf_weights`.
+
+        Example:
+
+        ```python
+        crf = keras_slstm.CRF.from_weights("tagger.pt", projection="hidden2tag", labels=["O", "B-PER", "I-PER"])
+        ```
+        """
+        found = read_crf_weights(source, layer_name, projection, origins)
+        weights, K = found.weights, len(found.weights["chain_kernel"])
         kernel = weights.get("kernel")
-        layer = cls(units, use_boundary="left_boundary" in weights, use_kernel=kernel is not None, **kwargs)
-        layer.build((None, None, units if kernel is None else len(kernel)))
+        if found.allowed is not None:
+            kwargs = {"scheme": without_ends(found.allowed), **kwargs}
+        layer = cls(K, use_boundary="left_boundary" in weights, use_kernel=kernel is not None, **kwargs)
+        layer.build((None, None, K if kernel is None else len(kernel)))
         for name, value in weights.items():
             getattr(layer, name).assign(value)
         return layer
 
-    def build(self, input_shape: tuple[Any, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         features = check_features(input_shape, self.name)
         K = self.units
         if not self.use_kernel and features != K:
@@ -238,35 +261,23 @@ class CRF(WeightArguments, keras.layers.Layer):
         if self.use_boundary:
             unary = unary + zero_padding(self.right_boundary + ops.zeros_like(unary), last)
         if self._allowed is not None:
-            forbidden = first[..., None] & ~self._allowed.first | last[..., None] & ~self._allowed.last
-            unary = _forbid(unary, forbidden)
-            transitions = _forbid(transitions, ~self._allowed.transitions)
+            # As tensors: PyTorch does not join a tensor on a GPU with an array.
+            no_first, no_pair, no_last = (ops.convert_to_tensor(~part, "bool") for part in self._allowed)
+            unary = _forbid(unary, first[..., None] & no_first | last[..., None] & no_last)
+            transitions = _forbid(transitions, no_pair)
         potentials = pack(zero_padding(unary, mask), transitions, mask)
         return addons.mark(potentials) if self.engine == "addons" else potentials
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         batch, time, _ = input_shape
         K = self.units
         if self.pairwise:
             return (batch, time, K + 1, K + 1)
         shape = (batch, None if time is None else time + K, K + 1)
         return addons.marked_shape(shape) if self.engine == "addons" else shape
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "use_boundary": self.use_boundary,
-            "use_kernel": self.use_kernel,
-            "labels": None if self.labels is None else list(self.labels),
-            "scheme": self.scheme,
-            "pairwise": self.pairwise,
-            "engine": self.engine,
-            **self.weight_config(),
-        }
 
 
 def at_least_float32(policy: Any) -> Any:

@@ -7,14 +7,15 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.crf import at_least_float32
 from keras_slstm.ops.crf_functions import crf_decode, crf_marginals, labels_shape
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class CRFDecoder(keras.layers.Layer):
+class CRFDecoder(ConfigFromArguments, keras.layers.Layer):
     """The best sequence of labels from the output of a `CRF` layer, for models that are exported.
 
     Train a model with the `CRF` as its last layer. `keras.Sequential([model, CRFDecoder()])`, or a functional model
@@ -48,7 +49,7 @@ class CRFDecoder(keras.layers.Layer):
         self.return_probabilities = check_bool("return_probabilities", return_probabilities)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple[Any, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         labels_shape(input_shape)
         self.built = True
 
@@ -62,7 +63,7 @@ class CRFDecoder(keras.layers.Layer):
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         return (None, None) if self.return_probabilities else None
 
-    def compute_output_shape(self, input_shape: tuple[Any, ...]) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Any:
         shape = labels_shape(input_shape)
         return (shape, shape) if self.return_probabilities else shape
 
@@ -71,6 +72,3 @@ class CRFDecoder(keras.layers.Layer):
         if not self.return_probabilities:
             return keras.KerasTensor(shape, dtype="int32")
         return keras.KerasTensor(shape[0], dtype="int32"), keras.KerasTensor(shape[1], dtype=self.compute_dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "return_probabilities": self.return_probabilities}

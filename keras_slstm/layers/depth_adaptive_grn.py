@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import ops
@@ -23,7 +23,7 @@ from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sinusoids import sinusoidal_code
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import (
     check_bool,
     check_choice,
@@ -149,6 +149,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     """
 
     reads_both_ways = True
+    former_names = {"depth_regularizer": "depth_penalty"}
 
     def __init__(
         self,
@@ -198,18 +199,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         self.return_sequences = check_bool("return_sequences", return_sequences)
         self.return_state = check_bool("return_state", return_state)
         self.return_depths = check_bool("return_depths", return_depths)
-        self.set_weight_arguments(
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            position_initializer=position_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-        )
+        self.set_weight_arguments(locals())
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.bilstm = self._make_bilstm() if sequential == "bilstm" else None
@@ -226,7 +216,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         )
         return keras.layers.Bidirectional(lstm, name="bilstm", dtype=self.dtype_policy)
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         e, s = check_features(input_shape, self.name), self.depth_units
         r = e
         if self.bilstm is not None:
@@ -363,9 +353,9 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         masks += [mask] if self.return_depths else []
         return masks if len(masks) > 1 else masks[0]
 
-    def compute_output_shape(self, input_shape: tuple) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Any:
         sentence = (input_shape[0], self.units)
-        shapes: list[tuple] = [(*input_shape[:2], self.units) if self.return_sequences else sentence]
+        shapes: list[Shape] = [(*input_shape[:2], self.units) if self.return_sequences else sentence]
         shapes += [sentence, sentence] if self.return_state else []
         shapes += [tuple(input_shape[:2])] if self.return_depths else []
         return shapes if len(shapes) > 1 else shapes[0]
@@ -378,10 +368,3 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         if self.return_depths:
             specs[-1] = keras.KerasTensor(shapes[-1], dtype="int32")
         return specs
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        config = dict(config)
-        if "depth_regularizer" in config:  # the former name, in files saved with it
-            config["depth_penalty"] = config.pop("depth_regularizer")
-        return super().from_config(config)

@@ -1,4 +1,4 @@
-"""Layers over a sequence, one after the other."""
+"""Layers applied to a sequence in turn."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Any
 
 import keras
 
+from keras_slstm.configs import ConfigFromArguments
+from keras_slstm.types import Shape
+
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class LayerStack(keras.layers.Layer):
-    """Layers over a sequence, one after the other, every one with the mask of the input.
+class LayerStack(ConfigFromArguments, keras.layers.Layer):
+    """Applies layers to a sequence in turn, each with the mask of the input.
 
-    `keras.Sequential` relies on each layer to pass the mask on, which recurrent layers do not always.
+    `keras.Sequential` relies on every layer to pass the mask on, and some recurrent layers do not.
 
     Args:
-        layers: The layers, bottom first. Each takes `(batch, time, features)` and a `mask`.
+        layers: The layers, lowest first. Each takes `(batch, time, features)` and a `mask`.
 
     Raises:
-        ValueError: If there is no layer.
+        ValueError: If `layers` is empty.
     """
 
     def __init__(self, layers: Sequence[keras.layers.Layer], **kwargs: Any):
@@ -28,9 +31,9 @@ class LayerStack(keras.layers.Layer):
         self.layers = list(layers)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         for layer in self.layers:
-            if not layer.built:  # as one from a config may be
+            if not layer.built:  # a layer from a config may be built already
                 layer.build(input_shape)
             input_shape = layer.compute_output_shape(input_shape)
         self.built = True
@@ -41,19 +44,10 @@ class LayerStack(keras.layers.Layer):
             x = layer(x, mask=mask, training=training)
         return x
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         for layer in self.layers:
             input_shape = layer.compute_output_shape(input_shape)
         return input_shape
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return mask if len(self.compute_output_shape(inputs.shape)) == 3 else None
-
-    def get_config(self) -> dict[str, Any]:
-        layers = [keras.saving.serialize_keras_object(layer) for layer in self.layers]
-        return {**super().get_config(), "layers": layers}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> LayerStack:
-        layers = [keras.saving.deserialize_keras_object(layer) for layer in config["layers"]]
-        return cls(**{**config, "layers": layers})

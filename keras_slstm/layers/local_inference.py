@@ -1,4 +1,4 @@
-"""Comparison of two sentences word by word (Chen et al., 2017)."""
+"""Word-by-word comparison of two sentences (Chen et al., 2017)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
+from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.mlp import Dense
-from keras_slstm.ops.masks import check_mask, masked_max, masked_mean, zero_padding
+from keras_slstm.ops.masks import masked_max, masked_mean, zero_padding
 from keras_slstm.ops.soft_alignment import align
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class LocalInference(keras.layers.Layer):
-    """Compares two sentences word by word: what follows the first encoder in ESIM, up to its classifier.
+class LocalInference(ConfigFromArguments, keras.layers.Layer):
+    """Compares two sentences word by word: the part of ESIM between its first encoder and its classifier.
 
         a~_i = sum_j softmax_j(a_i . b_j) b_j,   b~_j likewise                     soft alignment
         m_a = [a; a~; a - a~; a * a~]            m_b likewise                      enhancement
@@ -29,11 +31,11 @@ class LocalInference(keras.layers.Layer):
 
     Call arguments:
         pairs: The words of both sentences, `(batch, 2, time, features)`.
-        mask: `(batch, 2, time)` bool, True at real words; or None.
+        mask: `(batch, 2, time)` bool, True at real words, or None.
         training: Whether to apply dropout.
 
     Returns:
-        `(batch, 8 units)`, in the compute dtype. A sentence without a word gives zeros in its half.
+        `(batch, 8 units)`, in the compute dtype. The half of a sentence without words is zero.
 
     Weights: `projection.kernel` W, `(4 features, units)`, `projection.bias` b, `(units,)`; those of `composition`, a
         `keras.layers.Bidirectional`.
@@ -54,17 +56,16 @@ class LocalInference(keras.layers.Layer):
         )
         self.supports_masking = True
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         batch, _, time, features = input_shape
         self.projection.build((batch, time, 4 * features))  # type: ignore[operator]
         self.composition.build((batch, time, self.units))
         self.built = True
 
     def call(self, pairs: Tensor, mask: Tensor | None = None, training: bool = False) -> Tensor:
-        mask = check_mask(pairs, mask, self.name, axes=("batch", "2", "time"))
+        pairs, mask = masked_inputs(self, pairs, mask, axes=("batch", "2", "time"))
         a, b = pairs[:, 0], pairs[:, 1]
         a_mask, b_mask = (None, None) if mask is None else (mask[:, 0], mask[:, 1])
-        a, b = zero_padding(a, a_mask), zero_padding(b, b_mask)
         aligned = [(a, align(a, b, b_mask)), (b, align(b, a, a_mask))]
         both = ops.concatenate([ops.concatenate([x, y, x - y, x * y], axis=-1) for x, y in aligned], axis=0)
         both_mask = None if mask is None else ops.concatenate([a_mask, b_mask], axis=0)
@@ -76,8 +77,5 @@ class LocalInference(keras.layers.Layer):
     def compute_mask(self, pairs: Tensor, mask: Tensor | None = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (input_shape[0], 8 * self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "units": self.units, "dropout": self.dropout}

@@ -1,4 +1,4 @@
-"""A hidden layer that takes the largest of a few linear maps."""
+"""A hidden layer of maxout units."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.mlp import Dense
+from keras_slstm.types import Shape
 from keras_slstm.validation import check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class Maxout(keras.layers.Layer):
-    """Hidden layer with fewer units than features: of x W + b, as wide as x, the largest of each `reduction` in a row.
+class Maxout(ConfigFromArguments, keras.layers.Layer):
+    """Maxout layer (Goodfellow et al., 2013): the maximum of each group of `reduction` adjacent features of x W + b.
 
-    Goodfellow et al. (2013); with this shape in the Biattentive Classification Network.
+    x W + b has as many features as x, as in the Biattentive Classification Network.
 
     Args:
-        reduction: How many times fewer units than features there are. It divides the number of features.
+        reduction: The size of a group. It must divide the number of features.
 
     Input: `(batch, features)`. Output: `(batch, features / reduction)`, in the compute dtype.
 
-    Weights: `dense.kernel` `(features, features)`, `dense.bias` `(features,)`; unit j is the maximum of the columns
-    from `reduction * j` on.
+    Weights: `dense.kernel` `(features, features)`, `dense.bias` `(features,)`. Unit j is the maximum of the columns
+    `reduction * j` to `reduction * j + reduction - 1`.
 
     Raises:
         ValueError: If `reduction` is not a positive integer, or does not divide the number of features.
@@ -33,7 +35,7 @@ class Maxout(keras.layers.Layer):
         super().__init__(**kwargs)
         self.reduction = check_integer("reduction", reduction, 1)
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         features = input_shape[-1]
         if not features or features % self.reduction:
             raise ValueError(f"`reduction` must divide the number of features, {features}, but got {self.reduction}.")
@@ -45,8 +47,5 @@ class Maxout(keras.layers.Layer):
         pieces = ops.reshape(self.dense(inputs), (-1, inputs.shape[-1] // self.reduction, self.reduction))
         return ops.max(pieces, axis=-1)
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], input_shape[-1] // self.reduction)  # type: ignore[operator]
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "reduction": self.reduction}

@@ -8,27 +8,30 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.types import Shape
 from keras_slstm.validation import check_bool, check_integer, check_rate
 
-# The momentum of `torch.nn.BatchNorm1d`, and so of the authors' code. Keras' momentum of 0.99 suits long epochs: with
-# forty batches in an epoch, the moving averages would be far from the truth when the development part is first read.
+# The momentum of `torch.nn.BatchNorm1d`, which the authors use. Keras' default of 0.99 suits long epochs: after forty
+# batches, its moving averages would still be far from the statistics of the data.
 MOMENTUM = 0.9
 EPSILON = 1e-5
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class MLP(keras.layers.Layer):
-    """Hidden layers, by default with ReLU: the MLP of eq. 14 of Choi, Kim and Lee (2019), without what follows it.
+class MLP(ConfigFromArguments, keras.layers.Layer):
+    """Hidden layers of a classifier: the MLP of eq. 14 of Choi, Kim and Lee (2019), without its output layer.
 
-    Batch normalisation and dropout stand, in this order, before the first hidden layer and after the last one, as in
-    the authors' code.
+    Batch normalisation and then dropout are applied before the first hidden layer and after the last one, as in the
+    authors' code.
 
     Args:
-        units: Size of each hidden layer, at least one.
-        dropout: Dropout rate before the first hidden layer and after the last.
-        batch_norm: Whether to normalise there. Statistics of the batch are used in training, moving averages otherwise.
-        activation: Of the hidden layers: a name that Keras knows, such as `"linear"`.
+        units: The size of each hidden layer. There must be at least one.
+        dropout: Dropout rate before the first hidden layer and after the last one.
+        batch_norm: Whether to apply batch normalisation in these places. It uses the statistics of the batch in
+            training, and moving averages otherwise.
+        activation: The activation of the hidden layers, by its name in Keras, such as `"linear"`.
 
     Input: `(batch, features)`. Output: `(batch, units[-1])`, in the compute dtype.
 
@@ -62,7 +65,7 @@ class MLP(keras.layers.Layer):
             BatchNormalization(momentum=MOMENTUM, epsilon=EPSILON, dtype=dtype) for _ in range(2 if batch_norm else 0)
         ]
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         batch, features = input_shape
         for layer in self.hidden:
             layer.build((batch, features))
@@ -82,28 +85,19 @@ class MLP(keras.layers.Layer):
             x = self.norms[which](x, training=training)
         return self.dropouts[which](x, training=training)
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units[-1])
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": list(self.units),
-            "dropout": self.dropout,
-            "batch_norm": self.batch_norm,
-            "activation": self.activation,
-        }
 
 
 class Dense(keras.layers.Dense):
-    """Keras' own, but float64 stays float64 on every backend (see `keras_slstm.ops.double`)."""
+    """Like `keras.layers.Dense`, but float64 stays float64 on every backend (see `keras_slstm.ops.precision`)."""
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         return self.activation(inputs @ self.kernel + self.bias)
 
 
 class BatchNormalization(keras.layers.BatchNormalization):
-    """Keras' own for `(batch, features)`, but float64 stays float64 on every backend."""
+    """Like `keras.layers.BatchNormalization` on `(batch, features)`, but float64 stays float64 on every backend."""
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         x = ops.cast(inputs, accumulation_dtype(self.compute_dtype))

@@ -7,11 +7,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers._masked_rnn import MaskedRNN, make_cell
+from keras_slstm.layers.masked_rnn import MaskedRNN, make_cell
+from keras_slstm.layers.state_checks import check_states
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.precision import tanh
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 
 
@@ -85,20 +86,9 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         self.units = check_integer("units", units, least=1)
         self.state_size = [self.units, self.units]
         self.output_size = self.units
-        self.set_weight_arguments(
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            initial_state_initializer=initial_state_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-        )
+        self.set_weight_arguments(locals())
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         e, d = check_features(input_shape, self.name), self.units
         self.kernel = self.add_weight_like("kernel", "kernel", (e, 4 * d))
         self.recurrent_kernel = self.add_weight_like("recurrent", "recurrent_kernel", (d, 4 * d))
@@ -108,6 +98,7 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
+        check_states(states, self.state_size, inputs.shape[0], self.name)
         return self.step(self.project(ops.cast(inputs, self.compute_dtype)), states)
 
     def project(self, inputs: Tensor) -> Tensor:
@@ -126,9 +117,6 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
             raise ValueError(f"{self.name} has a trained first state, which is one of its weights: build it first.")
         zeros = ops.zeros((batch_size, self.units), dtype=self.compute_dtype)
         return [zeros + ops.cast(self.initial_state, self.compute_dtype), zeros]
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "units": self.units, **self.weight_config()}
 
 
 class _Recurrence:
@@ -220,7 +208,7 @@ class NormalizedLSTM(MaskedRNN):
             **kwargs,
         )
 
-    def build(self, sequences_shape: tuple, initial_state_shape: Any = None) -> None:
+    def build(self, sequences_shape: Shape, initial_state_shape: Any = None) -> None:
         super().build(sequences_shape, initial_state_shape)
         if self.stateful and self._started is None:
             started = keras.Variable("zeros", (sequences_shape[0], 1), trainable=False, name="started")

@@ -7,52 +7,52 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.ops.masks import check_mask, masked_max, masked_mean
+from keras_slstm.types import Shape
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class PooledStates(keras.layers.Layer):
-    """The features of eq. 15 of the depth-adaptive GRN: `relu([max_i h_i; mean_i h_i; g])`, over the real words.
+class PooledStates(ConfigFromArguments, keras.layers.Layer):
+    """Sentence vectors from the word states and the sentence state: `[max_i h_i; mean_i h_i; g]`, over the real words.
+
+    With the default activation, these are the features of eq. 15 of the depth-adaptive GRN paper.
 
     Args:
         layer: A layer that returns h, `(batch, time, units)`, then g, `(batch, units)`, such as `DepthAdaptiveGRN` or
             `SLSTM` with `return_sequences` and `return_state`.
+        activation: Name of the activation of the features, or None.
 
     Returns:
-        `(batch, 3 * units)`. A row without a real word gives zeros.
+        `(batch, 3 * units)`. A row without real words gives the activation of zeros.
 
     Raises:
         ValueError: If the layer does not return sequences and states.
     """
 
-    def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
+    def __init__(self, layer: keras.layers.Layer, activation: str | None = "relu", **kwargs: Any):
         super().__init__(**kwargs)
         for name in ("return_sequences", "return_state"):
             if not getattr(layer, name, False):
-                raise ValueError(f"`layer` must return h and g, but {layer.name} has not {name}=True.")
+                raise ValueError(f"`layer` must return h and g, but {layer.name} does not have {name}=True.")
         self.layer = layer
+        self.activation = activation
+        self._activate = keras.activations.get(activation)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        if not self.layer.built:  # as one from a config may be
+    def build(self, input_shape: Shape) -> None:
+        if not self.layer.built:  # a layer from a config may be built already
             self.layer.build(input_shape)
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         mask = check_mask(inputs, mask, self.name)
         h, g, *_ = self.layer(inputs, mask=mask, training=training)
-        return ops.relu(ops.concatenate([masked_max(h, mask), masked_mean(h, mask), g], axis=-1))
+        return self._activate(ops.concatenate([masked_max(h, mask), masked_mean(h, mask), g], axis=-1))
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         words, *_ = self.layer.compute_output_shape(input_shape)
         return (words[0], 3 * words[-1])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         return None
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> PooledStates:
-        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})

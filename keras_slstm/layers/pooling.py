@@ -7,12 +7,13 @@ from typing import Any
 
 import keras
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.ops.masks import masked_max, masked_mean
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 
 
-class _MaskedGlobalPooling1D(keras.layers.Layer):
+class _MaskedGlobalPooling1D(ConfigFromArguments, keras.layers.Layer):
     """Base of the pooling layers: `_pool` maps `(batch, time, features)` to `(batch, features)`."""
 
     _pool: Callable[[Tensor, Tensor | None], Tensor]
@@ -28,11 +29,8 @@ class _MaskedGlobalPooling1D(keras.layers.Layer):
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         return None
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (input_shape[0], input_shape[2])
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config()  # Keras' automatic one fails for a layer that was given a dtype policy
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")

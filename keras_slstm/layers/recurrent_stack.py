@@ -1,4 +1,4 @@
-"""Stacks of CAS-LSTM or plain LSTM layers by name: as an encoder with its states, and as a cell for a decoder."""
+"""Stacks of CAS-LSTM or plain LSTM layers, chosen by name: an encoder that returns its states, and a decoder cell."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
 from keras_slstm.ops.masks import check_mask
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_integer, check_rate
 
 CELLS = ("caslstm", "lstm")
-# Arguments that are no options of a cell, because the stack decides them. Plain LSTM layers have no gate between them.
+# The stack sets these arguments itself, so they are not options of a cell.
 _SAID_OTHERWISE = {
     "units", "num_layers", "dropout", "layer_dropout", "return_sequences", "return_state", "go_backwards", "stateful",
     "dtype", "name",
 }  # fmt: skip
-_OF_VERTICAL_GATES = {"lam", "peephole"}
+_OF_VERTICAL_GATES = {"lam", "peephole"}  # plain LSTM layers have no gates between layers
 
 
 def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **options: Any) -> keras.layers.Layer:
-    """A recurrent cell of several layers.
+    """Return a recurrent cell of several layers.
 
     Args:
-        cell: `"caslstm"`, or `"lstm"` for plain LSTM layers, one on top of the other.
+        cell: `"caslstm"`, or `"lstm"` for stacked plain LSTM layers.
         units, num_layers: Size and number of the layers.
-        dtype: The policy.
+        dtype: The dtype policy.
         **options: Further arguments of `CASLSTMCell`.
 
     Returns:
-        A cell for `keras.layers.RNN` and `AttentionDecoder`, whose states are, flat, h and c of each layer.
+        A cell for `keras.layers.RNN` and `AttentionDecoder`. Its flat states are h and c of each layer.
 
     Raises:
-        ValueError: If there is no such cell, or it has no such option.
+        ValueError: If `cell` is unknown, or does not take one of the options.
     """
     depths = _depths(cell, num_layers)
     _check_options(cell, options)
@@ -44,16 +45,16 @@ def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class RecurrentStack(keras.layers.Layer):
-    """An encoder of several CAS-LSTM or plain LSTM layers, which returns the words' vectors and all final states.
+class RecurrentStack(ConfigFromArguments, keras.layers.Layer):
+    """An encoder of several CAS-LSTM or plain LSTM layers that returns the word vectors and all final states.
 
     Args:
-        cell: `"caslstm"`: one `CASLSTM`. `"lstm"`: plain LSTM layers (each a `CASLSTM` of one layer, which is one), one
-            on top of the other.
+        cell: `"caslstm"`: one `CASLSTM`. `"lstm"`: stacked plain LSTM layers. (Each is a `CASLSTM` of one layer, which
+            is a plain LSTM.)
         units: Size of the vectors, and of the states of each layer.
         num_layers: Number of layers.
-        bidirectional: Whether to read in both directions, with a stack for each, whose size is half of `units`; their
-            vectors and states are joined.
+        bidirectional: Whether to read in both directions, with one stack of `units / 2` for each. Their vectors and
+            states are concatenated.
         dropout: Dropout rate between the layers.
         cell_options: Further arguments of `CASLSTM`.
 
@@ -63,11 +64,11 @@ class RecurrentStack(keras.layers.Layer):
         training: Whether to apply dropout.
 
     Returns:
-        The vectors, `(batch, time, units)`, 0 at masked positions, then h and c of each layer, from the lowest,
-        `(batch, units)` each: what a cell of `recurrent_cell` starts from.
+        The word vectors, `(batch, time, units)`, 0 at masked positions; then h and c of each layer, lowest first,
+        `(batch, units)` each: the initial states of a decoder with a `recurrent_cell`.
 
     Raises:
-        ValueError: If an argument is out of its range, or `units` is odd with `bidirectional`.
+        ValueError: If an argument is out of range, or `units` is odd with `bidirectional`.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class RecurrentStack(keras.layers.Layer):
                     cell,
                     units=size,
                     num_layers=depth,
-                    # Between the layers of a `CASLSTM`, and, where there are several of these, between them.
+                    # `layer_dropout` acts within a `CASLSTM`, `dropout` between several of them.
                     layer_dropout=self.dropout,
                     dropout=self.dropout if position else 0.0,
                     return_sequences=True,
@@ -112,7 +113,7 @@ class RecurrentStack(keras.layers.Layer):
         ]
         self.supports_masking = True
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         for layers in self.directions:
             shape = input_shape
             for layer in layers:
@@ -132,19 +133,8 @@ class RecurrentStack(keras.layers.Layer):
     def compute_mask(self, sequences: Tensor, mask: Tensor | None = None) -> list[Tensor | None]:
         return [mask, *[None] * (2 * self.num_layers)]
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
+    def compute_output_shape(self, input_shape: Shape) -> tuple[Shape, ...]:
         return ((*input_shape[:2], self.units), *[(input_shape[0], self.units)] * (2 * self.num_layers))
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "cell": self.cell,
-            "units": self.units,
-            "num_layers": self.num_layers,
-            "bidirectional": self.bidirectional,
-            "dropout": self.dropout,
-            "cell_options": self.cell_options,
-        }
 
 
 def _run(layers: list[CASLSTM], x: Tensor, mask: Tensor | None, training: bool) -> list[Tensor]:
@@ -156,7 +146,7 @@ def _run(layers: list[CASLSTM], x: Tensor, mask: Tensor | None, training: bool) 
 
 
 def _depths(cell: str, num_layers: int) -> list[int]:
-    """The number of layers of each CAS-LSTM in a stack: one of all, or, where none reads the cells below, many of 1."""
+    """The number of layers of each CAS-LSTM in a stack: one CAS-LSTM of all layers, or a plain LSTM for each."""
     if cell not in CELLS:
         raise ValueError(f"`cell` must be one of {CELLS}, but got {cell!r}.")
     num_layers = check_integer("num_layers", num_layers, 1)

@@ -14,7 +14,7 @@ from keras_slstm.ops.kernels.slstm import slstm
 from keras_slstm.ops.masks import masked_mean, not_empty, zero_padding
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.shard_map import shard_map
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_choice, check_features, check_integer, check_rate
 
 
@@ -162,25 +162,13 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
         self.return_sequences = check_bool("return_sequences", return_sequences)
         self.return_state = check_bool("return_state", return_state)
-        self.set_weight_arguments(
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            initial_state_initializer=initial_state_initializer,
-            boundary_initializer=boundary_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-        )
+        self.set_weight_arguments(locals())
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         e, d = check_features(input_shape, self.name), self.units
         self.add_transition_weights(e, d, self.window, self.sentence_nodes)
         if self.boundary_words:
@@ -249,7 +237,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         mask = mask if self.return_sequences else None
         return [mask, None, None] if self.return_state else mask
 
-    def compute_output_shape(self, input_shape: tuple) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Any:
         sentence = (input_shape[0], self.units)
         output = (*input_shape[:2], self.units) if self.return_sequences else sentence
         return [output, sentence, sentence] if self.return_state else output

@@ -12,9 +12,9 @@ from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.kernels.suffix_rnn import from_every_word, from_first_and_every_word, from_first_word
-from keras_slstm.ops.masks import masked_max
+from keras_slstm.ops.masks import masked_max, not_empty, with_a_word, zero_padding
 from keras_slstm.ops.subilstm import Context, RecurrentWeights, combine
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_choice, check_features, check_integer, check_rate
 
 COMBINATIONS = ("max", "mean", "concat", "gate")
@@ -151,23 +151,13 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         self.rematerialize = check_bool("rematerialize", rematerialize)
         self.return_sequences = check_bool("return_sequences", return_sequences)
         self.unit_forget_bias = check_bool("unit_forget_bias", unit_forget_bias)
-        self.set_weight_arguments(
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-        )
+        self.set_weight_arguments(locals())
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
 
-    def build(self, input_shape: tuple) -> None:
+    def build(self, input_shape: Shape) -> None:
         e, d = check_features(input_shape, self.name), self.units
         gates = CELLS[self.cell] * d
         parts = ("",) if self.tied else ("prefix_", "suffix_")
@@ -185,15 +175,17 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: e})
         self.built = True
 
-    def _first_lstm_bias(self, shape: tuple[int], dtype: Any = None) -> Tensor:
+    def _first_lstm_bias(self, shape: Shape, dtype: Any = None) -> Tensor:
         gates = ops.split(self.bias_initializer(shape, dtype=dtype), 4)
         gates[1] = ops.ones_like(gates[1])
         return ops.concatenate(gates)
 
     def call(self, inputs: Tensor, mask: Tensor | None = None, training: bool | None = None) -> Tensor:
         x, mask = masked_inputs(self, inputs, mask)
-        if 0 in x.shape[:2]:  # no word to start a loop with
+        if x.shape[0] == 0:
             return ops.zeros(self.compute_output_shape(ops.shape(x)), dtype=x.dtype)
+        rows, time = not_empty(x, mask), ops.shape(x)[1]
+        x, mask = with_a_word(x, mask)
         if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             x = x * dropout_mask(x[:, :1], self.dropout, self.seed_generator)
         words = ops.transpose(x, (1, 0, 2))
@@ -208,7 +200,10 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         backward = ops.flip(self._combine(1, prefixes, suffixes), axis=0)
 
         output = ops.transpose(ops.concatenate([forward, backward], axis=-1), (1, 0, 2))
-        return output if self.return_sequences else masked_max(output, mask)
+        if self.return_sequences:
+            return output[:, :time]
+        output = masked_max(output, mask)
+        return output if rows is None else zero_padding(output, rows)
 
     def _context(self, training: Any) -> Context | None:
         if self.max_context is None:
@@ -269,13 +264,9 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
         return mask if self.return_sequences else None
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         features = (4 if self.combine == "concat" else 2) * self.units
         return (*input_shape[:2], features) if self.return_sequences else (input_shape[0], features)
-
-    def get_config(self) -> dict[str, Any]:
-        context = list(self.max_context) if isinstance(self.max_context, tuple) else self.max_context
-        return {**super().get_config(), "max_context": context}
 
 
 def _check_context(value: Any) -> int | tuple[int, int] | None:

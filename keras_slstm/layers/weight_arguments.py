@@ -1,11 +1,14 @@
-"""Mixin for Keras' usual arguments of weights (`kernel_initializer`, ...) and for the config of a layer."""
+"""Mixin for Keras' usual arguments of weights (`kernel_initializer`, ...)."""
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Mapping
 from typing import Any, Self
 
 import keras
+
+from keras_slstm.configs import ConfigFromArguments, serialize_argument
+from keras_slstm.types import Shape
 
 _KINDS = {
     "initializer": keras.initializers,
@@ -14,24 +17,23 @@ _KINDS = {
 }
 
 
-class WeightArguments:
-    """Mixin of a layer that keeps each argument of its constructor as an attribute of the same name.
+class WeightArguments(ConfigFromArguments):
+    """Mixin of a layer with arguments named `<weight>_initializer`, `<weight>_regularizer` and `<weight>_constraint`.
 
-    The layer passes the arguments named `<weight>_initializer`, `<weight>_regularizer` and `<weight>_constraint` to
-    `set_weight_arguments` and creates its weights with `add_weight_like`. `get_config` returns all arguments.
+    The constructor passes its `locals()` to `set_weight_arguments`; `build` creates weights with `add_weight_like`.
     """
 
     # A layer that reads both ways refuses `keras.layers.Bidirectional`.
     reads_both_ways = False
 
-    def set_weight_arguments(self, **arguments: Any) -> None:
-        """Resolve the arguments (names, configs, objects) and keep them as attributes."""
-        for name, value in arguments.items():
-            setattr(self, name, _kind(name).get(value))
-        self._weight_argument_names = tuple(arguments)
+    def set_weight_arguments(self, arguments: Mapping[str, Any]) -> None:
+        """Resolve the arguments of weights among these (names, configs, objects) and keep them as attributes."""
+        self._weight_argument_names = tuple(name for name in arguments if _kind(name) is not None)
+        for name in self._weight_argument_names:
+            setattr(self, name, _kind(name).get(arguments[name]))
 
     def add_weight_like(
-        self, like: str, name: str, shape: tuple[int, ...], initializer: Any = None, trainable: bool = True
+        self, like: str, name: str, shape: Shape, initializer: Any = None, trainable: bool = True
     ) -> Any:
         """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`.
 
@@ -45,19 +47,7 @@ class WeightArguments:
 
     def weight_config(self) -> dict[str, Any]:
         """The arguments given to `set_weight_arguments`, serialised."""
-        return {name: _kind(name).serialize(getattr(self, name)) for name in self._weight_argument_names}
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments of the constructor, from the attributes of the same names."""
-        config: dict[str, Any] = super().get_config()  # type: ignore[misc]
-        for layer_class in type(self).__mro__:
-            if "__init__" not in vars(layer_class) or not issubclass(layer_class, WeightArguments):
-                continue
-            for name in list(inspect.signature(layer_class.__init__).parameters)[1:]:
-                if hasattr(self, name):
-                    kind = _kind(name)
-                    config[name] = getattr(self, name) if kind is None else kind.serialize(getattr(self, name))
-        return config
+        return {name: serialize_argument(getattr(self, name)) for name in self._weight_argument_names}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -65,11 +55,11 @@ class WeightArguments:
             raise ValueError(
                 f"{cls.__name__} reads a sentence both ways already: use it without `keras.layers.Bidirectional`."
             )
-        return super().from_config(config)  # type: ignore[misc, no-any-return]
+        return super().from_config(config)
 
 
 def _kind(name: str) -> Any:
-    """Keras' module for an argument of that name, or None."""
+    """Return Keras' module for the argument of a weight, such as `kernel_initializer`; None for other names."""
     return _KINDS.get(name.rpartition("_")[2])
 
 

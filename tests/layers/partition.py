@@ -1,4 +1,4 @@
-"""A layer whose output the common checks understand, in place of a CRF's potentials."""
+"""A layer that turns a CRF's potentials into an output that the common checks can compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A decoder as a layer with one input: the sentence that it reads is the one that it attends to."""
+"""A decoder as a layer with one input: it attends to the sentence that it reads."""
 
 from __future__ import annotations
 

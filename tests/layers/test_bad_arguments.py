@@ -1,4 +1,4 @@
-"""Every argument of every public layer refuses values that it cannot have, with a message that names both."""
+"""Every public layer rejects invalid arguments, with a message that names the argument and the value."""
 
 from __future__ import annotations
 

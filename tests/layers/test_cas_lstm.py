@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -434,6 +436,12 @@ def test_input_mask_and_states_must_fit():
         layers.CASLSTM(2).vertical_gates(x, initial_state=[np.zeros((2, 2), "float32")] * 2)
     with pytest.raises(ValueError, match="expects 4 states, but got 2"):
         layers.CASLSTMCell(2)(x[:, 0], [np.zeros((2, 2), "float32")] * 2)
+    for shape in ((1, 2), (2, 3), (2,)):
+        states = [*[np.zeros((2, 2), "float32")] * 3, np.zeros(shape, "float32")]
+        with pytest.raises(
+            ValueError, match=r"\(batch, units\) = \(2, 2\), but state 4 has the shape " + re.escape(str(shape))
+        ):
+            layers.CASLSTMCell(2)(x[:, 0], states)
 
 
 def test_memory_is_freed():

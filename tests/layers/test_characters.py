@@ -7,7 +7,7 @@ import pytest
 from keras_slstm import layers
 from tests.backend import EXACT, EXACT_GRADIENT, default_cotangent, dtype_policy, evaluate, to_numpy
 from tests.layer_case import randomize
-from tests.oracles import characters
+from tests.oracles.characters import char_bilstm, char_cnn
 from tests.oracles.differences import central_differences
 
 BATCH, TIME, CHARACTERS, FEATURES = 2, 3, 4, 2
@@ -31,13 +31,13 @@ def _run(layer, mask=MASK):
 
 
 def _bilstm(x, mask, *weights):
-    return characters.char_bilstm(x, mask, weights[:3], weights[3:])
+    return char_bilstm(x, mask, weights[:3], weights[3:])
 
 
 CASES = {
-    "cnn": (layers.CharCNN, {"filters": 3}, lambda x, mask, W, b: characters.char_cnn(x, mask, W, b, 3)),
-    "even": (layers.CharCNN, {"filters": 3, "width": 2}, lambda x, mask, W, b: characters.char_cnn(x, mask, W, b, 2)),
-    "wide": (layers.CharCNN, {"filters": 3, "width": 7}, lambda x, mask, W, b: characters.char_cnn(x, mask, W, b, 7)),
+    "cnn": (layers.CharCNN, {"filters": 3}, lambda x, mask, W, b: char_cnn(x, mask, W, b, 3)),
+    "even": (layers.CharCNN, {"filters": 3, "kernel_size": 2}, lambda x, mask, W, b: char_cnn(x, mask, W, b, 2)),
+    "wide": (layers.CharCNN, {"filters": 3, "kernel_size": 7}, lambda x, mask, W, b: char_cnn(x, mask, W, b, 7)),
     "bilstm": (layers.CharBiLSTM, {"units": 2}, _bilstm),
 }
 
@@ -116,7 +116,7 @@ def test_input_and_mask_must_fit(layer_class):
 def test_bad_sizes(value):
     for make, name in [
         (lambda: layers.CharCNN(value), "filters"),
-        (lambda: layers.CharCNN(width=value), "width"),
+        (lambda: layers.CharCNN(kernel_size=value), "kernel_size"),
         (lambda: layers.CharBiLSTM(value), "units"),
     ]:
         with pytest.raises(ValueError, match=rf"`{name}` must be an integer of at least 1, but got"):

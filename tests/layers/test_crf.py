@@ -1,4 +1,4 @@
-"""`CRF` and `CRFDecoder`: the scores that the layer puts together, against all sequences of labels."""
+"""`CRF` and `CRFDecoder`: the scores that the layer computes, against all sequences of labels."""
 
 from __future__ import annotations
 
@@ -83,6 +83,14 @@ def test_one_tensor_holds_scores_transitions_and_mask():
     np.testing.assert_allclose(to_numpy(parts.unary), unary, atol=1e-12)
     np.testing.assert_array_equal(to_numpy(parts.transitions), to_numpy(layer.chain_kernel))
     np.testing.assert_array_equal(to_numpy(parts.mask), MASK)
+
+
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_the_output_has_the_promised_shape(pairwise):
+    layer = layers.CRF(3, pairwise=pairwise)
+    assert layer.compute_output_shape(H.shape) == tuple(layer(H.astype("float32")).shape)
+    unknown = layer.compute_output_shape((None, None, FEATURES))
+    assert unknown == ((None, None, 4, 4) if pairwise else (None, None, 4))
 
 
 def test_without_a_mask_all_words_are_real():

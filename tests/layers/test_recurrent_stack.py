@@ -1,4 +1,4 @@
-"""Stacks by name against the layers that they are made of."""
+"""Recurrent stacks against the layers of which they consist."""
 
 import keras
 import numpy as np

@@ -32,7 +32,7 @@ def test_convolutions_see_zeros_outside_the_sentence():
 
 
 def test_transformer_is_the_explicit_loop():
-    layer = TransformerEncoder(4, num_blocks=2, heads=2, feed_forward=6)
+    layer = TransformerEncoder(4, num_blocks=2, num_heads=2, feed_forward=6)
     layer.build(X.shape)
     randomize(layer)
     got = to_numpy(layer(X, mask=MASK))
@@ -81,9 +81,9 @@ def attention(layer, x):
     [
         (lambda: ConvolutionStack(0), "units"),
         (lambda: ConvolutionStack(4, num_layers=0), "num_layers"),
-        (lambda: ConvolutionStack(4, window=2), "odd"),
-        (lambda: TransformerEncoder(6, heads=4), "divide"),
-        (lambda: TransformerEncoder(3, heads=3), "even"),
+        (lambda: ConvolutionStack(4, kernel_size=2), "odd"),
+        (lambda: TransformerEncoder(6, num_heads=4), "divide"),
+        (lambda: TransformerEncoder(3, num_heads=3), "even"),
         (lambda: TransformerEncoder(4, num_blocks=0), "num_blocks"),
         (lambda: TransformerEncoder(4, dropout=1.0), "dropout"),
         (lambda: TransformerEncoder(4, feed_forward=0), "feed_forward"),
@@ -95,7 +95,7 @@ def test_wrong_arguments(make, words):
 
 
 def test_dropout_acts_in_training_only():
-    layer = TransformerEncoder(4, num_blocks=1, heads=2, dropout=0.5)
+    layer = TransformerEncoder(4, num_blocks=1, num_heads=2, dropout=0.5)
     still = to_numpy(layer(X))
     np.testing.assert_array_equal(still, to_numpy(layer(X)))
     assert np.abs(still - to_numpy(layer(X, training=True))).max() > 0.01

@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 
 
 class CharacterLayer(keras.layers.Layer):
@@ -38,5 +38,5 @@ class CharacterLayer(keras.layers.Layer):
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
         return None if mask is None else ops.any(mask, axis=-1)
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:2], self.output_size)

@@ -9,8 +9,9 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.ops.masks import not_empty, zero_padding
-from keras_slstm.types import Tensor
+from keras_slstm.layers.state_checks import check_states
+from keras_slstm.ops.masks import not_empty, with_a_word, zero_padding
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_rate
 
 
@@ -47,7 +48,7 @@ class MaskedRNN(keras.layers.RNN):
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
-    def build(self, sequences_shape: tuple, initial_state_shape: Any = None) -> None:
+    def build(self, sequences_shape: Shape, initial_state_shape: Any = None) -> None:
         super().build(sequences_shape, initial_state_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
 
@@ -64,13 +65,7 @@ class MaskedRNN(keras.layers.RNN):
         self._check_states(initial_state, ops.shape(sequences)[0])
         rows = not_empty(sequences, mask)
         time = ops.shape(sequences)[1]
-        if sequences.shape[1] in (None, 0):  # `RNN` needs a step: without words, read one of zeros
-            batch, spare = ops.shape(sequences)[0], ops.cast(ops.equal(time, 0), "int32")
-            spare = spare if sequences.shape[1] is None else 1
-            zeros = ops.zeros((batch, spare, sequences.shape[-1]), dtype=sequences.dtype)
-            sequences = ops.concatenate([sequences, zeros], axis=1)
-            if mask is not None:
-                mask = ops.concatenate([mask, ops.zeros((batch, spare), dtype="bool")], axis=1)
+        sequences, mask = with_a_word(sequences, mask)
         result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
         if rows is None:
             return result
@@ -84,18 +79,8 @@ class MaskedRNN(keras.layers.RNN):
         return (output, *states) if self.return_state else output
 
     def _check_states(self, states: Any, batch: Any) -> None:
-        if states is None:
-            return
-        if len(states) != len(self.state_size):
-            raise ValueError(f"{self.name} expects {len(self.state_size)} initial states, but got {len(states)}.")
-        for number, (state, size) in enumerate(zip(states, self.state_size), start=1):
-            shape = tuple(state.shape)
-            known = (sizes for sizes in zip(shape, (batch, size)) if all(isinstance(n, int) for n in sizes))
-            if len(shape) != 2 or any(found != expected for found, expected in known):
-                raise ValueError(
-                    f"{self.name} expects initial states of shape (batch, units) = ({batch}, {size}), but state "
-                    f"{number} has the shape {shape}."
-                )
+        if states is not None:
+            check_states(states, self.state_size, batch, self.name, "initial states")
 
     def _in_reading_order(self, x: Tensor) -> Tensor:
         return ops.flip(x, axis=1) if self.go_backwards else x
