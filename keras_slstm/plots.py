@@ -1,4 +1,7 @@
-"""Pictures (extra: `plots`)."""
+"""Pictures (extra: `plots`).
+
+Every function returns the matplotlib figure, which a notebook shows, and writes it to a file where it gets a path.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,23 @@ from keras_slstm.files import complete_file
 from keras_slstm.ops.label_schemes import allowed_transitions
 from keras_slstm.printable import printable
 
+__all__ = [
+    "check_picture_name",
+    "confusion_matrix",
+    "depth_histogram",
+    "gate_histograms",
+    "learning_curve",
+    "transition_matrix",
+    "word_depths",
+]
+
+PathLike = str | os.PathLike[str]
 _LONGEST_NAME = 40
+_MOST_LABELS = 25  # that a confusion matrix shows one by one
+_FORBIDDEN = "0.85"  # grey: a score of zero is white
 
 
-def check_picture_name(path: str | os.PathLike[str]) -> None:
+def check_picture_name(path: PathLike) -> None:
     """Check the name of a picture, before anything long is computed for it.
 
     Args:
@@ -33,25 +49,18 @@ def check_picture_name(path: str | os.PathLike[str]) -> None:
         raise ValueError(f"The name of a picture must end in one of {endings}, but got {str(path)!r}.")
 
 
-def _name_ticks(axis: Any, names: Sequence[str], **options: Any) -> None:
-    """Write names beside an axis as they are: no dollar sign begins a formula, and each stays on one short line."""
-    short = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in map(printable, names)]
-    axis.set_ticks(range(len(names)), short, parse_math=False, usetex=False, **options)
-
-
-def _write(figure: Any, path: str | os.PathLike[str], **options: Any) -> None:
-    check_picture_name(path)
-    with complete_file(path) as unfinished:
-        figure.savefig(unfinished, **options)
-
-
-def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike[str]) -> None:
+def confusion_matrix(counts: Any, labels: Sequence[str], path: PathLike | None = None) -> Any:
     """Draw a confusion matrix: a row for each true label, coloured by its share of the row.
+
+    Of more than 25 labels, it shows the 24 that are confused most often, and the others together.
 
     Args:
         counts: `(labels, labels)` of non-negative integers: true label by predicted label.
         labels: The label names.
-        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+
+    Returns:
+        The figure.
 
     Raises:
         ValueError: If `counts` does not fit `labels`.
@@ -68,6 +77,9 @@ def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike
     if counts.shape != (n, n):
         raise ValueError(f"`counts` must have shape ({n}, {n}) for {n} labels, but has {counts.shape}.")
     figure_module = require("matplotlib.figure", "plots")  # no pyplot: no state, no window
+    title = f"{np.trace(counts):,} of {counts.sum():,} right"
+    counts, labels = _most_confused(counts, labels)
+    n = len(labels)
 
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     side = max(3.0, 1.6 + 0.45 * n)
@@ -77,26 +89,42 @@ def confusion_matrix(counts: Any, labels: Sequence[str], path: str | os.PathLike
     figure.colorbar(image, ax=axes, label="share of the true label", fraction=0.046, pad=0.03)
     _name_ticks(axes.xaxis, labels, rotation=45, ha="right", rotation_mode="anchor")
     _name_ticks(axes.yaxis, labels)
-    axes.set_xlabel("predicted")
-    axes.set_ylabel("true")
-    axes.set_title(f"{np.trace(counts):,} of {counts.sum():,} right")
-    if n <= 30:  # beyond that the numbers would not be legible
-        for row, column in zip(*np.nonzero(counts)):
-            color = "white" if shares[row, column] > 0.55 else "black"
-            axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=color, size=8)
+    axes.set(xlabel="predicted", ylabel="true", title=title)
+    for row, column in zip(*np.nonzero(counts)):
+        color = "white" if shares[row, column] > 0.55 else "black"
+        axes.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=color, size=8)
     _write(figure, path, dpi=150, bbox_inches="tight")
+    return figure
+
+
+def _most_confused(counts: np.ndarray, labels: Sequence[str]) -> tuple[np.ndarray, Sequence[str]]:
+    """The rows and columns of the labels with the most errors, and one of all others together."""
+    if len(labels) <= _MOST_LABELS:
+        return counts, labels
+    errors = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
+    shown = np.sort(np.argsort(-errors, kind="stable")[: _MOST_LABELS - 1])
+    place = np.full(len(labels), _MOST_LABELS - 1)
+    place[shown] = np.arange(len(shown))
+    merged = np.zeros((_MOST_LABELS, _MOST_LABELS), counts.dtype)
+    np.add.at(merged, (place[:, None], place[None, :]), counts)
+    return merged, [*(labels[i] for i in shown), f"{len(labels) - len(shown)} others"]
 
 
 def transition_matrix(
-    scores: Any, labels: Sequence[str], path: str | os.PathLike[str], scheme: str | None = None
-) -> None:
+    scores: Any, labels: Sequence[str], path: PathLike | None = None, scheme: str | None = None
+) -> Any:
     """Draw the transition scores of a CRF: from the label of a row to that of a column.
+
+    The labels of a type of span stand together. A score of zero is white, and a forbidden transition grey.
 
     Args:
         scores: `(labels, labels)`: the weight `chain_kernel` of a `CRF` layer.
         labels: The label names.
-        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
-        scheme: `"BIO"` or `"BIOES"`: transitions that it rules out are left blank.
+        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+        scheme: A scheme of `CRF`, such as `"BIO"` or `"BIOES"`: transitions that it rules out are grey.
+
+    Returns:
+        The figure.
 
     Raises:
         ValueError: If `scores` does not fit `labels`, or the labels do not belong to the scheme.
@@ -105,7 +133,7 @@ def transition_matrix(
     Example:
 
     ```python
-    transition_matrix(model.head.chain_kernel, model.labels, "transitions.png", model.scheme)
+    transition_matrix(model.head_layer.chain_kernel, model.labels, "transitions.png", model.scheme)
     ```
     """
     scores = np.array(scores, dtype=float)
@@ -113,26 +141,37 @@ def transition_matrix(
     if scores.shape != (n, n):
         raise ValueError(f"`scores` must have shape ({n}, {n}) for {n} labels, but has {scores.shape}.")
     figure_module = require("matplotlib.figure", "plots")
+    groups = [""] * n
     if scheme is not None:
         scores[~allowed_transitions(labels, scheme).transitions] = np.nan
-    side = max(3.0, 1.6 + 0.32 * n)
+        types = [label.partition("-")[2] for label in labels]
+        order = sorted(range(n), key=lambda i: (types[i], i))
+        scores, labels, groups = scores[np.ix_(order, order)], [labels[i] for i in order], [types[i] for i in order]
+    many = n > 20
+    side = max(3.0, 1.6 + (0.19 if many else 0.32) * n)
     figure = figure_module.Figure(figsize=(side + 0.8, side), layout="constrained")
     axes = figure.add_subplot()
-    limit = np.nanmax(np.abs(scores))
+    axes.set_facecolor(_FORBIDDEN)
+    limit = np.nanmax(np.abs(scores), initial=1e-6)
     image = axes.imshow(scores, cmap="RdBu", vmin=-limit, vmax=limit)
     figure.colorbar(image, ax=axes, label="score", fraction=0.046, pad=0.03)
-    _name_ticks(axes.xaxis, labels, rotation=45, ha="right", rotation_mode="anchor")
-    _name_ticks(axes.yaxis, labels)
-    axes.set_xlabel("to")
-    axes.set_ylabel("from")
-    if n <= 20:  # beyond that the numbers would not be legible
+    _name_ticks(axes.xaxis, labels, rotation=90 if many else 45, ha="center" if many else "right", size=8)
+    _name_ticks(axes.yaxis, labels, size=8)
+    axes.set(xlabel="to", ylabel="from")
+    for place in (i for i in range(1, n) if groups[i] != groups[i - 1]):
+        axes.axhline(place - 0.5, color="0.5", linewidth=0.5)
+        axes.axvline(place - 0.5, color="0.5", linewidth=0.5)
+    if np.isnan(scores).any():
+        axes.set_title("grey: forbidden", size=9, loc="right")
+    if not many:  # beyond that the numbers would not be legible
         for row, column in zip(*np.nonzero(~np.isnan(scores))):
             color = "white" if abs(scores[row, column]) > 0.6 * limit else "black"
             axes.text(column, row, f"{scores[row, column]:.1f}", ha="center", va="center", color=color, size=6)
     _write(figure, path, dpi=150, bbox_inches="tight")
+    return figure
 
 
-def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike[str]) -> None:
+def gate_histograms(layers: Mapping[int, Sequence[Any]], path: PathLike | None = None) -> Any:
     """Draw histograms of the vertical gates of a CAS-LSTM (Figure 4 of Choi, Kim and Lee, 2019), a column per layer.
 
     From top to bottom: the values of the vertical forget gate g, their range over the units of a word, and how far
@@ -141,7 +180,10 @@ def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike
     Args:
         layers: Three counts `(bins,)` over equal parts of [0, 1] for each layer, by its number: the attribute `layers`
             of `GateHistograms`.
-        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+
+    Returns:
+        The figure.
 
     Raises:
         ValueError: If there is no layer, or a layer has not three rows of counts.
@@ -159,32 +201,40 @@ def gate_histograms(layers: Mapping[int, Sequence[Any]], path: str | os.PathLike
         raise ValueError(f"`layers` must have counts of shape (3, bins) for each layer, but has {shapes}.")
     figure_module = require("matplotlib.figure", "plots")
     figure = figure_module.Figure(figsize=(3.4 * len(counts) + 0.6, 7.0), layout="constrained")
-    grid = figure.subplots(3, len(counts), squeeze=False, sharex=True)
+    grid = figure.subplots(3, len(counts), squeeze=False, sharex=True, sharey="row")
     for column, (layer, rows) in enumerate(sorted(counts.items())):
-        titles = (f"$g_i^{layer}$", f"$R(\\mathbf{{g}}^{layer})$", f"$|g_i^{layer} - o_i^{layer - 1}|$")
-        for axes, values, title in zip(grid[:, column], rows, titles):
+        names = (
+            f"vertical gate of layer {layer}, $g^{{{layer}}}$",
+            "its range over the units of a word",
+            f"its distance from the output gate below, $|g^{{{layer}}} - o^{{{layer - 1}}}|$",
+        )
+        for axes, values, name in zip(grid[:, column], rows, names):
             width = 1 / len(values)
             axes.bar(width * np.arange(len(values)), 100 * values / max(values.sum(), 1), width, align="edge")
-            axes.set_title(title)
+            axes.set_title(name, size=9)
             axes.set_xlim(0, 1)
             if column == 0:
                 axes.set_ylabel("percent")
     _write(figure, path, dpi=150)
+    return figure
 
 
 def word_depths(
     sentences: Sequence[tuple[Sequence[str], Any]],
     max_depth: int,
-    path: str | os.PathLike[str],
+    path: PathLike | None = None,
     words_a_line: int = 25,
-) -> None:
+) -> Any:
     """Draw the depths of words (Figure 4 of Liu et al., 2020): a column per word, with a cell for each layer.
 
     Args:
         sentences: The words of each sentence, and the depth of each word, such as `read_depths` returns.
         max_depth: The largest depth.
-        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
         words_a_line: Longer sentences are continued below.
+
+    Returns:
+        The figure.
 
     Raises:
         ValueError: If there is no sentence, or one has not a depth for each word.
@@ -206,25 +256,36 @@ def word_depths(
     if not lines:
         raise ValueError("`sentences` is empty.")
     figure_module = require("matplotlib.figure", "plots")
+    colours = require("matplotlib", "plots").colormaps["viridis_r"].resampled(max_depth)
     width = max(len(words) for words, _ in lines)
-    figure = figure_module.Figure(figsize=(1.5 + 0.4 * width, 1.8 * len(lines)), layout="constrained")
-    for axes, (words, depths) in zip(np.ravel(figure.subplots(len(lines), 1, squeeze=False)), lines):
+    figure = figure_module.Figure(figsize=(2.3 + 0.4 * width, 1.8 * len(lines)), layout="constrained")
+    grid = np.ravel(figure.subplots(len(lines), 1, squeeze=False))
+    for axes, (words, depths) in zip(grid, lines):
         cells = np.full((max_depth, width), np.nan)
         for column, depth in enumerate(depths):
             cells[:depth, column] = depth
-        axes.imshow(cells, cmap="viridis_r", vmin=1, vmax=max_depth, origin="lower", aspect="auto")
-        _name_ticks(axes.xaxis, words, rotation=45, ha="right")
-        axes.set_yticks([0, max_depth - 1], ["1", str(max_depth)])
+        image = axes.imshow(
+            cells, cmap=colours, vmin=0.5, vmax=max_depth + 0.5, origin="lower", aspect="auto", interpolation="nearest"
+        )
+        _name_ticks(axes.xaxis, words, rotation=45, ha="right", rotation_mode="anchor")
+        axes.set_yticks(range(max_depth), [str(n) if n in (1, max_depth) else "" for n in _up_to(max_depth)])
         axes.set_ylabel("layer")
+        axes.spines[["top", "right"]].set_visible(False)
+    bar = figure.colorbar(image, ax=list(grid), label="depth of the word", ticks=_up_to(max_depth), pad=0.01)
+    bar.ax.minorticks_off()
     _write(figure, path, dpi=120)
+    return figure
 
 
-def depth_histogram(counts: Any, path: str | os.PathLike[str]) -> None:
+def depth_histogram(counts: Any, path: PathLike | None = None) -> Any:
     """Draw a histogram of the depths of words.
 
     Args:
         counts: `(max_depth,)`: the attribute `counts` of `DepthCounts`.
-        path: Where to write the picture; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+
+    Returns:
+        The figure.
 
     Raises:
         ValueError: If `counts` is not a row of numbers.
@@ -242,8 +303,67 @@ def depth_histogram(counts: Any, path: str | os.PathLike[str]) -> None:
     figure_module = require("matplotlib.figure", "plots")
     figure = figure_module.Figure(figsize=(4.5, 3.0), layout="constrained")
     axes = figure.add_subplot()
-    numbers = np.arange(1, len(counts) + 1)
-    axes.bar(numbers, 100 * counts / max(counts.sum(), 1))
-    axes.set_xticks(numbers)
+    axes.bar(_up_to(len(counts)), 100 * counts / max(counts.sum(), 1))
+    axes.set_xticks(_up_to(len(counts)))
     axes.set(xlabel="depth", ylabel="percent of the words", title=f"{counts.sum():,} words")
     _write(figure, path, dpi=150)
+    return figure
+
+
+def learning_curve(history: Mapping[str, Sequence[float]], best_epoch: int = 0, path: PathLike | None = None) -> Any:
+    """Draw how a training went: losses on the left, scores on the right, by epoch.
+
+    Args:
+        history: A list with a value for each epoch, by name. Names that contain `loss` are losses; `learning rate` is
+            left out.
+        best_epoch: The epoch whose weights are kept, counted from 1; 0 for none.
+        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: If there is no epoch.
+        ImportError: If matplotlib is missing.
+
+    Example:
+
+    ```python
+    learning_curve({"loss": [0.9, 0.5], "development accuracy": [0.7, 0.8]}, 2, "learning_curve.png")
+    ```
+    """
+    curves = {name: values for name, values in history.items() if name != "learning rate" and len(values)}
+    if not curves:
+        raise ValueError("`history` has no epoch.")
+    losses = {name: values for name, values in curves.items() if "loss" in name}
+    scores = {name: values for name, values in curves.items() if "loss" not in name}
+    panels = [panel for panel in (losses, scores) if panel]
+    figure_module = require("matplotlib.figure", "plots")
+    figure = figure_module.Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels):
+        for name, values in panel.items():
+            axes.plot(range(1, len(values) + 1), values, marker="o", markersize=3, label=name)
+        if best_epoch:
+            axes.axvline(best_epoch, color="gray", linestyle=":", label="best epoch")
+        axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False)  # below, not over data
+    _write(figure, path, dpi=150, bbox_inches="tight")
+    return figure
+
+
+def _up_to(last: int) -> list[int]:
+    return list(range(1, last + 1))
+
+
+def _name_ticks(axis: Any, names: Sequence[str], **options: Any) -> None:
+    """Write names beside an axis as they are: no dollar sign begins a formula, and each stays on one short line."""
+    short = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in map(printable, names)]
+    axis.set_ticks(range(len(names)), short, parse_math=False, usetex=False, **options)
+
+
+def _write(figure: Any, path: PathLike | None, **options: Any) -> None:
+    if path is not None:
+        check_picture_name(path)
+        with complete_file(path) as unfinished:
+            figure.savefig(unfinished, **options)

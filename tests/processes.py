@@ -1,4 +1,4 @@
-"""Python in a process of its own, of which a test is rid after some time, whatever it does."""
+"""Runs Python in a subprocess with a timeout."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def run_python(*arguments: object, limit: float = 400.0, **variables: str | None) -> subprocess.CompletedProcess[str]:
-    """Run Python with this package; what it printed. The test fails if that takes more than `limit` seconds.
+    """Run Python with this package and return the output. The test fails if that takes more than `limit` seconds.
 
-    What it prints goes to files, and it has a group of its own: a process that it leaves behind would keep a pipe open,
-    for whose end the test would wait. A variable that is None is not set.
+    The output goes to files, and the process has a group of its own: a process that it leaves behind would keep a pipe
+    open, for whose end the test would wait. A variable that is None is not set.
     """
     command = [sys.executable, *map(str, arguments)]
     given = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1", **variables}

@@ -1,6 +1,6 @@
-"""Corpora: generated ones, TFDS data sets, and readers of a person's own files.
+"""Generated corpora, TFDS data sets, and readers of your own files.
 
-Only `keras_slstm.datasets.builders`, which holds the TFDS builders, needs the `datasets` extra when it is imported.
+Only `keras_slstm.datasets.builders`, the module of the TFDS builders, needs the `datasets` extra to be imported.
 """
 
 from keras_slstm.datasets.conll import TaggedSentence, read_conll

@@ -1,4 +1,4 @@
-"""The texts of any data set."""
+"""Reads the texts of any data set."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def read_any_texts(
     manual_dir: PathLike | None = None,
     columns: list[str] | None = None,
 ) -> list[str]:
-    """Read all texts of the validation part of a data set, or of its test or training part if it has none.
+    """Read all texts of the validation part of a data set or, if it has none, of its test or training part.
 
-    Empty texts are left out.
+    Empty texts are skipped.
 
     Args:
-        name: `"travel_desk"` or `"office_notes"` (the English notes), which need no TFDS, or another name that
-            `load_corpus` or `load_parallel_corpus` knows.
+        name: `"travel_desk"` or `"office_notes"` (the English notes), which do not need TFDS, or another name that
+            `load_corpus` or `load_parallel_corpus` accepts.
         data_dir, manual_dir: See `load_corpus`.
-        columns: The features to read. Default: all texts.
+        columns: The features to read. Default: all text features.
 
     Raises:
         ImportError: If TFDS is needed and not installed.
-        ValueError: If the name is unknown, or the set has no such texts.
+        ValueError: If the name is unknown, or the data set has no such texts.
     """
     base, _, config = name.partition("/")
     if columns is None and base == "travel_desk":

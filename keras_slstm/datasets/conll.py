@@ -1,4 +1,4 @@
-"""Reader of column files: one word a line with its annotations, an empty line after each sentence."""
+"""Reader of column files: one word per line with its annotations, and an empty line after each sentence."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "depre
 _NOT_A_WORD = re.compile(r"\d+[-.]\d+")  # id of a multiword token or an empty node (CoNLL-U)
 
 Column = int | str
-Block = list[tuple[int, bytes]]  # the lines of a sentence with their numbers
+Block = list[tuple[int, bytes]]  # the lines of a sentence, each with its number
 
 
 class TaggedSentence(NamedTuple):
-    """The words of a sentence, and the tag and the line in the file of each word."""
+    """The words of a sentence, with the tag and the line number of each word."""
 
     tokens: list[str]
     tags: list[str]
@@ -36,34 +36,34 @@ def read_conll(
     on_error: OnError = "raise",
     conllu: bool | None = None,
 ) -> list[TaggedSentence]:
-    r"""Read tagged sentences from a file of columns, also gzip-compressed with `.gz` behind its name.
+    r"""Read tagged sentences from a file of columns, which may be gzip-compressed if its name ends in `.gz`.
 
-    A file named `.conllu` is read as CoNLL-U: ten columns separated by tabs, comments after `#`; lines of
-    multiword tokens (`3-4`) and empty nodes (`8.1`) hold no word and are passed over. Any other file is read
-    like the files of CoNLL-2003: all lines have as many columns as the first one, separated by tabs if that line has
-    a tab and by spaces otherwise. `-DOCSTART-` lines are passed over.
+    A file named `.conllu` is read as CoNLL-U: ten columns separated by tabs, with comments after `#`. Lines of
+    multiword tokens (`3-4`) and empty nodes (`8.1`) hold no word and are skipped. Any other file is read like the files
+    of CoNLL-2003: all lines have as many columns as the first one, separated by tabs if that line has a tab, and by
+    spaces otherwise. `-DOCSTART-` lines are skipped.
 
     Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
-    feed; columns end at tabs or plain spaces, so that unusual spaces (U+00A0, U+0085) stay part of a word.
+    feed. Columns end at tabs or plain spaces, so unusual spaces (U+00A0, U+0085) stay part of a word.
 
     Args:
         path: The file, in UTF-8.
-        tag_column: Number of the column with the tag, counted from 0, or from the end if negative; in CoNLL-U also
-            its name (`"upos"`, `"xpos"`). Default: the last column, and `"upos"` in CoNLL-U.
-        token_column: The same for the word. Default: the first column, and `"form"` in CoNLL-U.
-        scheme: `"IOB1"`, `"BIO"` or `"BIOES"` to check that the tags are valid in it; None for tags of any
+        tag_column: Number of the column with the tag, counted from 0, or from the end if negative. In CoNLL-U it may
+            also be a name (`"upos"`, `"xpos"`). Default: the last column, or `"upos"` in CoNLL-U.
+        token_column: The same for the word. Default: the first column, or `"form"` in CoNLL-U.
+        scheme: The scheme in which the tags must be valid: `"IOB1"`, `"BIO"` or `"BIOES"`. None: the tags may be of any
             kind, such as parts of speech.
-        on_error: `"raise"` stops at the first malformed line; `"skip"` leaves its whole sentence out and
-            warns how many.
-        conllu: Whether the file is CoNLL-U. None: its name says so.
+        on_error: `"raise"` stops at the first malformed line. `"skip"` skips the sentences of malformed lines and
+            warns with their number.
+        conllu: Whether the file is CoNLL-U. None: judge by its name.
 
     Returns:
         The sentences, in the order of the file.
 
     Raises:
-        DataError: If the file holds no sentence, or a line is malformed: a number of columns other than that
-            of the first word, no such column, an empty word or tag, a tag that the scheme does not allow
-            there, word ids that do not count 1, 2, 3 (CoNLL-U), or bytes that are not UTF-8.
+        DataError: If the file holds no sentence, or a line is malformed: it has another number of columns than the
+            first word, no such column, an empty word or tag, a tag that the scheme does not allow there, a word id
+            that does not continue 1, 2, 3 (CoNLL-U), or bytes that are not UTF-8.
         ValueError: If a column is neither a number nor, in CoNLL-U, a name.
 
     Example:
@@ -91,7 +91,7 @@ def read_conll(
         except DataError as error:
             problems.add(error)
         else:
-            if sentence.tokens:  # else a block of comments
+            if sentence.tokens:  # otherwise, the block holds only comments
                 sentences.append(sentence)
     problems.warn()
     if not sentences:
@@ -102,13 +102,14 @@ def read_conll(
 def keep_valid(
     path: PathLike, sentences: Iterable[TaggedSentence], scheme: str, on_error: OnError = "raise"
 ) -> list[TaggedSentence]:
-    """The sentences of a file whose tags are valid in a scheme.
+    """Return the sentences of a file whose tags are valid in a scheme.
 
     Args:
-        path: The file, for the message.
+        path: The file, for messages.
         sentences: The result of `read_conll`.
         scheme: `"IOB1"`, `"BIO"` or `"BIOES"`.
-        on_error: `"raise"` stops at the first invalid tag; `"skip"` leaves its sentence out and warns how many.
+        on_error: `"raise"` stops at the first invalid tag. `"skip"` skips the sentences of invalid tags and warns with
+            their number.
 
     Raises:
         DataError: If a tag is not valid, or no sentence is left.
@@ -129,7 +130,7 @@ def keep_valid(
 
 
 def is_conllu(path: PathLike) -> bool:
-    """Whether a file is named `.conllu`; a `.gz` behind it is looked through."""
+    """Whether a file is named `.conllu` or `.conllu.gz`."""
     return Path(path).name.lower().removesuffix(".gz").endswith(".conllu")
 
 
@@ -141,7 +142,7 @@ def _check(path: PathLike, sentence: TaggedSentence, scheme: str) -> None:
 
 
 def _blocks(path: Path) -> Iterator[Block]:
-    """The lines of each sentence."""
+    """Yield the lines of each sentence."""
     block: Block = []
     for number, line in raw_lines(path):
         if line.strip() and not line.startswith(b"-DOCSTART-"):
@@ -154,7 +155,7 @@ def _blocks(path: Path) -> Iterator[Block]:
 
 
 class _Columns:
-    """Takes words and tags out of lines. The first line sets the number of columns and their separator."""
+    """Reads words and tags from lines. The first line determines the number of columns and their separator."""
 
     names: tuple[str, ...] = ()
     default_token: Column = 0
@@ -189,7 +190,7 @@ class _Columns:
         return sentence
 
     def fields(self, number: int, text: str) -> list[str] | None:
-        """The columns of a line, or None where it holds no word."""
+        """Split a line into its columns. Return None if it holds no word."""
         if not self.width and "\t" not in text:
             self.separator = " "
         fields = text.split(self.separator)

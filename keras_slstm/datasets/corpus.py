@@ -1,4 +1,4 @@
-"""Corpora of labelled texts: the generated one, TFDS data sets, and a person's own files."""
+"""Corpora of labelled texts: the generated corpus, TFDS data sets, and your own files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Corpus", "Texts", "complete_parts", "is_file", "load_corpus", "load_
 
 # Names that published data sets give to their text, in order of preference.
 TEXT_FEATURES = ("text", "sentence", "description", "content", "review", "review_body")
-# Features that the papers of these sets classify together, joined by a space.
+# Features that the papers on these data sets classify together, joined by a space.
 JOINED_FEATURES = {"ag_news_subset": "title+description", "dbpedia": "title+content"}
 
 
@@ -63,9 +63,9 @@ def load_corpus(
 ) -> Corpus:
     """Load a corpus of labelled texts, by name or from a file.
 
-    A part that the corpus does not come with is drawn at random from its training part; the same seed draws
-    the same part. The sizes are `round(validation * n)` and `round(test * n)` of the `n` texts: 8,530 / 1,066
-    / 1,066 for the 10,662 sentences of `"movie_review"`, 4,907 / 545 / 500 for the questions of `"trec"`.
+    If the corpus lacks a validation or test part, the part is drawn at random from its training part. The same seed
+    draws the same part. The sizes are `round(validation * n)` and `round(test * n)` of the `n` texts: 8,530 / 1,066 /
+    1,066 for the 10,662 sentences of `"movie_review"`, and 4,907 / 545 / 500 for the questions of `"trec"`.
 
     | name | texts | labels | parts |
     | --- | --- | --- | --- |
@@ -79,21 +79,21 @@ def load_corpus(
     | `imdb_reviews`, `ag_news_subset`, `glue/sst2` ... | TFDS data sets with a text and a label | | |
 
     Args:
-        name: A name of the table (`"travel_desk"` needs neither network nor TFDS), or the path of a file (see
-            `read_labelled_text`). A name without a configuration behind the slash means the first one of the
-            set: `trec/coarse`, `sst/sentences_5`, `fdu_mtl/all`.
+        name: A name from the table (`"travel_desk"` needs neither a network nor TFDS), or the path of a file (see
+            `read_labelled_text`). A name without a configuration after the slash means the first configuration of
+            the data set: `trec/coarse`, `sst/sentences_5`, `fdu_mtl/all`.
         data_dir: The folder in which TFDS keeps prepared data: by default `$TFDS_DATA_DIR` or
             `~/tensorflow_datasets`. Data is prepared once; an interrupted preparation starts again.
-        manual_dir: A folder with files that you got yourself, for data sets that can be read from such files, or
-            with a folder for each set, named after it.
+        manual_dir: A folder with files that you downloaded yourself, for data sets that can be read from such files;
+            or a folder with a subfolder for each data set, named after it.
         seed: Seed of the random parts.
         validation: Share of the texts that become the validation part, if there is none.
         test: Share of the texts that become the test part, if there is none.
         validation_path: File of the validation part, if `name` is a file.
         test_path: File of the test part, if `name` is a file.
-        text_column: Column, JSON key or TFDS feature of the text, if it cannot be told from its name or type.
-            TFDS features can be joined: `"title+content"` is the default of `dbpedia`, and `"title+description"`
-            that of `ag_news_subset`, as in the papers.
+        text_column: Column, JSON key or TFDS feature of the text, if its name or type does not identify it. TFDS
+            features can be joined: the default is `"title+content"` for `dbpedia` and `"title+description"` for
+            `ag_news_subset`, as in the papers.
         label_column: The same for the label.
         on_error: Treatment of malformed lines of a file: `"raise"`, or `"skip"` with a warning.
 
@@ -101,8 +101,8 @@ def load_corpus(
         A `Corpus`.
 
     Raises:
-        DataError: If a file is malformed; the message names file and line.
-        FileNotFoundError: If a file is missing; for the sets above the message says what to put where.
+        DataError: If a file is malformed. The message names the file and the line.
+        FileNotFoundError: If a file is missing. For the data sets above, the message says which files to put where.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, or the data set lacks a text or a label.
 
@@ -131,17 +131,17 @@ def load_folds(
     label_column: str | None = None,
     on_error: OnError = "raise",
 ) -> list[Corpus]:
-    r"""Load a corpus that has no split k times, for cross-validation.
+    r"""Load a corpus without a split as k folds, for cross-validation.
 
-    Every text is in the test part of one fold. From the others of that fold, the share `validation` is taken at
-    random, and the rest is to train on. The sizes of the folds differ by at most one text; labels are not balanced
-    between them. The same seed gives the same folds.
+    Every text is in the test part of exactly one fold. Of the other texts of a fold, the share `validation` is drawn at
+    random for the validation part, and the rest is the training part. The sizes of the test parts differ by at most one
+    text; labels are not balanced between them. The same seed gives the same folds.
 
-    The papers on sentence classification use 10 folds (MR, CR, Subj, MPQA); the paper of the depth-adaptive GRN
-    has 10 in its table of data and 5 in its text.
+    The papers on sentence classification use 10 folds (MR, CR, Subj, MPQA). The paper on the depth-adaptive GRN states
+    10 in its table of data and 5 in its text.
 
     Args:
-        name: `"movie_review"`, `"subj"`, `"cr"`, `"mpqa"`, another set whose texts are all in one part, or a file.
+        name: `"movie_review"`, `"subj"`, `"cr"`, `"mpqa"`, another corpus whose texts are all in one part, or a file.
         k: Number of folds.
         seed: Seed of the folds.
         validation: Share of the texts outside the test part that become the validation part.
@@ -209,7 +209,7 @@ def read_texts(
         names = features[label].names
 
         def row_of(record: dict[str, Any]) -> Row | None:
-            if record[label] < 0:  # a test part whose labels are not published, as in GLUE
+            if record[label] < 0:  # the labels of some test parts are not published, as in GLUE
                 return None
             return Row(" ".join(record[text].decode("utf-8") for text in texts if record[text]), names[record[label]])
 
@@ -223,14 +223,14 @@ def read_texts(
 
 
 def is_file(name: PathLike) -> bool:
-    """Whether a name is that of a file of examples, not of a data set."""
+    """Whether a name is the path of a file of examples, not the name of a data set."""
     if Path(name).is_file():
         return True
     try:
         file_kind(name)
     except ValueError:
         return False
-    return True  # named like one: a missing file is reported as such
+    return True  # it has the name of such a file: reading it reports that it is missing
 
 
 def _travel_desk() -> Sources:

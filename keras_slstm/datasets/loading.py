@@ -1,7 +1,7 @@
 """The loader behind `load_corpus`, `load_pair_corpus`, `load_tagged_corpus` and `load_parallel_corpus`.
 
-Every corpus is read as rows, in three ways: from a person's files, from a generator of this package, or from a TFDS
-data set. Rows know where they come from, so that an error can name the line of the file.
+Every corpus is read as rows: from your own files, from a generator of this package, or from a TFDS data set. Rows keep
+their origin, so that an error can name the line of the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keras_slstm.errors import DataError
 from keras_slstm.suggestions import list_names
 
 PARTS = ("train", "validation", "test")
-NO_SCORE = -1.0  # TFDS gives it to all examples of a test part whose scores are not published
+NO_SCORE = -1.0  # the score in TFDS of all examples of a test part whose scores are not published
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Examples:
         return len(getattr(self, fields(self)[0].name))
 
     def take(self, indices: Sequence[int]) -> Any:
-        """Some of the examples, in the order of `indices`."""
+        """Return some of the examples, in the order of `indices`."""
         return type(self)(*([getattr(self, field.name)[i] for i in indices] for field in fields(self)))
 
 
@@ -52,7 +52,7 @@ class Splits(Generic[Part]):
 
 
 class Row(NamedTuple):
-    """An example: input and target, and the lines of a file on which they stand (one, or one for each word)."""
+    """An example: its input, its target, and its line numbers in the file (one, or one for each word)."""
 
     x: Any
     y: Any
@@ -61,33 +61,33 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """The rows of a part and their origin: the path of a file, or the name of a part of a data set."""
+    """The rows of a part, and their origin: the path of a file, or the name of a part of a data set."""
 
     origin: PathLike
     rows: list[Row]
     is_file: bool = False
 
     def error(self, row: Row, problem: str, position: int = 0) -> ValueError:
-        """The error that names a row: with its line, or with its text where there is no file."""
+        """Return an error that names a row: by its line in the file or, without a file, by its text."""
         if self.is_file:
             return DataError(self.origin, row.lines[position], problem)
         text = " ".join(row.x) if isinstance(row.x, (list, tuple)) else row.x
         return ValueError(f"{os.fspath(self.origin)}, sentence {text[:200]!r}: {problem}")
 
     def part(self, kind: Callable[[list[Any], list[Any]], Part]) -> Part:
-        """The rows as the two columns of a part."""
+        """Return the rows as the two columns of a part."""
         return kind([row.x for row in self.rows], [row.y for row in self.rows])
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The parts that a corpus comes with, and the names of its labels where the data set has an order of them."""
+    """The parts that a corpus comes with, and the names of its labels if the data set defines their order."""
 
     parts: dict[str, Source]
     label_names: list[str] | None = None
 
     def labels(self) -> list[str]:
-        """The names of all labels: those of the data set, or those of the training part, sorted."""
+        """Return the names of all labels: from the data set, or else from the training part, sorted."""
         return self.label_names or sorted({row.y for row in self.parts["train"].rows})
 
     def check_labels(self, known: Sequence[str], what: str = "label") -> None:
@@ -103,12 +103,13 @@ class Sources:
     def complete(
         self, kind: Callable[[list[Any], list[Any]], Part], validation: float, test: float, seed: int
     ) -> dict[str, Part]:
-        """All three parts; see `complete_parts`."""
+        """Return all three parts; see `complete_parts`."""
         return complete_parts({name: source.part(kind) for name, source in self.parts.items()}, validation, test, seed)
 
 
 Generated = Mapping[str, Callable[[], Sources]]
-# From the name of a data set and its builder: a function from a record to a row (None: no example), and the labels.
+# Takes the name of a data set and its builder. Returns a function from a record to a row (None: the record is no
+# example) and the names of the labels.
 Convert = Callable[[str, Any], tuple[Callable[[dict[str, Any]], Row | None], list[str] | None]]
 
 
@@ -127,10 +128,10 @@ def read_sources(
     Args:
         name: The name of a corpus, or a file (or a tuple of files).
         is_file: Whether `name` is a file.
-        held_out: The files of the validation and test parts, by the arguments of the loader; None where there is none.
-        read_file: Reads a file (or a tuple of files).
-        generated: The generators, by name.
-        convert: Chooses the features of a TFDS data set.
+        held_out: The files of the validation and test parts (or None), by the loader's argument for each.
+        read_file: A function that reads a file (or a tuple of files).
+        generated: The generators of corpora, by name.
+        convert: A function that chooses the features of a TFDS data set.
         data_dir, manual_dir: See `load_corpus`.
     """
     if is_file:
@@ -164,7 +165,7 @@ def read_sources(
 
 
 def generated_sources(name: str, splits: Mapping[str, Iterable[Row]], label_names: list[str] | None = None) -> Sources:
-    """The parts of a generated corpus."""
+    """Return the parts of a generated corpus."""
     parts = {part: Source(f'the part "{part}" of {name}', list(rows)) for part, rows in splits.items()}
     return Sources(parts, label_names)
 
@@ -176,7 +177,7 @@ def complete_parts(parts: Mapping[str, Part], validation: float, test: float, se
     """Draw the missing parts from the training part.
 
     Args:
-        parts: The parts that are there, by name.
+        parts: The existing parts, by name.
         validation, test, seed: See `load_corpus`.
     """
     train = parts["train"]
@@ -193,7 +194,7 @@ def complete_parts(parts: Mapping[str, Part], validation: float, test: float, se
 
 
 def check_shares(validation: float, test: float) -> None:
-    """Raise ValueError unless the shares of the parts leave something to train on."""
+    """Raise ValueError unless the shares of the other parts leave texts for training."""
     check_share("validation", validation)
     check_share("test", test)
     if validation + test >= 1:
@@ -201,13 +202,13 @@ def check_shares(validation: float, test: float) -> None:
 
 
 def check_share(argument: str, share: float) -> None:
-    """Raise ValueError unless a share lies between 0 and 1."""
+    """Raise ValueError unless a share is between 0 and 1."""
     if not 0 < share < 1:
         raise ValueError(f"`{argument}` must lie between 0 and 1. Received: {argument}={share}")
 
 
 def part_size(name: str, share: float, total: int) -> int:
-    """The number of examples of a part.
+    """Return the number of examples of a part.
 
     Raises:
         ValueError: If it is 0.
@@ -219,6 +220,6 @@ def part_size(name: str, share: float, total: int) -> int:
 
 
 def shuffled(size: int, seed: int) -> list[int]:
-    """The numbers below `size` in random order; the same on every machine and Python version."""
+    """Return the numbers below `size` in a random order that is the same on every machine and Python version."""
     draw = random.Random(seed).random
     return sorted(range(size), key=lambda _: draw())

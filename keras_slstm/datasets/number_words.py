@@ -1,4 +1,4 @@
-"""Numbers written out, in English and in German."""
+"""Spells out numbers in English and German."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GERMAN_ORDINALS = {1: "erste", 3: "dritte", 7: "siebte", 8: "achte"}
 
 
 def english(number: int) -> str:
-    """A number from 0 to 9999 in British English.
+    """Spell out a number from 0 to 9999 in British English.
 
     >>> english(1305)
     'one thousand three hundred and five'
@@ -40,7 +40,7 @@ def english(number: int) -> str:
 
 
 def english_ordinal(number: int) -> str:
-    """Its ordinal, such as `"twenty-third"`."""
+    """Spell out an ordinal number, such as `"twenty-third"`."""
     words = english(number)
     last = words.replace("-", " ").split()[-1]
     if last in _ENGLISH_ORDINALS:
@@ -51,7 +51,7 @@ def english_ordinal(number: int) -> str:
 
 
 def german(number: int) -> str:
-    """A number from 0 to 9999 in German, as in counting.
+    """Spell out a number from 0 to 9999 in German, in the form used for counting.
 
     >>> german(1321)
     'eintausenddreihunderteinundzwanzig'
@@ -62,7 +62,7 @@ def german(number: int) -> str:
 
 
 def german_ordinal(number: int) -> str:
-    """Its ordinal in the form behind an article, such as `"dreiundzwanzigste"`."""
+    """Spell out an ordinal number in the form that follows an article, such as `"dreiundzwanzigste"`."""
     _check(number)
     words, end = _german(number), number % 100
     if end in _GERMAN_ORDINALS:
@@ -71,7 +71,7 @@ def german_ordinal(number: int) -> str:
 
 
 def _german(number: int) -> str:
-    """The form inside a longer word: 1 is "ein"."""
+    """Spell out a number as part of a longer word, where 1 is "ein"."""
     if number < 20:
         return _GERMAN[number]
     if number < 100:

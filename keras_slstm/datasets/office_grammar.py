@@ -1,12 +1,12 @@
-"""The grammar of the office notes, in English and in German. Names and patterns are in `office_grammar.toml`.
+"""The grammar of the office notes in English and German. `office_grammar.toml` holds the names and patterns.
 
-A value (a date, a time, an amount of money ...) has several English forms, in words and in figures, and exactly one
-German form in words and one in figures, so that a translation is either right or wrong. German clauses come in parts,
-which `office_notes` puts into the word order of a main clause, a question or a subordinate clause.
+A value (a date, a time, an amount of money ...) has several English forms, in words and in figures, but only one German
+form in words and one in figures, so that a translation is either right or wrong. German clauses are stored in parts,
+which `office_notes` arranges in the word order of a main clause, a question or a subordinate clause.
 
-Places in patterns: `{date}`, `{day}` (without a day of the week), `{time}`, `{amount}`, `{duration}` and `{number}` are
-values, `{person}` and `{person3}` are names, `{event}`, `{bill}` ... are things; `{main}`, `{question}` (verb first)
-and `{sub}` (verb last) are clauses.
+Placeholders in patterns: `{date}`, `{day}` (without a day of the week), `{time}`, `{amount}`, `{duration}` and
+`{number}` are values; `{person}` and `{person3}` are names; `{event}`, `{bill}` ... are things; `{main}`, `{question}`
+(verb first) and `{sub}` (verb last) are clauses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from keras_slstm.datasets.travel_grammar import read_grammar
 
 
 class Value(NamedTuple):
-    """A value in every form. Each note uses one of the English forms."""
+    """All forms of a value. Each note uses one of the English forms."""
 
     english_words: list[str]
     english_figures: list[str]
@@ -28,9 +28,9 @@ class Value(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A statement. The German parts are subject, finite verb, middle, and the end of the sentence.
+    """A statement. Its German parts are the subject, the finite verb, the middle, and the end of the sentence.
 
-    `last` replaces the end if the finite verb stands there: "ab" becomes "abfährt".
+    In a subordinate clause, where the finite verb comes last, `last` replaces `end`: "ab" becomes "abfährt".
     """
 
     english: str
@@ -64,7 +64,7 @@ YEARS = range(1950, 2050)
 
 
 def date(day: int, month: int, year: int | None = None, weekday: bool = False) -> Value:
-    """A date, with its day of the week if `weekday` (which needs the year)."""
+    """Return a date. With `weekday`, which needs the year, it includes the day of the week."""
     ordinal, english_month, german_month = english_ordinal(day), ENGLISH_MONTHS[month - 1], GERMAN_MONTHS[month - 1]
     words = [f"the {ordinal} of {english_month}", f"{english_month} the {ordinal}"]
     figures = [f"{day} {english_month}", f"{english_month} {day}"]
@@ -95,7 +95,7 @@ def _german_year(year: int) -> str:
 
 
 def time(hour: int, minute: int) -> Value:
-    """A time of the day; the minute divides by 5."""
+    """Return a time of day. The minute must be divisible by 5."""
     part = "at night" if hour < 5 or hour > 21 else "in the morning" if hour < 12 else "in the afternoon"
     part = "in the evening" if 18 <= hour <= 21 else part
     now, following = (english((h - 1) % 12 + 1) for h in (hour, hour + 1))
@@ -113,7 +113,7 @@ def time(hour: int, minute: int) -> Value:
 
 
 def amount(whole: int, hundredths: int, currency: Currency) -> Value:
-    """An amount of money of at least two of a currency."""
+    """Return an amount of money, of at least two units of the currency."""
     words, german_words = [f"{english(whole)} {currency.english}"], f"{german(whole)} {currency.german}"
     english_figure, german_figure = f"{whole:,}", f"{whole:,}".replace(",", ".")
     if hundredths:
@@ -125,20 +125,20 @@ def amount(whole: int, hundredths: int, currency: Currency) -> Value:
 
 
 def duration(count: int, unit: tuple[str, str]) -> Value:
-    """A number of minutes, hours ..., at least two."""
+    """Return a number of minutes, hours ..., at least two."""
     return Value(
         [f"{english(count)} {unit[0]}"], [f"{count} {unit[0]}"], f"{german(count)} {unit[1]}", f"{count} {unit[1]}"
     )
 
 
 def hours_and_a_half(hours: int) -> Value:
-    """At least one hour, and half an hour."""
+    """Return a number of hours, at least one, and half an hour."""
     words = ["an hour and a half", "one and a half hours"] if hours == 1 else [f"{english(hours)} and a half hours"]
     german_words = f"{'ein' if hours == 1 else german(hours)}einhalb Stunden"
     return Value(words, [f"{hours}.5 hours"], german_words, f"{hours},5 Stunden")
 
 
 def count(number: int) -> Value:
-    """A number of things, at least two."""
+    """Return a number of things, at least two."""
     words = [english(number)] + (["a dozen"] if number == 12 else [])
     return Value(words, [str(number)], german(number), str(number))

@@ -1,8 +1,8 @@
 """A corpus of short notes in English and German, generated from the package's own grammar.
 
-Notes are about appointments, journeys and payments, and full of dates, times and amounts, which one language writes
-out and the other gives in figures. To translate a note, a model has to read numbers that are said in several ways, to
-put them where German has them, and to move the verb to the end of a subordinate clause.
+The notes are about appointments, journeys and payments. They are full of dates, times and amounts, which one language
+writes out and the other gives in figures. To translate a note, a model must read numbers that are written in several
+ways, place them as German does, and move the verb to the end of a subordinate clause.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Note:
 def generate_notes(count: int = 12_000, seed: int = 0, task: str = "to_figures") -> list[Note]:
     """Generate distinct notes.
 
-    The same seed gives the same notes on every machine and Python version; a longer list begins with the shorter one of
-    the same seed.
+    The same seed gives the same notes on every machine and Python version. With the same seed, a longer list begins
+    with the shorter one.
 
     Args:
         count: Number of notes.
         seed: Seed of the generator.
-        task: `"to_figures"`: the English notes write numbers out, the German ones have figures. `"to_words"`: the other
-            way round.
+        task: `"to_figures"`: the English notes write numbers out, and the German notes have figures. `"to_words"`: the
+            reverse.
 
     Returns:
         `count` notes, no two with the same English text.
@@ -66,7 +66,7 @@ def generate_notes(count: int = 12_000, seed: int = 0, task: str = "to_figures")
 
 
 def generate_splits(seed: int = 0, task: str = "to_figures") -> dict[str, list[Note]]:
-    """Generate the corpus: 10,000 notes for training, 1,000 for validation and 1,000 for the test.
+    """Generate the corpus: 10,000 notes for training, 1,000 for validation and 1,000 for testing.
 
     Args:
         seed: Seed of the generator. Seed 0 gives the published corpus.
@@ -89,7 +89,7 @@ def _distinct_notes(seed: int, task: str) -> Iterator[Note]:
 
 
 class _Writer:
-    """Draws notes with `random()` alone, the one sequence that Python promises never to change."""
+    """Draws notes with `random()` only, because Python guarantees that its sequence never changes."""
 
     def __init__(self, seed: int, task: str):
         self._random = random.Random(seed).random
@@ -112,13 +112,13 @@ class _Writer:
         return Note(english[0].upper() + english[1:], german[0].upper() + german[1:])
 
     def _fillers(self, clause: grammar.Clause, person: int) -> dict[str, tuple[str, str]]:
-        """Draw the texts for the places of a clause, in English and in German."""
+        """Draw the texts for the placeholders of a clause, in English and German."""
         fillers: dict[str, tuple[str, str]] = {}
         for place in re.findall(r"{(\w+)}", clause.english):
             kind = place.rstrip("2")
             while True:
                 filler = self._filler(kind, person)
-                if filler not in fillers.values():  # from one day to the same makes no sense
+                if filler not in fillers.values():  # "from Monday to Monday" makes no sense
                     break
             fillers[place] = filler
         return fillers
@@ -167,12 +167,12 @@ class _Writer:
 
 
 def _fill(text: str, fillers: dict[str, tuple[str, str]], language: int) -> str:
-    """Fill the places of a text, in English (0) or German (1)."""
+    """Fill the placeholders of a text in English (0) or German (1)."""
     return re.sub(r"{(\w+)}", lambda place: fillers[place.group(1)][language], text)
 
 
 def _german_orders(subject: str, verb: str, middle: str, end: str, last: str) -> dict[str, str]:
-    """The three orders of words in a German clause."""
+    """Return a German clause in its three word orders."""
     return {
         "main": " ".join(filter(None, [subject, verb, middle, end])),
         "question": " ".join(filter(None, [verb, subject, middle, end])),

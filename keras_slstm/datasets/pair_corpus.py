@@ -1,4 +1,4 @@
-"""Corpora of labelled or scored pairs of texts: TFDS data sets, and a person's own files."""
+"""Corpora of labelled or scored pairs of texts: TFDS data sets and your own files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ScoreRange = tuple[int, int]
 
 @dataclass(frozen=True)
 class Pairs(Examples):
-    """Pairs of texts and the label (or, as a number, the score) of each, in the same order."""
+    """Pairs of texts and their labels (or scores, as numbers), in the same order."""
 
     texts: list[Pair]
     labels: list[Any]
@@ -31,7 +31,7 @@ class Pairs(Examples):
 class PairCorpus(Splits[Pairs]):
     """A corpus of pairs of texts: three parts, and the possible targets.
 
-    The target of a pair is one of `label_names`, or, where there are none, a score within `score_range`.
+    The target of a pair is one of `label_names` or, if there are none, a score within `score_range`.
     """
 
     label_names: list[str]
@@ -56,7 +56,8 @@ def load_pair_corpus(
 ) -> PairCorpus:
     r"""Load a corpus of labelled or scored pairs of texts, by name or from a file.
 
-    A part that the corpus does not come with is drawn at random from its training part, as in `load_corpus`.
+    If the corpus lacks a validation or test part, the part is drawn at random from its training part, as in
+    `load_corpus`.
 
     | name | pairs | labels | parts |
     | --- | --- | --- | --- |
@@ -70,21 +71,21 @@ def load_pair_corpus(
     | `glue/rte`, `paws_wiki` ... | TFDS data sets with two texts and a label or a number | | |
 
     Args:
-        name: A name of the table, or the path of a file (see `read_labelled_pairs`).
+        name: A name from the table, or the path of a file (see `read_labelled_pairs`).
         first_column: Column, JSON key or TFDS feature of the first text, if it has none of the usual names.
         second_column: The same for the second text.
         label_column: The same for the label or score.
-        scores: Whether the labels of a file are scores. The features of a TFDS data set tell this.
-        score_range: Lowest and highest score. By default those of the training part, rounded to integers outwards.
+        scores: Whether the labels of a file are scores. For a TFDS data set, this follows from its features.
+        score_range: Lowest and highest score. Default: those of the training part, rounded down and up to integers.
         data_dir, manual_dir, seed, validation, test, validation_path, test_path, on_error: See `load_corpus`.
 
     Returns:
         A `PairCorpus`.
 
     Raises:
-        DataError: If a file is malformed, a label does not occur in the training file, or a score is out of range;
-            the message names file and line.
-        FileNotFoundError: If a file is missing; for the sets above the message says what to put where.
+        DataError: If a file is malformed, a label does not occur in the training file, or a score is out of range. The
+            message names the file and the line.
+        FileNotFoundError: If a file is missing. For the data sets above, the message says which files to put where.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, the data set lacks two texts or a label, or `score_range` is given for a
             corpus with labels.
@@ -110,7 +111,7 @@ def load_pair_corpus(
     else:
         labels = sources.labels()
         if score_range is not None:
-            raise ValueError(f"`score_range` is about scores, but {os.fspath(name)} has labels: {', '.join(labels)}.")
+            raise ValueError(f"`score_range` needs scores, but {os.fspath(name)} has labels: {', '.join(labels)}.")
         sources.check_labels(labels)
     parts = sources.complete(Pairs, validation, test, seed)
     return PairCorpus(os.fspath(name), **parts, label_names=labels, score_range=limits)
@@ -125,7 +126,7 @@ def read_pairs(
     on_error: OnError = "raise",
     held_out: Mapping[str, PathLike | None] | None = None,
 ) -> Sources:
-    """Read the parts that a corpus of pairs comes with; see `load_pair_corpus`. Targets that are scores are floats."""
+    """Read the parts that a corpus of pairs comes with; see `load_pair_corpus`. Scores are floats."""
 
     def read_file(path: PathLike) -> list[Row]:
         read = read_scored_pairs if scores else read_labelled_pairs
@@ -145,8 +146,8 @@ def read_pairs(
         def row_of(record: dict[str, Any]) -> Row | None:
             texts = record[first].decode("utf-8"), record[second].decode("utf-8")
             if not names:
-                return Row(texts, float(str(np.float32(record[target]))))  # of float32 the number that was written
-            return Row(texts, names[record[target]]) if record[target] >= 0 else None  # -1: without a label
+                return Row(texts, float(str(np.float32(record[target]))))  # the decimal before float32
+            return Row(texts, names[record[target]]) if record[target] >= 0 else None  # -1: no label
 
         return row_of, names
 
@@ -154,7 +155,7 @@ def read_pairs(
 
 
 def _target(name: str, features: Any, wanted: str | None) -> tuple[str, list[str]]:
-    """Tell which feature holds the label, and its names; or else which one holds the score, and none."""
+    """Return the name of the feature with the label or score, and the names of the labels (none for a score)."""
     kinds = {key: type(feature).__name__ for key, feature in features.items()}
     numbers = [key for key, kind in kinds.items() if kind in ("Scalar", "Tensor") and not features[key].shape]
     scores = [key for key in numbers if np.issubdtype(features[key].np_dtype, np.floating)]
@@ -167,7 +168,7 @@ def _target(name: str, features: Any, wanted: str | None) -> tuple[str, list[str
 
 
 def _check_scores(sources: Sources, limits: ScoreRange | None) -> ScoreRange:
-    """The range of the scores; raises ValueError at the first score outside."""
+    """Return the range of the scores. Raise ValueError at the first score outside of it."""
     if limits is None:
         scores = [row.y for row in sources.parts["train"].rows]
         lowest = math.floor(min(scores))

@@ -1,4 +1,4 @@
-"""Readers of a person's own files of pairs of texts, labelled or scored, also gzip-compressed."""
+"""Readers of your own files of labelled or scored pairs of texts, which may be gzip-compressed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keras_slstm.errors import DataError
 
 Pair = tuple[str, str]
 
-# Names that people and published data sets give to the two texts, in order of preference.
+# Usual names of the two texts, in order of preference.
 PAIR_COLUMNS = (
     ("text_a", "text_b"),
     ("premise", "hypothesis"),
@@ -21,7 +21,7 @@ PAIR_COLUMNS = (
 
 
 class PairExample(NamedTuple):
-    """A labelled (or scored) pair of texts, and the line of the file on which it begins."""
+    """A labelled (or scored) pair of texts, and the number of the line on which it begins."""
 
     texts: Pair
     label: str
@@ -43,15 +43,15 @@ def read_labelled_pairs(
         path: The file, in UTF-8.
         first_column: Name of the column (JSONL: key) of the first text. By default `text_a`, `premise`, `sentence1`,
             `question1` or `sentence_A`.
-        second_column: The same for the second: `text_b`, `hypothesis`, `sentence2`, `question2` or `sentence_B`.
-        label_column: The same for the label: `label` or `score`. JSON may hold a string or a number.
-        on_error: `"raise"` stops at the first malformed line; `"skip"` leaves such lines out and warns how many.
+        second_column: The same for the second text: `text_b`, `hypothesis`, `sentence2`, `question2` or `sentence_B`.
+        label_column: The same for the label: `label` or `score`. In JSON, a label may be a string or a number.
+        on_error: `"raise"` stops at the first malformed line. `"skip"` skips such lines and warns with their number.
 
     Returns:
         The examples, in the order of the file.
 
     Raises:
-        DataError: As `read_labelled_text`.
+        DataError: See `read_labelled_text`.
         ValueError: If the file name has another suffix.
 
     Example:
@@ -81,7 +81,7 @@ def read_scored_pairs(
     label_column: str | None = None,
     on_error: OnError = "raise",
 ) -> list[PairExample]:
-    """Read pairs of texts whose label is a number, as `read_labelled_pairs` does.
+    """Read pairs of texts whose labels are numbers; otherwise like `read_labelled_pairs`.
 
     Raises:
         DataError: If a label is not a finite number. See also `read_labelled_pairs`.
@@ -100,12 +100,12 @@ def read_scored_pairs(
 
 
 def read_pair_lines(path: PathLike) -> list[Pair]:
-    """Read a file with one pair a line, e.g. pairs to classify: two texts, separated by a tab.
+    """Read a file with one pair per line, such as pairs to classify: two texts, separated by a tab.
 
-    Empty lines are passed over.
+    Empty lines are skipped.
 
     Args:
-        path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
+        path: The file, in UTF-8. It is gzip-compressed if its name ends in `.gz`.
 
     Raises:
         DataError: If a line is not UTF-8 or does not hold two texts, or the file holds no pair.

@@ -1,4 +1,4 @@
-"""Corpora of translations: the generated one, TFDS data sets, and a person's own aligned files."""
+"""Corpora of translations: the generated corpus, TFDS data sets, and your own aligned files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TextPairs(Examples):
 
 @dataclass(frozen=True)
 class ParallelCorpus(Splits[TextPairs]):
-    """A corpus of translations: three parts."""
+    """A corpus of translations in three parts."""
 
 
 def load_parallel_corpus(
@@ -45,27 +45,28 @@ def load_parallel_corpus(
 ) -> ParallelCorpus:
     """Load a corpus of translations, by name or from two files.
 
-    A part that the corpus does not come with is drawn at random from its training part, as in `load_corpus`.
+    If the corpus lacks a validation or test part, the part is drawn at random from its training part, as in
+    `load_corpus`.
 
     Args:
         name: `"office_notes/to_figures"` (the default) or `"office_notes/to_words"`, generated notes in English and
-            German, which need neither network nor TFDS; the name of a TFDS data set with a translation feature, such as
-            `"ted_hrlr_translate/pt_to_en"`; or the paths of two text files whose lines translate each other (see
-            `read_aligned_lines`).
+            German, which need neither a network nor TFDS; the name of a TFDS data set with a translation feature, such
+            as `"ted_hrlr_translate/pt_to_en"`; or the paths of two text files whose lines are translations of each
+            other (see `read_aligned_lines`).
         validation_paths: Files of the validation part, if `name` is a pair of files.
-        test_paths: Files of the test part, likewise.
-        source: The language to translate from: a key of the translation feature. By default the one that the set names.
-        target: The language to translate into.
+        test_paths: Files of the test part, if `name` is a pair of files.
+        source: The language to translate from: a key of the translation feature. Default: as the data set declares.
+        target: The language to translate into, likewise.
         data_dir, manual_dir, seed, validation, test, on_error: See `load_corpus`.
 
     Returns:
         A `ParallelCorpus`.
 
     Raises:
-        DataError: If a file is malformed; the message names file and line.
+        DataError: If a file is malformed. The message names the file and the line.
         FileNotFoundError: If a file is missing.
         ImportError: If TFDS is needed and not installed.
-        ValueError: If the name is unknown, or the set has no translation feature or lacks one of the languages.
+        ValueError: If the name is unknown, or the data set has no translation feature or lacks one of the languages.
 
     Example:
 
@@ -102,16 +103,16 @@ def load_parallel_corpus(
 
 
 def read_aligned_lines(source_path: PathLike, target_path: PathLike, on_error: OnError = "raise") -> TextPairs:
-    r"""Read two text files in UTF-8 whose lines translate each other, plain or with `.gz` behind.
+    r"""Read two text files in UTF-8 whose lines are translations of each other. Their names may end in `.gz`.
 
     Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
-    feed. Lines that are empty in both files are passed over.
+    feed. Lines that are empty in both files are skipped.
 
     Args:
         source_path: The file of the texts.
         target_path: The file of their translations.
-        on_error: `"raise"` stops at the first line that is empty in one of the files or not UTF-8; `"skip"` leaves such
-            lines out, together with their translations, and warns how many. Files of different lengths are always an
+        on_error: `"raise"` stops at the first line that is empty in one of the files or not UTF-8. `"skip"` skips such
+            lines together with their translations and warns with their number. Files of different lengths are always an
             error.
 
     Returns:
@@ -177,7 +178,7 @@ def _office_notes(task: str, source: str | None, target: str | None) -> Sources:
 def _languages(
     name: str, known: Sequence[str], default: Sequence[str] | None, source: str | None, target: str | None
 ) -> tuple[str, str]:
-    """The source and target languages: those asked for, completed by those of the set."""
+    """Return the source and target languages: the given ones, completed by those of the data set."""
     for language in (source, target):
         if language is not None and language not in known:
             raise ValueError(

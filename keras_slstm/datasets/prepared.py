@@ -1,4 +1,4 @@
-"""TFDS data sets, the package's own and the published ones: prepared once, then read without TensorFlow."""
+"""TFDS data sets of this package and of others. They are prepared once, and then read without TensorFlow."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ BLOCK = 1000
 
 
 def prepare(name: str, data_dir: PathLike | None = None, manual_dir: PathLike | None = None) -> Any:
-    """Prepare a data set, unless that has been done before.
+    """Prepare a data set, unless it has been prepared before.
 
     Args:
-        name: A name of `keras_slstm.datasets.builders.BUILDERS` or of TFDS, with the configuration behind a slash:
-            `"sst/phrases_2"`, `"glue/sst2"`. Without one, the first configuration of the set is taken.
+        name: A name from `keras_slstm.datasets.builders.BUILDERS` or from TFDS, with the configuration after a slash:
+            `"sst/phrases_2"`, `"glue/sst2"`. By default, the first configuration is used.
         data_dir, manual_dir: See `load_corpus`.
 
     Returns:
         The `tfds.core.DatasetBuilder`.
 
     Raises:
-        FileNotFoundError: If there is no folder `manual_dir`.
+        FileNotFoundError: If the folder `manual_dir` does not exist.
         ImportError: If TFDS is not installed.
-        ValueError: If there is no data set of that name, or it has no such configuration.
+        ValueError: If the data set is unknown, or has no such configuration.
     """
     if manual_dir is not None and not Path(manual_dir).expanduser().is_dir():
         raise FileNotFoundError(f"There is no folder {os.fspath(manual_dir)} (`manual_dir`).")
@@ -38,7 +38,7 @@ def prepare(name: str, data_dir: PathLike | None = None, manual_dir: PathLike | 
     builder = _builder(tfds, name, data_dir)
     builder.download_and_prepare(
         download_config=tfds.download.DownloadConfig(manual_dir=manual_dir),
-        # Array records can be read without TensorFlow. Data prepared before keeps its own format.
+        # Array records can be read without TensorFlow. Data that is prepared already keeps its format.
         file_format="array_record" if importlib.util.find_spec("array_record") else None,
     )
     return builder
@@ -49,10 +49,10 @@ def read_split(builder: Any, split: str) -> Iterator[dict[str, Any]]:
     tfds = require("tensorflow_datasets", "datasets")
     try:
         source = builder.as_data_source(split=split)
-    except NotImplementedError:  # prepared in a format that only TensorFlow reads
+    except NotImplementedError:  # only TensorFlow reads the format of this data
         yield from tfds.as_numpy(builder.as_dataset(split=split))
         return
-    for start in range(0, len(source), BLOCK):  # many times faster than one by one
+    for start in range(0, len(source), BLOCK):  # much faster than one by one
         yield from source.__getitems__(list(range(start, min(start + BLOCK, len(source)))))
 
 
@@ -80,15 +80,15 @@ def _builder(tfds: Any, name: str, data_dir: PathLike | None) -> Any:
 def feature(
     name: str, features: Any, role: str, kind: str, wanted: Any, usual_names: Sequence[str], sequence: bool = False
 ) -> str:
-    """Tell which feature of a data set holds the text, the label ...
+    """Return the name of the feature that holds the text, the label ... of a data set.
 
     Args:
         name: The data set, for messages.
-        features: Its features.
-        role: The argument of the loader that names the feature, without `_column`.
+        features: The features of the data set.
+        role: The loader's argument for the feature, without `_column`.
         kind: The class of the feature.
-        wanted: The feature that was asked for, or None.
-        usual_names: Names that published data sets give to it, in order of preference.
+        wanted: The feature that the user has chosen, or None.
+        usual_names: Usual names of the feature, in order of preference.
         sequence: Whether the feature is a sequence of that class.
 
     Raises:

@@ -1,17 +1,17 @@
-"""Readers of a person's own files: labelled text (tables and JSON) and plain lines, also gzip-compressed."""
+"""Readers of your own files: labelled texts (tables and JSON) and plain lines, which may be gzip-compressed."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, decoded_lines, file_kind, read_columns
+from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, decoded_lines, read_columns
 from keras_slstm.errors import DataError
 
-__all__ = ["Example", "OnError", "PathLike", "file_kind", "read_labelled_text", "read_lines"]
+__all__ = ["Example", "OnError", "PathLike", "read_labelled_text", "read_lines"]
 
 
 class Example(NamedTuple):
-    """A labelled text, and the line of the file on which it begins."""
+    """A labelled text, and the number of the line on which it begins."""
 
     text: str
     label: str
@@ -26,13 +26,13 @@ def read_labelled_text(
 ) -> list[Example]:
     r"""Read labelled texts from a table (`.tsv`, `.csv`, `.txt`) or from JSON (`.jsonl`, `.ndjson`, `.json`).
 
-    Any of them may be compressed, with `.gz` behind its name. Empty lines are passed over.
+    Any of them may be gzip-compressed, with `.gz` after its name. Empty lines are skipped.
 
     The first line of a table names its columns. They are separated by tabs in `.tsv` files and by commas in `.csv`
-    files; if the header has the columns only with another separator (tabs, commas, semicolons, vertical bars), that
-    one is taken and a warning says so, and in `.txt` files the separator is always guessed in this way. With tabs there
-    is no quoting: a quotation mark is part of the text. JSON has one object a line, or, in a `.json` file, one array of
-    objects; labels may be strings or integers. Spaces around labels are left out.
+    files. If the columns are only found with another separator (tabs, commas, semicolons, vertical bars), that
+    separator is used, with a warning. In `.txt` files the separator is always guessed in this way. With tabs there is
+    no quoting: a quotation mark is part of the text. JSON has one object per line or, in a `.json` file, one array of
+    objects; labels may be strings or integers. Spaces around labels are removed.
 
     Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
     feed, and nowhere else.
@@ -41,14 +41,13 @@ def read_labelled_text(
         path: The file, in UTF-8.
         text_column: Name of the column (JSON: key) that holds the text.
         label_column: Name of the column (JSON: key) that holds the label.
-        on_error: `"raise"` stops at the first malformed line; `"skip"` leaves such lines out and warns how
-            many.
+        on_error: `"raise"` stops at the first malformed line. `"skip"` skips such lines and warns with their number.
 
     Returns:
         The examples, in the order of the file.
 
     Raises:
-        DataError: If the file is empty, lacks a column or has it twice, or has a malformed line: a wrong number
+        DataError: If the file is empty, lacks a column or has it twice, or a line is malformed: it has a wrong number
             of columns, an empty text or label, invalid JSON, a text that is not a string, or bytes that are not UTF-8.
         ValueError: If the file name has another suffix.
 
@@ -67,11 +66,12 @@ def read_labelled_text(
 
 
 def read_lines(path: PathLike, on_error: OnError = "raise") -> list[str]:
-    """Read a file with one text a line, e.g. texts to classify. Empty lines are passed over.
+    """Read a file with one text per line, such as texts to classify. Empty lines are skipped.
 
     Args:
-        path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
-        on_error: `"raise"` stops at the first undecodable line; `"skip"` leaves such lines out and warns how many.
+        path: The file, in UTF-8. It is gzip-compressed if its name ends in `.gz`.
+        on_error: `"raise"` stops at the first line that is not UTF-8. `"skip"` skips such lines and warns with their
+            number.
 
     Returns:
         The texts, in the order of the file.

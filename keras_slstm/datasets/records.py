@@ -1,4 +1,4 @@
-"""Records of a person's own files: tables (TSV, CSV, TXT) and JSON (lines or an array)."""
+"""Reads the records of your own files: tables (TSV, CSV, TXT) and JSON (lines or an array)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Column(NamedTuple):
     """A column to read from a file of examples.
 
     Args:
-        role: What it holds, for messages.
-        names: The names that the column (in JSON: the key) may have; the first that is there is read.
-        types: The types that JSON may hold there.
+        role: The content of the column, for messages.
+        names: The possible names of the column (in JSON: of the key). The first one that exists is read.
+        types: The types that its values may have in JSON.
     """
 
     role: str
@@ -41,11 +41,11 @@ class Column(NamedTuple):
     types: tuple[type, ...] = (str,)
 
     def among(self, names: Collection[str]) -> str | None:
-        """The first of its names that is there."""
+        """Return the first of the column's names that is in `names`."""
         return next((name for name in self.names if name in names), None)
 
     def suggestion(self, names: Collection[str]) -> str:
-        """A sentence that suggests the name that may be meant, or `""`."""
+        """Return a sentence that suggests a similar name, or `""`."""
         return next(filter(None, (did_you_mean(name, names) for name in self.names)), "")
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Column(NamedTuple):
 
 
 class Problems:
-    """Raises at the first malformed line, or counts them. `unit` names in the warning what is left out then."""
+    """Raises an error at the first malformed line, or skips and counts such lines, which a warning calls `unit`."""
 
     def __init__(self, path: PathLike, on_error: str, unit: str = "malformed lines"):
         if on_error not in ("raise", "skip"):
@@ -80,7 +80,7 @@ class Problems:
 
 
 def file_kind(path: PathLike) -> str:
-    """Return the suffix of a file of examples, one of `KINDS`; a `.gz` behind it is looked through.
+    """Return the suffix of a file of examples, one of `KINDS`, without a final `.gz`.
 
     Raises:
         ValueError: If the file has another suffix.
@@ -95,10 +95,10 @@ def file_kind(path: PathLike) -> str:
 
 
 def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -> list[tuple[int, list[str]]]:
-    """Read some columns of a file of examples, all of which must have text; see `read_labelled_text`.
+    """Read some columns of a file of examples, none of which may be empty; see `read_labelled_text`.
 
     Returns:
-        For each example the line on which it begins, and a string for each of the columns.
+        For each example, the number of the line on which it begins, and a string for each column.
     """
     path = Path(path)
     problems = Problems(path, on_error)
@@ -112,14 +112,14 @@ def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -
                 break
         else:
             examples.append((line, values))
-    problems.warn(stacklevel=4)  # at the call of the function that calls this one
+    problems.warn(stacklevel=4)  # the warning names the line that calls the public reader
     if not examples:
         raise DataError(path, 1, "the file holds no example")
     return examples
 
 
 def decoded_lines(path: PathLike, problems: Problems) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file that are UTF-8 and not empty, with their numbers."""
+    """Yield the number and the text of each line that is UTF-8 and not empty."""
     for number, line in raw_lines(path):
         try:
             text = decode(path, number, line)
@@ -157,7 +157,7 @@ def _table_records(path: Path, columns: Sequence[Column], problems: Problems) ->
 
 
 def _separator(path: Path, columns: Sequence[Column]) -> str:
-    """Return the usual separator of such a file, unless the header has the columns only with another one."""
+    """Return the usual separator of such a file, unless the header has the columns only with another separator."""
     header = next((line for _, line in raw_lines(path) if line.strip()), b"").decode("utf-8", errors="replace")
     usual = USUAL_SEPARATORS[file_kind(path)]
     for separator in sorted(SEPARATORS, key=lambda one: one != usual):  # the usual one first
@@ -175,9 +175,9 @@ def _tsv_rows(path: Path, problems: Problems) -> Iterator[Row]:
 
 
 def _csv_rows(path: Path, separator: str, problems: Problems) -> Iterator[Row]:
-    """Parse CSV, in which a quoted field may span lines: a row has the number of its first line.
+    """Parse CSV. A quoted field may span several lines; a row has the number of its first line.
 
-    A line that is not UTF-8 is parsed nevertheless, to see where its row ends; the whole row is then left out.
+    A line that is not UTF-8 is parsed as well, to find the end of its row. Then the whole row is skipped.
     """
     last = 0
     bad: list[DataError] = []  # of the current row
@@ -238,10 +238,10 @@ def _json_lines(path: Path, problems: Problems) -> Iterator[tuple[int, Any]]:
 
 
 def _array(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the elements of an array with the lines on which they begin. A fault in its syntax is always an error."""
+    """Yield the elements of an array, each with the line on which it begins. A syntax error always raises."""
     text = "\n".join(decode(path, number, line) for number, line in raw_lines(path))
     raw_decode = json.JSONDecoder().raw_decode
-    end = _skip_space(text, 0) + 1  # behind the bracket
+    end = _skip_space(text, 0) + 1  # after the bracket
     line, counted = 1, 0
     while True:
         start = _skip_space(text, end)
@@ -272,7 +272,7 @@ def _parse(path: Path, number: int, parse: Callable[..., Any], text: str, *start
     except json.JSONDecodeError as error:
         line = error.lineno if start else number
         raise DataError(path, line, f"invalid JSON at column {error.colno}: {error.msg}") from error
-    except (RecursionError, ValueError) as error:  # nested too deeply; a number of too many digits
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number with too many digits
         raise DataError(path, number, f"JSON that Python cannot read: {error}") from error
 
 

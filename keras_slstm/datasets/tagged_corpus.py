@@ -1,4 +1,4 @@
-"""Corpora of tagged sentences: the generated one, TFDS data sets, and a person's own files."""
+"""Corpora of tagged sentences: the generated corpus, TFDS data sets, and your own files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ TAG_FEATURES = ("tags", "ner", "ner_tags", "upos")
 
 @dataclass(frozen=True)
 class TaggedSentences(Examples):
-    """The words of sentences and the tag of each word, in the same order."""
+    """The words of sentences and the tags of the words, in the same order."""
 
     tokens: list[list[str]]
     tags: list[list[str]]
 
     def __post_init__(self) -> None:
         if list(map(len, self.tokens)) != list(map(len, self.tags)):
-            raise ValueError("A tag for each word of each sentence is expected.")
+            raise ValueError("A tag for each word of every sentence is expected.")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def load_tagged_corpus(
 ) -> TaggedCorpus:
     r"""Load a corpus of tagged sentences, by name or from a file.
 
-    A part that the corpus does not come with is drawn at random from its training part, as in `load_corpus`.
+    If the corpus lacks a validation or test part, the part is drawn at random from its training part, as in
+    `load_corpus`.
 
     | name | tags (`tag_column`) | parts |
     | --- | --- | --- |
@@ -76,26 +77,26 @@ def load_tagged_corpus(
     | `conll2002`, `wikiann/en` ... | TFDS data sets with `tokens` and tags | |
 
     Args:
-        name: A name of the table (`"travel_desk"` needs neither network nor TFDS), or the path of a column file
+        name: A name from the table (`"travel_desk"` needs neither a network nor TFDS), or the path of a column file
             (see `read_conll`).
-        manual_dir: A folder with files that you got yourself: `eng.train`, `eng.testa` and `eng.testb` for
-            `conll2003`, the `.conllu` files for `ud_ewt`, or a folder of them named after the set.
+        manual_dir: A folder with files that you downloaded yourself: `eng.train`, `eng.testa` and `eng.testb` for
+            `conll2003`, the `.conllu` files for `ud_ewt`; or a folder with a subfolder named after the data set.
         token_column: Column of the words in a file, or TFDS feature, if it is not the usual one.
         tag_column: The same for the tags.
-        scheme: `"BIO"` or `"BIOES"`: tags mark spans and are converted to that scheme from any of `SCHEMES`. None:
-            tags are taken as they stand. `"auto"`: BIO if any tag of the training part begins with `B-`, `I-`, `E-`
-            or `S-`, and as they stand otherwise.
+        scheme: `"BIO"` or `"BIOES"`: the tags mark spans and are converted to that scheme from any of `SCHEMES`. None:
+            the tags are used unchanged. `"auto"`: BIO if any tag of the training part begins with `B-`, `I-`, `E-` or
+            `S-`, and unchanged otherwise.
         on_error: Treatment of malformed sentences of a file: `"raise"`, or `"skip"` with a warning.
         data_dir, seed, validation, test, validation_path, test_path: See `load_corpus`.
 
     Returns:
-        A `TaggedCorpus`. With a scheme, its `label_names` are all tags of that scheme for the types of span of the
-        training part; otherwise the tags of the training part.
+        A `TaggedCorpus`. With a scheme, its `label_names` are all tags of that scheme for the span types of the
+        training part; otherwise, they are the tags of the training part.
 
     Raises:
         DataError: If a file is malformed, its tags do not fit their scheme, or a tag of the validation or test
-            part does not occur in the training part; the message names file and line.
-        FileNotFoundError: If a file is missing; for the sets above the message says what to put where.
+            part does not occur in the training part. The message names the file and the line.
+        FileNotFoundError: If a file is missing. For the data sets above, the message says which files to put where.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, or the data set lacks words or tags.
 
@@ -111,10 +112,10 @@ def load_tagged_corpus(
     if scheme not in ("auto", "BIO", "BIOES", None):
         raise ValueError(f'`scheme` must be "BIO", "BIOES", "auto" or None. Received: scheme={scheme!r}')
     held_out = {"validation_path": validation_path, "test_path": test_path}
-    is_file = Path(name).is_file() or "." in Path(name).name  # named like one: a missing file is reported as such
+    is_file = Path(name).is_file() or "." in Path(name).name  # read_conll reports a missing file
     for argument, column in (("token_column", token_column), ("tag_column", tag_column)):
         if not is_file and (isinstance(column, int) or (column and name == "travel_desk")):
-            raise ValueError(f"`{argument}` has to be a feature of {name!r}. Received: {argument}={column!r}")
+            raise ValueError(f"`{argument}` must be a feature of {name!r}. Received: {argument}={column!r}")
 
     def read_file(path: PathLike) -> list[Row]:
         return [Row(*sentence) for sentence in read_conll(path, tag_column, token_column, on_error=on_error)]
@@ -126,7 +127,7 @@ def load_tagged_corpus(
         names = features[tags].feature.names
 
         def row_of(record: dict[str, Any]) -> Row | None:
-            if not len(record[tokens]):  # some sets hold an empty sentence
+            if not len(record[tokens]):  # some data sets contain an empty sentence
                 return None
             return Row([token.decode("utf-8") for token in record[tokens]], [names[tag] for tag in record[tags]])
 
@@ -147,7 +148,7 @@ def load_tagged_corpus(
 
 
 def _convert(source: Source, found: str, wanted: str, on_error: OnError) -> Source:
-    """The same spans in another scheme, without the sentences that are not valid in theirs."""
+    """Convert the tags to another scheme. Sentences that are not valid in their own scheme are errors, or skipped."""
     rows = source.rows
     if source.is_file:
         sentences = [TaggedSentence(row.x, row.y, list(row.lines)) for row in rows]

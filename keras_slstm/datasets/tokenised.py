@@ -1,4 +1,4 @@
-"""The data sets that are published tokenised."""
+"""The data sets whose published texts are tokenised."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ TOKENISED = ("movie_review", "subj", "cr", "mpqa", "sst", "trec", "fdu_mtl")
 
 
 def tokenizer_of(name: str) -> str:
-    """The tokenizer, for a `TextVectorizer`, that fits a data set.
+    """Return the tokenizer of a `TextVectorizer` that suits a data set.
 
     >>> tokenizer_of("sst/phrases_2"), tokenizer_of("travel_desk")
     ('whitespace', 'words')

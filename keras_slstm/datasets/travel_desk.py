@@ -1,8 +1,8 @@
 """A corpus of requests to a travel desk, generated from the package's own grammar.
 
-Every request asks for one of twelve things (four actions on a flight, a hotel or a car), and most of them
-mention a second one that is *not* asked for, in the same words. Only order, scope and references tell which one
-is meant, so a model that counts words stays clearly behind a model that reads the sentence.
+Every request asks for one of twelve things (four actions on a flight, a hotel or a car). Most requests also mention,
+in the same words, a second one that is *not* asked for. Only word order, scope and references tell which one is meant,
+so a model that counts words stays clearly behind a model that reads the sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Request:
     """One request: tokens, a BIO tag (IOB2) for each, and the intent.
 
-    `construction` names the construction of the grammar, to find out which phenomena a model masters.
+    `construction` names the construction of the grammar, to find out which constructions a model handles.
     """
 
     tokens: list[str]
@@ -46,8 +46,8 @@ class Request:
 def generate_requests(count: int = 10_000, seed: int = 0) -> list[Request]:
     """Generate distinct travel-desk requests.
 
-    The same seed gives the same requests on every machine and Python version; a longer list begins with the
-    shorter one of the same seed.
+    The same seed gives the same requests on every machine and Python version. With the same seed, a longer list
+    begins with the shorter one.
 
     Args:
         count: Number of requests.
@@ -71,7 +71,7 @@ def generate_requests(count: int = 10_000, seed: int = 0) -> list[Request]:
 
 
 def generate_splits(seed: int = 0) -> dict[str, list[Request]]:
-    """Generate the corpus: 8,000 requests for training, 1,000 for validation and 1,000 for the test.
+    """Generate the corpus: 8,000 requests for training, 1,000 for validation and 1,000 for testing.
 
     Args:
         seed: Seed of the generator. Seed 0 gives the published corpus.
@@ -81,6 +81,17 @@ def generate_splits(seed: int = 0) -> dict[str, list[Request]]:
     """
     requests = iter(generate_requests(sum(SPLITS.values()), seed))
     return {name: list(itertools.islice(requests, size)) for name, size in SPLITS.items()}
+
+
+def handwritten_requests() -> list[tuple[str, str]]:
+    """Return ten handwritten requests with their intents. They are not part of the training data.
+
+    Example:
+
+    >>> handwritten_requests()[1]
+    ('Cancel the hotel in Paris, but leave my flight as it is.', 'cancel_hotel')
+    """
+    return [(request["text"], request["intent"]) for request in grammar.read_grammar("travel_requests")["requests"]]
 
 
 def _distinct_requests(seed: int) -> Iterator[Request]:
@@ -93,7 +104,7 @@ def _distinct_requests(seed: int) -> Iterator[Request]:
 
 
 class _Dice:
-    """Random choices from `random()` alone, the one sequence that Python promises never to change."""
+    """Makes random choices with `random()` only, because Python guarantees that its sequence never changes."""
 
     def __init__(self, seed: int):
         self._random = random.Random(seed).random
@@ -104,7 +115,7 @@ class _Dice:
 
 @dataclass
 class _Ask:
-    """An action on a thing, with its words chosen once so that every mention in a request agrees."""
+    """An action on a thing. Its words are chosen once, so that all mentions in a request agree."""
 
     action: str
     thing: str
@@ -114,7 +125,7 @@ class _Ask:
 
 
 class _Writer:
-    """Writes one request; remembers the slot values used, so that no place or person appears in two roles."""
+    """Writes one request. It remembers the slot values, so that no place or person appears in two roles."""
 
     def __init__(self, dice: _Dice):
         self._dice = dice

@@ -1,4 +1,4 @@
-"""The grammar of the travel-desk corpus. Its words, phrases and sentence patterns are in `travel_grammar.toml`.
+"""The grammar of the travel-desk corpus. `travel_grammar.toml` holds its words, phrases and sentence patterns.
 
 Notation of a pattern (words are separated by spaces, so punctuation stands alone):
 
@@ -34,8 +34,8 @@ class Verb(NamedTuple):
 class Construction(NamedTuple):
     """A way of asking for one thing while mentioning another.
 
-    `differs` names the difference between the two: the "action" on the same thing, the "thing" under the same
-    action, or "any" (at least one of both). `None`: only one thing is mentioned.
+    `differs` names the difference between the two: the "action" on the same thing, the "thing" of the same action, or
+    "any" (at least one of the two). `None`: only one thing is mentioned.
     """
 
     weight: int
@@ -49,7 +49,7 @@ def read_grammar(name: str) -> dict[str, Any]:
 
 
 def _either(pattern: str, *answers: tuple[str, str]) -> list[str]:
-    """Fill `<1st>`, `<2nd>` and `<answer>` both ways: the answer says which of the two is wanted."""
+    """Fill `<1st>`, `<2nd>` and `<answer>` in both ways. The answer says which of the two is wanted."""
     filled = []
     for answer, first, second in ((0, "want", "other"), (1, "other", "want")):
         arranged = pattern.replace("<1st", f"<{first}").replace("<2nd", f"<{second}")

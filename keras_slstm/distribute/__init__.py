@@ -1,7 +1,7 @@
 """Training on several devices and machines.
 
-Make and compile a model in the scope of `strategy()`, and train it by `fit`, or by its own `fit` if it is a text model
-of this package. Both divide each batch among all replicas.
+Build and compile a model in the scope of `strategy()`. Train it with `fit` of this module or, if it is a text model of
+this package, with its own `fit`. Both divide each batch among all replicas.
 """
 
 from keras_slstm.distribute.cluster import Cluster, find_cluster

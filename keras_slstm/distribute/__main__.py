@@ -15,12 +15,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m keras_slstm.distribute", description=__doc__)
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="number of processes (default: 2)")
     parser.add_argument(
-        "--restarts", type=int, default=0, metavar="N", help="start all again after failures (default: 0)"
+        "--restarts", type=int, default=0, metavar="N", help="restart all processes up to N times (default: 0)"
     )
     parser.add_argument(
-        "--grace", type=float, default=90.0, metavar="SECONDS", help="wait after a failure (default: 90)"
+        "--grace", type=float, default=90.0, metavar="SECONDS", help="time to end after a failure (default: 90)"
     )
-    parser.add_argument("script", help="the script that each process runs, with the arguments that follow")
+    parser.add_argument("script", help="the script that each process runs with the arguments after it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     for name, least in (("workers", 1), ("restarts", 0), ("grace", 0)):

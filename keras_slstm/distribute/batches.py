@@ -1,4 +1,4 @@
-"""Batches of arrays or of a `keras.utils.PyDataset`, in the same order in every process."""
+"""Batches of arrays or of a `keras.utils.PyDataset`, in the same order in all processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_dataset(
     seed: int = 0,
     epoch: Epoch | None = None,
 ) -> keras.utils.PyDataset:
-    """Return batches of arrays, or a `keras.utils.PyDataset` as it is or shuffled; see `make_source`."""
+    """Return batches of arrays, or a `keras.utils.PyDataset` itself, shuffled if `shuffle`; see `make_source`."""
     epoch = epoch or Epoch()
     if isinstance(x, keras.utils.PyDataset):
         check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
@@ -57,7 +57,7 @@ def make_dataset(
 
 
 class ShuffledBatches(keras.utils.PyDataset):
-    """The batches of another dataset in an order that depends on the seed and the epoch alone."""
+    """The batches of another dataset, in an order that depends only on the seed and the epoch."""
 
     def __init__(self, data: keras.utils.PyDataset, seed: int, epoch: Epoch):
         super().__init__(data.workers, data.use_multiprocessing, data.max_queue_size)
@@ -84,7 +84,7 @@ class ShuffledBatches(keras.utils.PyDataset):
 
 
 class ArrayBatches(keras.utils.PyDataset):
-    """Batches of the rows of arrays, shuffled by seed and epoch if asked for."""
+    """Batches of the rows of arrays. A shuffle depends only on the seed and the epoch."""
 
     def __init__(self, arrays: Batch, batch_size: int, shuffle: bool, seed: int, epoch: Epoch):
         super().__init__()
@@ -116,7 +116,7 @@ class ArrayBatches(keras.utils.PyDataset):
 
 
 def _order(length: int, shuffle: bool, seed: int, epoch: int) -> np.ndarray:
-    """Return the order of an epoch: the same in all processes, and in a resumed training."""
+    """Return the order of an epoch, which is the same in all processes and in a resumed training."""
     return np.random.default_rng((seed, epoch)).permutation(length) if shuffle else np.arange(length)
 
 
@@ -157,7 +157,7 @@ def trim(batch: Batch) -> Batch:
 
 
 def check_alone(x: Any, **given: Any) -> None:
-    """Raise ValueError if an argument is given beside a dataset of batches."""
+    """Raise ValueError if another argument is given together with a dataset of batches."""
     unwanted = next((name for name, value in given.items() if value is not None), None)
     if unwanted:
         raise ValueError(f"`{unwanted}` cannot be given with {type(x).__name__}, whose batches hold all data.")
@@ -166,7 +166,7 @@ def check_alone(x: Any, **given: Any) -> None:
 def weigh(batch: Batch, class_weight: dict[int, float]) -> Batch:
     """Turn class weights into sample weights."""
     if len(batch) != 2:
-        raise ValueError("`class_weight` needs labels, and excludes sample weights.")
+        raise ValueError("`class_weight` needs labels, and cannot be combined with sample weights.")
     x, y = batch
     if keras.tree.is_nested(y):
         raise ValueError("`class_weight` needs a model with one output.")

@@ -1,8 +1,8 @@
-"""Messages between the processes of a cluster, over sockets of their own.
+"""Messages between the processes of a cluster, over separate sockets.
 
-Every process connects to the chief before TensorFlow or JAX starts. Their own connecting blocks in C++ for minutes
-and does not say who is missing. The connections stay open, so processes can compare settings before any collective
-operation on weights.
+Every process connects to the chief before TensorFlow or JAX starts. When those connect by themselves, they block in C++
+for minutes and do not say which process is missing. The connections stay open, so that processes can compare settings
+before any collective operation on weights.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import select
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -21,11 +22,30 @@ from typing import IO, Any
 from keras_slstm.distribute.cluster import Cluster
 from keras_slstm.distribute.errors import ProcessesDiffer, WorkerLost, worker_lost
 
-# Exit status of a process whose cluster does not come together.
+# Exit status of a process whose cluster is not complete in time.
 LOST = 3
 _GREETING = "keras_slstm.distribute 1"
 _RETRY_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
+_GIL_SECONDS = 2.0
+# Kills its parent after some time, unless standard input is closed first: then the parent has connected or ended. Where
+# a fork of the parent holds that input open, the parent's number may be that of another process by now.
+_WATCHER = """
+import os, signal, sys, threading
+
+def kill():
+    if os.getppid() == int(sys.argv[2]):
+        print(sys.argv[3], file=sys.stderr, flush=True)
+        os.kill(int(sys.argv[2]), getattr(signal, "SIGKILL", signal.SIGTERM))
+    os._exit(0)
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+timer = threading.Timer(float(sys.argv[1]), kill)
+timer.daemon = True
+timer.start()
+sys.stdin.read()
+os._exit(0)
+"""
 
 
 class Channel:
@@ -33,18 +53,19 @@ class Channel:
 
     Args:
         cluster: The processes.
-        timeout: Seconds until all processes must have connected, and that a message may take afterwards.
-        ports: Indices of the processes whose port the backend will listen on: it must be free.
+        timeout: Seconds that a message may take once all processes have connected.
+        age: Seconds of the timeout that have passed. The rest is left for connecting.
+        ports: Indices of the processes on whose ports the backend will listen. These ports must be free.
 
     Raises:
         WorkerLost: If a process is missing, or a port is taken. The message names the address.
         ProcessesDiffer: If the processes were given different addresses.
     """
 
-    def __init__(self, cluster: Cluster, timeout: float, ports: tuple[int, ...] = (0,)):
+    def __init__(self, cluster: Cluster, timeout: float, ports: tuple[int, ...] = (0,), age: float = 0.0):
         self.cluster = cluster
         self.timeout = timeout
-        self._deadline = time.monotonic() + timeout
+        self._deadline = time.monotonic() + timeout - age
         self._peers: dict[int, _Peer] = {}
         if cluster.is_chief:
             self._accept_all()
@@ -54,10 +75,10 @@ class Channel:
             peer.socket.settimeout(timeout)
 
     def all_gather(self, topic: str, value: Any) -> list[Any]:
-        """Return the JSON values of all processes, in their order. All processes must call this alike.
+        """Return the JSON values of all processes, in their order. All processes must call this with the same topic.
 
         Args:
-            topic: Says what is exchanged.
+            topic: What is exchanged.
             value: The value of this process.
 
         Raises:
@@ -111,7 +132,7 @@ class Channel:
                 raise
 
     def _accept(self, server: socket.socket) -> None:
-        """Accept a connection; ignore what is no process of this package."""
+        """Accept a connection, or close it if it does not come from this package."""
         peer = _Peer(server.accept()[0])
         peer.socket.settimeout(min(_GRACE_SECONDS, self.seconds_left()))
         try:
@@ -123,7 +144,7 @@ class Channel:
             peer.close()
             return
         index, addresses = hello["index"], hello["addresses"]
-        if index in self._peers:  # it was started again
+        if index in self._peers:  # the process was restarted
             self._peers[index].close()
         self._peers[index] = peer
         if addresses != list(self.cluster.addresses):
@@ -142,10 +163,10 @@ class Channel:
 
     def _tell_all(self, message: dict[str, Any]) -> None:
         for peer in self._peers.values():
-            with contextlib.suppress(OSError):  # found by `has_closed`
+            with contextlib.suppress(OSError):  # `has_closed` finds it later
                 peer.send(message)
 
-    # The side of the others.
+    # The other processes' side.
 
     def _connect(self, needs_port: bool) -> None:
         problem = ""
@@ -156,7 +177,7 @@ class Channel:
                 problem = str(error)
         host, port = split_address(self.cluster.addresses[0])
         hello = {"greeting": _GREETING, "index": self.cluster.index, "addresses": self.cluster.addresses}
-        missing, reason = [0], "it does not listen"
+        missing, reason = [0], "the timeout expired before the first attempt"
         while time.monotonic() < self._deadline:
             try:
                 peer = _Peer(socket.create_connection((host, port), self.seconds_left()))
@@ -167,7 +188,7 @@ class Channel:
             try:
                 peer.send({**hello, "error": problem})
                 while missing:
-                    # The chief, whose time ends about now, knows best who is missing.
+                    # The chief's time ends at about the same moment, and it knows which processes are missing.
                     grace = 0.0 if missing == [0] else _GRACE_SECONDS
                     peer.socket.settimeout(self.seconds_left() + grace)
                     answer = peer.receive()
@@ -205,17 +226,17 @@ class Channel:
         names = ", ".join(f"{self.cluster.addresses[index]} (process {index})" for index in indices)
         detail = f" ({reason})" if reason and indices == [0] else ""
         return (
-            f"Process {self.cluster.index} of {self.cluster.size} has waited {self.timeout:g} seconds for "
-            f"{names}{detail}: start all processes, with addresses that the others can reach."
+            f"Process {self.cluster.index} of {self.cluster.size} has no connection to {names} {self.timeout:g} "
+            f"seconds after its start{detail}: start all processes, each with an address that the others can reach."
         )
 
 
 class _Peer:
-    """One line of JSON after another, over a socket."""
+    """A connection to another process. Each message is a line of JSON."""
 
     def __init__(self, connection: socket.socket):
         self.socket = connection
-        # A host that vanishes without closing its connections is noticed, and firewalls see some traffic.
+        # Detects a host that vanishes without closing its connections, and keeps firewalls from dropping idle ones.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._file: IO[bytes] = connection.makefile("rb")
 
@@ -229,7 +250,7 @@ class _Peer:
         try:
             return json.loads(line)
         except ValueError:
-            raise ConnectionError("the answer is not understood") from None
+            raise ConnectionError("the answer is not JSON") from None
 
     def has_closed(self) -> bool:
         readable, _, _ = select.select([self.socket], [], [], 0)
@@ -257,7 +278,11 @@ def split_address(address: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def end_process_after(seconds: float, message: str) -> Iterator[None]:
-    """End this process if the block takes longer: code that blocks in C++ cannot be interrupted."""
+    """End this process if the block takes longer than `seconds`, because code that blocks in C++ cannot be interrupted.
+
+    A thread ends the process with the exit status `LOST`. While TensorFlow connects, it keeps Python's threads from
+    running; then a second process kills this one a little later.
+    """
 
     def end() -> None:
         print(message, file=sys.stderr, flush=True)
@@ -265,8 +290,11 @@ def end_process_after(seconds: float, message: str) -> Iterator[None]:
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    command = [sys.executable, "-I", "-S", "-c", _WATCHER, str(seconds + _GIL_SECONDS), str(os.getpid()), message]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as watcher:
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            watcher.kill()  # to close its input is not enough where a fork of this process holds that open

@@ -34,14 +34,14 @@ class Cluster:
 def find_cluster(environment: Mapping[str, str] = os.environ) -> Cluster | None:
     """Read the cluster from `TF_CONFIG`, or from the variables that Slurm sets in each task of a job step.
 
-    `TF_CONFIG` has the format that `tf.distribute` documents. A `chief` is the first worker. Keras 3 supports neither
-    evaluators nor parameter servers.
+    `TF_CONFIG` has the format that `tf.distribute` documents. A `chief` counts as the first worker. Keras 3 supports
+    neither evaluators nor parameter servers.
 
     Args:
-        environment: The variables.
+        environment: The environment variables.
 
     Returns:
-        The cluster; None if the variables describe no other process.
+        The cluster, or None if the variables describe no other process.
 
     Raises:
         ValueError: If the variables are malformed.
@@ -102,7 +102,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Cluster:
             f"SLURM_STEP_NODELIST={environment['SLURM_STEP_NODELIST']!r} names {len(hosts)} nodes, but "
             f"SLURM_STEP_TASKS_PER_NODE={environment['SLURM_STEP_TASKS_PER_NODE']!r} is for {len(tasks)}."
         )
-    # Jobs that share a node must not share a port: the job's number selects a range of ports.
+    # Jobs on the same node need different ports, so the job's number selects a range of ports.
     job = environment.get("SLURM_JOB_ID", "0")
     stretch = 100 * (int(job) % (len(_PORTS) // 100)) if job.isdecimal() else 0
     places = [(node, local) for node, count in enumerate(tasks) for local in range(count)]
@@ -110,7 +110,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Cluster:
     own = _number(environment, "SLURM_NODEID"), _number(environment, "SLURM_LOCALID")
     if index >= len(places) or places[index] != own:
         raise ValueError(
-            f"SLURM_PROCID={index} was expected on another node than number {own[0]}: "
+            f"SLURM_PROCID={index} was not expected on node {own[0]}: "
             "tasks must fill one node after another (srun --distribution=block)."
         )
     return Cluster(tuple(f"{hosts[node]}:{_PORTS[stretch + local]}" for node, local in places), index)
@@ -135,7 +135,7 @@ def _expand_counts(text: str) -> list[int]:
 
 
 def expand_hosts(text: str) -> list[str]:
-    """Expand a list of hosts that Slurm has abbreviated.
+    """Expand a list of hosts in Slurm's abbreviated form.
 
     >>> expand_hosts("login,node[01-03,7]-ib")
     ['login', 'node01-ib', 'node02-ib', 'node03-ib', 'node7-ib']

@@ -1,4 +1,4 @@
-"""The cluster that this process has joined, and what its processes tell each other beside a training."""
+"""The cluster that this process has joined, and the messages that its processes exchange."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _channel: Channel | None = None
 
 
 def join(channel: Channel | None) -> None:
-    """Make this process a member of the channel's cluster; None: of no cluster."""
+    """Make this process a member of the channel's cluster, or, with None, of no cluster."""
     global _channel
     _channel = channel
 
 
 def joined_cluster() -> Cluster | None:
-    """Return the cluster that this process has joined; None if it trains alone."""
+    """Return the cluster that this process has joined, or None if it trains alone."""
     return None if _channel is None else _channel.cluster
 
 
 def is_chief() -> bool:
-    """Whether this process is the one that writes files. A process that trains alone is."""
+    """Whether this process writes files: the first process of a cluster, or one that trains alone."""
     return _channel is None or _channel.cluster.is_chief
 
 
 def all_gather(value: Any, topic: str = "values") -> list[Any]:
-    """Return a JSON value of every process, in their order. Every process must call this; none continues before all do.
+    """Return a JSON value of every process, in their order. Every process must call this, and waits for the others.
 
     Raises:
         WorkerLost: If a process has died or does not answer in time.
@@ -46,14 +46,14 @@ def barrier() -> None:
 
 
 def check_equal(settings: dict[str, Any], topic: str = "settings") -> None:
-    """Check that all processes give the same settings. Every process must call this.
+    """Check that all processes have the same settings. Every process must call this.
 
     Args:
         settings: Values of any kind, in nested dicts and lists.
-        topic: Says what is compared, if processes are at different steps of the program.
+        topic: What is compared. It is named in the error if processes are at different steps of the program.
 
     Raises:
-        ProcessesDiffer: In all processes, if a setting differs. The message names it, and the value in each process.
+        ProcessesDiffer: In all processes, if a setting differs. The message names it and its value in each process.
         WorkerLost: If a process has died or does not answer in time.
     """
     if _channel is None:
@@ -64,5 +64,5 @@ def check_equal(settings: dict[str, Any], topic: str = "settings") -> None:
 
 
 def digest_of(settings: dict[str, Any]) -> str:
-    """Return a hash of flat settings, which is shorter to send."""
+    """Return a hash of flat settings, which is shorter to send than the settings."""
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Errors of a training in several processes."""
+"""Errors of training in several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A description of a training in plain values, which processes compare before the first step."""
+"""Describes a training in plain values, which the processes compare before the first step."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MISSING = "not set"
 # Longer lists, such as vocabularies, are compared by a hash.
 _LONGEST_LIST = 100
 _LARGEST_CONSTANT = 1_000_000
-# Keras numbers the names that it chooses by how many objects the process has made before.
+# Keras numbers the names that it chooses, and the numbers depend on what the process made before.
 _NUMBER = re.compile(r"(?<=[a-z])_\d+(?=/|$)")
 
 
 def describe_versions() -> dict[str, Any]:
-    """Return the versions of everything that computes, and a hash of this package's code."""
+    """Return the versions of Python, Keras, the backend and this package, and a hash of this package's code."""
     backend = keras.backend.backend()
     found: dict[str, Any] = {"python": platform.python_version(), "keras": keras.__version__, "backend": backend}
     for package in (backend, "keras_slstm"):
@@ -42,7 +42,7 @@ def describe_versions() -> dict[str, Any]:
 
 
 def describe_training(model: keras.Model, data: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return everything but weights and data that decides what a model learns or predicts.
+    """Return everything that decides what a model learns or predicts, except weights and data.
 
     Args:
         model: The model.
@@ -50,7 +50,7 @@ def describe_training(model: keras.Model, data: Any, arguments: Mapping[str, Any
         arguments: The arguments that must be the same in all processes.
     """
     optimizer, loss = getattr(model, "optimizer", None), getattr(model, "loss", None)
-    with warnings.catch_warnings(action="ignore"):  # lambdas cannot be saved, but can be trained
+    with warnings.catch_warnings(action="ignore"):  # Keras warns that lambdas cannot be saved; they can be trained
         compiled = model.get_compile_config() if model.compiled else {}
     compiled = {name: value for name, value in (compiled or {}).items() if name != "optimizer"}
     return {
@@ -66,12 +66,12 @@ def describe_training(model: keras.Model, data: Any, arguments: Mapping[str, Any
 
 
 def describe_variable(path: str, shape: tuple[int | None, ...] | None, dtype: Any) -> str:
-    """Return a variable's path, without the numbers that Keras adds to names, its shape and dtype."""
+    """Return a variable's path (without the numbers that Keras adds to names), shape and dtype."""
     return f"{_NUMBER.sub('', path)} {shape} {dtype and keras.backend.standardize_dtype(dtype)}"
 
 
 def describe_difference(found: Sequence[Mapping[str, Any]], addresses: Sequence[str]) -> str:
-    """Return a sentence that names the first setting that differs, and its value in each process.
+    """Return a sentence that names the first setting that differs and its value in each process.
 
     >>> describe_difference([{"epochs": 3}, {"epochs": 4}], ["a:1", "b:1"])
     'All processes must be started alike, but epochs is 3 on process 0 (a:1) and 4 on process 1 (b:1).'
@@ -123,7 +123,7 @@ def _plain(value: Any) -> Any:
 def _config(model: keras.Model) -> dict[str, Any]:
     attributes = (value for layer in all_layers(model) for value in vars(layer).values())
     constants = (value.value for value in attributes if isinstance(value, keras.initializers.Constant))
-    if any(np.size(value) > _LARGEST_CONSTANT for value in constants):  # `get_config` would make a list of it
+    if any(np.size(value) > _LARGEST_CONSTANT for value in constants):  # `get_config` would turn it into a list
         return {}
     try:
         return model.get_config()
@@ -132,7 +132,7 @@ def _config(model: keras.Model) -> dict[str, Any]:
 
 
 def _normalize(config: Any) -> Any:
-    """Drop what differs between processes that run the same code."""
+    """Drop the parts of a config that differ between processes that run the same code."""
     if isinstance(config, Mapping):
         if config.get("class_name") == "__lambda__":  # byte code contains the path of its file
             return "lambda"

@@ -1,9 +1,9 @@
-"""Data and steps of several processes on JAX, for `keras.distribution.DataParallel`.
+"""Data and training steps of several processes on JAX, for `keras.distribution.DataParallel`.
 
 JAX treats an array on several devices as one array and a step as one program, so XLA computes the same as in one
-process, random numbers included. But all devices must hold parts of the same size. If the rows of a batch do not
-divide by the number of devices, the data repeats the last row, and the step drops the repetitions before it calls the
-model.
+process, including random numbers. But all devices must hold parts of the same size. If the number of rows of a batch is
+not divisible by the number of devices, the data repeats the last row, and the step drops the repetitions before it
+calls the model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keras_slstm.distribute.batches import as_batch, weigh
 from keras_slstm.distribute.collectives import all_gather, joined_cluster
 from keras_slstm.distribute.errors import DIFFERENT_DATA, ProcessesDiffer
 
-# The keys of an element: the process's part of the batch, and the number of rows of the whole batch.
+# The keys of an element: the part of the batch that this process feeds, and the number of rows of the whole batch.
 _PART = "keras_slstm_part"
 _ROWS = "keras_slstm_rows"
 
@@ -35,8 +35,8 @@ class PartOfBatches(keras.utils.PyDataset):
         data: All rows of each batch.
         index: The number of the process.
         count: Number of processes.
-        devices: Number of devices of all of them together.
-        class_weight: The weight of each label, in place of sample weights.
+        devices: Number of devices of all processes together.
+        class_weight: The weight of each label, used instead of sample weights.
 
     Raises:
         ProcessesDiffer: At the beginning of an epoch, if processes have different data.
@@ -90,10 +90,10 @@ def part_of(data: keras.utils.PyDataset, class_weight: dict[int, float] | None =
 
 
 class WholeBatchFunction:
-    """A model's `train_function`, `test_function` or `predict_function`, for the data of `PartOfBatches`.
+    """A model's `train_function`, `test_function` or `predict_function`, for data from `PartOfBatches`.
 
     Keras calls it with the values of the variables and an iterator. It returns the logs or predictions and the new
-    values, all of them on all devices.
+    values, complete on every device.
 
     Args:
         model: The model, with all its variables.

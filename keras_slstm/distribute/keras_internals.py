@@ -1,7 +1,7 @@
-"""Every private name of Keras and TensorFlow that this package needs to train on several replicas.
+"""The private names of Keras and TensorFlow on which this package relies to train on several replicas.
 
-Keras 3 fails under MultiWorkerMirroredStrategy, and clips gradients before it sums them over the replicas.
-`replicas.py` mends this as far as public names allow.
+Keras 3 fails under MultiWorkerMirroredStrategy, and it clips gradients before it sums them over the replicas.
+`replicas.py` corrects this as far as public names allow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SUM_OF_GRADIENTS = "_all_reduce_sum_gradients"
 
 @contextlib.contextmanager
 def without_symbolic_build(model: keras.Model) -> Iterator[None]:
-    """Make `fit` and `evaluate` skip the build: Keras would build the model on the tuple of all replicas' batches.
+    """Make `fit` and `evaluate` skip the build: Keras would build the model on a tuple of all replicas' batches.
 
     Raises:
         RuntimeError: If this version of Keras lacks the name.
@@ -31,7 +31,7 @@ def without_symbolic_build(model: keras.Model) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_sum_of_gradients(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
-    """Make the optimizer apply gradients as they are, without summing them over the replicas.
+    """Make the optimizer apply gradients without summing them over the replicas.
 
     Raises:
         RuntimeError: If this version of Keras lacks the name.
@@ -49,7 +49,7 @@ def _replaced(owner: Any, name: str, function: Any) -> Iterator[None]:
             f"keras_slstm.distribute relies on `{type(owner).__name__}.{name}`, which Keras {keras.__version__} does "
             "not have: install Keras 3.15 or a newer keras_slstm."
         )
-    before = vars(owner).get(name)  # replaced already where a callback of `fit` evaluates
+    before = vars(owner).get(name)  # already replaced if a callback of `fit` evaluates
     setattr(owner, name, function)
     try:
         yield
@@ -61,16 +61,16 @@ def _replaced(owner: Any, name: str, function: Any) -> Iterator[None]:
 
 
 def all_layers(model: keras.Model) -> list[keras.Layer]:
-    """Return the layers of a model and their sublayers; only its own layers where Keras lacks the name."""
+    """Return the layers of a model and their sublayers, or only its own layers if Keras lacks the name."""
     flatten = getattr(model, "_flatten_layers", None)
     return list(model.layers if flatten is None else flatten(include_self=False))
 
 
 def set_heartbeat_timeout(workers: int, seconds: float) -> None:
-    """Let TensorFlow give up a silent process after `seconds`, instead of 10.
+    """Make TensorFlow give up on a silent process after `seconds` instead of 10.
 
-    A process that compiles or waits for a busy machine is alive. Where this version of TensorFlow lacks the names, the
-    default stays.
+    A process that compiles, or waits for a busy machine, is silent but alive. If this version of TensorFlow lacks the
+    names, the default stays.
     """
     try:
         from tensorflow.core.protobuf.coordination_config_pb2 import CoordinatedJob
@@ -91,8 +91,8 @@ def jax_timeouts(connecting: float, silence: float) -> Iterator[None]:
     """Bind the timeouts of `jax.distributed.initialize`, which `keras.distribution.initialize` cannot pass on.
 
     Args:
-        connecting: Seconds until all processes must have connected.
-        silence: Seconds after which a silent process is given up.
+        connecting: Seconds within which all processes must connect.
+        silence: Seconds after which JAX gives up on a silent process.
     """
     import jax
 
@@ -111,7 +111,7 @@ def jax_timeouts(connecting: float, silence: float) -> Iterator[None]:
 def set_length(data: Any, length: int) -> None:
     """Set the number of batches of a `tf.distribute.DistributedDataset`.
 
-    TensorFlow counts the parts that the replicas of one process get, so Keras would wait for more batches. Where this
+    TensorFlow counts the parts that the replicas of one process get, so Keras would wait for more batches. If this
     version lacks the name, Keras warns after an epoch that it ran out of data, and continues.
     """
     if hasattr(data, "_cardinality"):

@@ -1,4 +1,4 @@
-"""Starts several processes of one cluster on this machine, to try a training or to use its cores or GPUs."""
+"""Starts the processes of a cluster on this machine, to try out a training or to use all cores or GPUs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ BAD_INPUT = 2
 
 
 class Workers:
-    """Processes that run the same command as members of one cluster, described by `TF_CONFIG`.
+    """Processes that run the same command as members of one cluster, which `TF_CONFIG` describes.
 
-    As a context manager, it ends all of them on exit.
+    As a context manager, it ends all processes on exit.
 
     Args:
         command: The command.
         count: Number of processes.
-        environment: Variables in addition to those of this process.
-        logs: A folder for their output, in `worker-0.log` and so on; None: they print here.
+        environment: Environment variables in addition to those of this process.
+        logs: A folder for the output, in `worker-0.log` and so on. Default: the processes print to this terminal.
 
     Example:
 
@@ -51,7 +51,7 @@ class Workers:
         try:
             for index in range(count):
                 self._start(command, index, addresses, environment or {}, logs)
-        except BaseException:  # such as the exit that a signal causes while they are started
+        except BaseException:  # also a signal that arrives while the processes start
             self.stop(signal.SIGKILL)
             raise
 
@@ -80,13 +80,13 @@ class Workers:
         self.stop(signal.SIGKILL)
 
     def wait(self, timeout: float | None = None, grace: float = 60.0) -> list[int]:
-        """Wait until all processes have ended. After one has failed, the others have `grace` seconds to end.
+        """Wait until all processes have ended. If one fails, the others have `grace` seconds to end.
 
         Returns:
-            The exit status of each; minus the number of the signal that ended it, if one did.
+            The exit status of each process. If a signal ended it, this is minus the number of the signal.
 
         Raises:
-            TimeoutError: If they have not ended after `timeout` seconds. They are killed.
+            TimeoutError: If the processes have not ended after `timeout` seconds. They are killed.
         """
         end = None if timeout is None else time.monotonic() + timeout
         failed = False
@@ -128,18 +128,18 @@ def free_ports(count: int) -> list[int]:
 
 
 def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0) -> int:
-    """Run a command in several processes of one cluster, and start all of them again if one fails.
+    """Run a command in several processes of one cluster, and restart all of them if one fails.
 
-    Exit status 2 means that the command itself is wrong: it is not started again.
+    Exit status 2 means that the command itself is wrong, so it is not restarted.
 
     Args:
         command: The command.
         count: Number of processes.
-        restarts: How many times they are started again at most.
-        grace: Seconds that the others have to end after one has failed.
+        restarts: Largest number of restarts.
+        grace: Seconds that the other processes have to end after one has failed.
 
     Returns:
-        The exit status: 0, or that of the first process that failed.
+        0, or the exit status of the first process that failed.
     """
     for attempt in range(restarts + 1):
         with Workers(command, count) as workers:

@@ -1,11 +1,11 @@
-"""Steps on several replicas: Keras' own steps, with the losses weighted and the gradients summed.
+"""Steps on several replicas: Keras' own steps, with weighted losses and summed gradients.
 
 A model's `train_step`, `test_step` and `predict_step` run on each replica with its part of the batch. They treat a part
 as a whole batch: their loss is the mean over the part's rows, divided by the number of replicas. If all parts had
-the same number of rows, the sum over the replicas would be the mean over the batch. Since they may differ by one row,
-each replica's loss is multiplied by its share (its number of rows divided by the mean number) before it is
-differentiated. The gradients are summed before the optimizer gets them, so clipping, loss scaling and accumulation
-work on every replica as in one process.
+the same number of rows, the sum over the replicas would be the mean over the batch. Since their sizes may differ by one
+row, each replica's loss is multiplied by its share (its number of rows divided by the mean number) before it is
+differentiated. The gradients are summed before the optimizer gets them, so that clipping, loss scaling and accumulation
+work as in one process.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from keras_slstm.distribute.keras_internals import without_sum_of_gradients
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE
 from keras_slstm.distribute.variables import seed_generators
 
-# The state of the replica that runs in this thread: its share, and the gradients that are not summed yet.
+# The state of the replica that runs in this thread: its share, and the gradients that are still to be summed.
 _replica = threading.local()
 # Distance between the seeds of two replicas. Keras draws the seeds of layers below 1e9, so they rarely collide.
 _BETWEEN_SEEDS = 1_000_003
 
 
 class ReplicatedFunction:
-    """A model's `train_function`, `test_function` or `predict_function`, for data that `replicate` has made.
+    """A model's `train_function`, `test_function` or `predict_function`, for data from `replicate`.
 
-    Keras calls it with an iterator (or, to predict, with a list of elements). It returns the logs or predictions.
+    Keras calls it with an iterator (or, for predictions, with a list of elements). It returns the logs or predictions.
 
     Args:
         model: The model, with all its variables.
@@ -52,7 +52,7 @@ class ReplicatedFunction:
         import tensorflow as tf
 
         if self._predicts:
-            # Plain tensors: every new size of a distributed value would cause a new trace.
+            # Pass plain tensors, because every new size of a distributed value would cause a new trace.
             outputs = [self._step(self._local_parts(element)) for element in data]
             return outputs[0] if len(outputs) == 1 else keras.tree.map_structure(lambda *o: tf.concat(o, 0), *outputs)
         logs = None
@@ -113,7 +113,7 @@ class ReplicatedFunction:
             lambda context: parts[context.replica_id_in_sync_group % len(parts)]
         )
         outputs, marks = self.strategy.run(on_replica, args=(element,))
-        marks = self._gather(marks)  # 0 for rows that only fill an empty part
+        marks = self._gather(marks)  # 0 marks rows that only fill an empty part
         mask = marks > 0
         with tf.control_dependencies([_assert_equal(tf.reduce_max(marks), tf.reduce_min(marks[mask]))]):
             return keras.tree.map_structure(lambda output: tf.boolean_mask(self._gather(output), mask), outputs)
@@ -128,7 +128,7 @@ class ReplicatedFunction:
 
 
 def _unpack(element: Any) -> tuple[Any, Any, Any]:
-    """Return a replica's part of the batch, its share and the batch's check; 1 and 0 for the user's own data."""
+    """Return a replica's part of the batch, its share and the batch's hash; 1 and 0 for data from the user."""
     import tensorflow as tf
 
     if isinstance(element, dict) and SHARE in element:
@@ -157,7 +157,7 @@ def _train_step(model: keras.Model, batch: Any, share: Any) -> Any:
     if not model.jit_compile:
         return model.train_step(batch)
 
-    # XLA cannot run collective operations, so the optimizer's step is not compiled.
+    # XLA cannot run collective operations, so the update by the optimizer is not compiled.
     def step() -> Any:
         _replica.share = share
         _replica.waiting = []
@@ -172,9 +172,9 @@ def _train_step(model: keras.Model, batch: Any, share: Any) -> Any:
 
 @contextlib.contextmanager
 def _own_random_numbers(model: keras.Model) -> Iterator[None]:
-    """Let each replica draw its own random numbers; the first replica draws those of one process.
+    """Let each replica draw its own random numbers. The first replica draws those of a single process.
 
-    Afterwards the generators have the same state on all replicas, so the state of one can be saved for all.
+    Afterwards the generators have the same state on all replicas, so that one state can be saved for all.
     """
     import tensorflow as tf
 
@@ -211,7 +211,7 @@ def _metric_values(model: keras.Model) -> list[Any]:
 
 
 def _forget_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
-    """Restore the metrics of a replica that had no row and got one that does not count."""
+    """Restore the metrics of a replica whose part was empty, and whose one row does not count."""
     import tensorflow as tf
 
     for variable, value in zip(model.metrics_variables, before, strict=True):

@@ -1,7 +1,7 @@
-"""Each replica's part of the batches.
+"""Divides batches among replicas.
 
-All processes read the same batches in the same order, and each takes its rows of every batch. So several replicas
-train on the same batches as one process, and every row is seen once.
+All processes read the same batches in the same order, and each takes its own rows of every batch. So several replicas
+train on the same batches as one process, and every row is used once.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import keras
 from keras_slstm.distribute.batches import Batch, Epoch, as_batch, check_alone, make_dataset, signature_of, trim, weigh
 from keras_slstm.distribute.keras_internals import set_length
 
-# The keys of an element of a replica's data: its part of the batch, the part's weight, and a hash of the batch.
+# The keys of an element of a replica's data: its part of the batch, its share, and a hash of the batch.
 PART = "keras_slstm_part"
 SHARE = "keras_slstm_share"
 CHECK = "keras_slstm_check"
-# The hashes are so small that their sum is exact in float32. Two different batches collide with probability 1/1024.
+# Hashes are small, so that their sum is exact in float32. Two different batches collide with probability 1/1024.
 _CHECKS = 1024
 
 
 @dataclass(frozen=True)
 class Source:
-    """Whole batches, as one process would get them.
+    """Whole batches, as a single process would get them.
 
     Attributes:
-        batches: A function that returns the batches of an epoch as NumPy arrays; or a `tf.data.Dataset`.
+        batches: A function that returns the batches of an epoch as NumPy arrays, or a `tf.data.Dataset`.
         signature: The common `tf.TensorSpec` of all batches.
-        length: Number of batches; None if unknown.
+        length: Number of batches, or None if unknown.
     """
 
     batches: Callable[[], Iterable[Batch]] | Any
@@ -51,7 +51,7 @@ def make_source(
 
     Args:
         x, y, sample_weight, batch_size, shuffle: See `fit`.
-        seed: Seed of the shuffle; the order of an epoch depends on the seed and its number.
+        seed: Seed of the shuffle. The order of an epoch depends on the seed and the number of the epoch.
         epoch: The current epoch.
 
     Raises:
@@ -91,12 +91,12 @@ def replicate(strategy: Any, source: Source, class_weight: dict[int, float] | No
     Args:
         strategy: The strategy.
         source: The batches.
-        class_weight: The weight of each label, in place of sample weights.
+        class_weight: The weight of each label, used instead of sample weights.
 
     Returns:
         A `tf.distribute.DistributedDataset`. Each element holds a replica's rows (`PART`), their number divided by
         the mean number of rows of a replica (`SHARE`), and a hash of the whole batch (`CHECK`). If a batch has fewer
-        rows than replicas, the others get one row each, with a share of 0.
+        rows than there are replicas, each of the remaining replicas gets one row with a share of 0.
     """
     import tensorflow as tf
 
@@ -138,7 +138,7 @@ def _check(batch: Batch) -> Any:
 
 
 def part(batch: Batch, number: Any, replicas: int) -> dict[str, Any]:
-    """Return the rows of a batch that a replica gets, and their share; see `replicate`."""
+    """Return the rows of a batch for a replica, and their share; see `replicate`."""
     import tensorflow as tf
 
     rows = tf.shape(keras.tree.flatten(batch)[0], out_type=tf.int64)[0]

@@ -1,4 +1,4 @@
-"""Chooses where a model is trained."""
+"""Chooses the devices on which a model is trained."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from keras_slstm.distribute.collectives import check_equal, join, joined_cluster
 from keras_slstm.distribute.errors import ProcessesDiffer, translate_errors
 from keras_slstm.distribute.fingerprint import describe_versions
 from keras_slstm.distribute.keras_internals import jax_timeouts, set_heartbeat_timeout
+from keras_slstm.distribute.process_age import process_age
 from keras_slstm.distribute.variables import check_variable
 
 NAMES = ("auto", "cpu", "gpu", "mirrored", "multi_worker", "tpu")
@@ -28,28 +29,29 @@ _joined_strategy: Any = None
 
 
 def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
-    """Choose where models are trained. Make and compile them inside the `scope()` of what this returns.
+    """Choose the devices on which models are trained. Build and compile models inside the `scope()` of the result.
 
-    Call it before anything that computes: TensorFlow and JAX must connect their processes before they touch a device.
+    Call it before any computation: TensorFlow and JAX must connect their processes before they use a device.
 
     Args:
         name: `"cpu"`, `"gpu"`: one device. `"mirrored"`: all GPUs of this machine. `"multi_worker"`: all processes of
             the cluster that `TF_CONFIG` or Slurm's variables describe (see `find_cluster`), with all GPUs that each
-            of them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: the first of these that is available:
-            several processes, a TPU, several GPUs, one GPU, the CPU.
-        timeout: Seconds, from this call on, until all processes of `"multi_worker"` must have connected; afterwards,
-            the seconds that a process waits for another, which may be compiling or writing a file. A process that
-            gives no sign of life for a minute, or for half of `timeout` if that is less, is given up at once. A
-            process whose backend does not connect in time ends with exit status 3.
+            of them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: the first available of several processes,
+            a TPU, several GPUs, one GPU, and the CPU.
+        timeout: Seconds after the start of this process within which all processes of `"multi_worker"` must connect.
+            Choose a larger number if processes load large data first. Afterwards, a process waits as long for another
+            one, which may be compiling or writing a file. A process that gives no sign of life for a minute, or for
+            half of `timeout` if that is less, counts as lost. A process whose backend does not connect in time ends
+            with exit status 3, or is killed if the backend blocks Python.
 
     Returns:
-        On TensorFlow a `tf.distribute.Strategy`; on JAX a `keras.distribution.DataParallel`, which becomes the
-        distribution of this process; for one device on JAX and PyTorch an object that only has a `scope()`.
+        On TensorFlow, a `tf.distribute.Strategy`. On JAX, a `keras.distribution.DataParallel`, which becomes the
+        distribution of this process. For one device on JAX or PyTorch, an object that only has a `scope()`.
 
     Raises:
-        ValueError: If the name is unknown, if the machine, the variables or the backend do not support it.
+        ValueError: If the name is unknown, or if the machine, the variables or the backend do not support it.
         ProcessesDiffer: If the processes run different versions of Python, Keras, the backend or this package.
-        WorkerLost: If a process does not connect in time, or the port of this process is taken.
+        WorkerLost: If a process does not connect in time, or the port of this process is in use.
 
     Example:
 
@@ -84,7 +86,7 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
 
 
 def _choose_cluster(name: str) -> Cluster | None:
-    """Return the cluster to join; None for one process. Warn if the variables describe a cluster in vain."""
+    """Return the cluster to join, or None for one process. Warn if the variables describe a cluster in vain."""
     if name in ("auto", "multi_worker"):
         cluster = find_cluster()
         if name == "multi_worker" and cluster is None:
@@ -94,7 +96,7 @@ def _choose_cluster(name: str) -> Cluster | None:
                 "python -m keras_slstm.distribute."
             )
         return cluster
-    with contextlib.suppress(ValueError):  # variables that are not used need not be valid
+    with contextlib.suppress(ValueError):  # unused variables need not be valid
         cluster = find_cluster()
         if cluster is not None and joined_cluster() is None:
             warnings.warn(
@@ -114,21 +116,21 @@ class _OneDevice:
 
 
 def _join(cluster: Cluster, timeout: float) -> Any:
-    """Connect with the other processes, check that they run the same software, and start the backend's own service."""
+    """Connect to the other processes, check that they run the same software, and start the backend's own service."""
     global _joined_strategy
     on_tensorflow = keras.backend.backend() == "tensorflow"
     # JAX listens on the chief's port only.
-    channel = Channel(cluster, timeout, ports=tuple(range(cluster.size)) if on_tensorflow else (0,))
+    channel = Channel(cluster, timeout, tuple(range(cluster.size)) if on_tensorflow else (0,), process_age())
     join(channel)
     try:
         check_equal(describe_versions(), "versions")
         backend = "TensorFlow" if on_tensorflow else "JAX"
         message = (
             f"Process {cluster.index} of {cluster.size}: {backend} has not connected the processes "
-            f"{', '.join(cluster.addresses)} within {timeout:g} seconds."
+            f"{', '.join(cluster.addresses)} within {timeout:g} seconds of its start."
         )
         connect = _multi_worker_strategy if on_tensorflow else _multi_process_distribution
-        # The backend's own error may come first.
+        # One second more, so that the backend's own error comes first if it can.
         with translate_errors(), end_process_after(channel.seconds_left() + 1.0, message):
             _joined_strategy = connect(cluster, timeout, channel.seconds_left())
     except BaseException:
@@ -163,18 +165,18 @@ def _multi_worker_strategy(cluster: Cluster, timeout: float, seconds_left: float
 
         def initial_value() -> Any:  # TensorFlow calls it once, before the chief sends its value to the others
             value = tf.convert_to_tensor(given() if from_function else given, arguments.get("dtype"))
-            # Weights get the chief's values; another learning rate would be replaced unnoticed.
+            # Weights get the chief's values on purpose. A different learning rate would be replaced unnoticed.
             setting = value.shape.rank == 0 and not arguments.get("trainable") and tf.executing_eagerly()
             check_variable(arguments.get("name"), value.shape, value.dtype, value.numpy() if setting else None)
             return value
 
-        # Other callables restore checkpoints.
+        # Callables that are not functions restore checkpoints.
         if tf.distribute.in_cross_replica_context() and (from_function or not callable(given)):
             arguments["initial_value"] = initial_value
         return next_creator(**arguments)
 
     class CheckedStrategy(tf.distribute.MultiWorkerMirroredStrategy):
-        """Compares each variable over the processes before its value is sent to them."""
+        """Compares each variable between the processes before its value is sent to them."""
 
         @contextlib.contextmanager
         def scope(self) -> Iterator[Any]:
@@ -210,7 +212,7 @@ def _jax_distribution(name: str) -> Any:
 
 def _multi_process_distribution(cluster: Cluster, timeout: float, seconds_left: float) -> Any:
     class CheckedDataParallel(keras.distribution.DataParallel):
-        """Compares each variable over the processes before it is placed on their devices."""
+        """Compares each variable between the processes before it is placed on their devices."""
 
         _path = ""
 
@@ -239,7 +241,7 @@ def _multi_process_distribution(cluster: Cluster, timeout: float, seconds_left: 
 
 
 def _data_parallel(distribution_class: Any, devices: list[str]) -> Any:
-    # Each process feeds its own part of the batches: see `jax_processes.py`.
+    # Each process already feeds its own part of the batches: see `jax_processes.py`.
     distribution = distribution_class(devices=devices, auto_shard_dataset=False)
     keras.distribution.set_distribution(distribution)
     return distribution

@@ -26,26 +26,25 @@ _OWN_ARGUMENTS = ("callbacks", "verbose", "return_dict")
 
 
 def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:
-    """Train a model where it was made: on one device, several devices or several machines.
+    """Train a model on the devices for which it was made: one device, several devices or several machines.
 
-    For a model made in the scope of a `MultiWorkerMirroredStrategy` (under which Keras' own `fit` fails) or of a
-    `MirroredStrategy`, and in each of several processes on JAX, the result is that of one process with the same
-    batches: the replicas share the rows of each batch, every row is seen once, batches need not divide by the number of
-    replicas, and `jit_compile` works (several processes on JAX always compile). Only random numbers, such as dropout
-    masks, differ on TensorFlow: each replica draws its own, the first replica those of one process. On JAX all
-    processes together draw those of one process. Any other model is trained by `model.fit`.
+    For a model made in the scope of a `MirroredStrategy` or of a `MultiWorkerMirroredStrategy` (under which Keras' own
+    `fit` fails), and in each of several processes on JAX, the result is the same as in one process with the same
+    batches. The replicas divide the rows of each batch among them, and every row is used once. The number of rows need
+    not be divisible by the number of replicas. `jit_compile` works (several processes on JAX always compile). Only
+    random numbers, such as dropout masks, differ, and only on TensorFlow: the first replica draws those of one process,
+    and the others draw their own. Any other model is trained by `model.fit`.
 
     All processes must call this with the same arguments. Before the first step they compare arguments, optimizer,
-    loss, model, variables and code. They go through the same batches in the same order, which is checked (on JAX, for
-    the first batch of an epoch), and each takes its rows of each batch. So the shuffle of a `tf.data.Dataset` needs a
-    seed; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for that can be shared out
+    loss, model, variables and code. They read the same batches in the same order, which is checked (on JAX, for the
+    first batch of an epoch), and each takes its own rows of each batch. So the shuffle of a `tf.data.Dataset` needs a
+    seed; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for this can be divided
     beforehand (`strategy.distribute_datasets_from_function`): then the mean losses of all replicas have the same
-    weight, and all must have the same number of batches.
+    weight, and all replicas must have the same number of batches.
 
     Args:
         model: A compiled model. It may have its own `train_step`; `class_weight`, `sample_weight`, masks and callbacks
-            work. A `DistributedModel`, such as the text models of this package, needs no call of this function: its
-            own `fit` does the same.
+            work. The text models of this package, and any other `DistributedModel`, do the same in their own `fit`.
         x, y: As in `model.fit`: arrays (or nested lists, tuples and dicts of arrays), a `keras.utils.PyDataset` or, on
             TensorFlow, a `tf.data.Dataset` (with batches for all replicas together) or a
             `tf.distribute.DistributedDataset`.
@@ -53,7 +52,7 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
             replicas together. `verbose="auto"` prints in the first process only.
 
     Returns:
-        The result of `model.fit`; the same in all processes.
+        The result of `model.fit`, which is the same in all processes.
 
     Raises:
         WorkerLost: If another process has died, or does not answer in time.
@@ -79,7 +78,7 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
 
 
 def evaluate(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> Any:
-    """Evaluate a model where it was made; see `fit`.
+    """Evaluate a model on the devices for which it was made; see `fit`.
 
     Every row counts once, whatever the number of replicas and the size of the last batch.
 
@@ -89,7 +88,7 @@ def evaluate(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any)
         **arguments: Further arguments of `model.evaluate`.
 
     Returns:
-        The result of `model.evaluate`; the same in all processes.
+        The result of `model.evaluate`, which is the same in all processes.
 
     Raises:
         WorkerLost, ValueError, ProcessesDiffer, RuntimeError: See `fit`.
@@ -100,7 +99,7 @@ def evaluate(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any)
 
 
 def predict(model: keras.Model, x: Any, **arguments: Any) -> Any:
-    """Predict with a model where it was made; see `fit`.
+    """Predict with a model on the devices for which it was made; see `fit`.
 
     Args:
         model: A model.
@@ -108,7 +107,7 @@ def predict(model: keras.Model, x: Any, **arguments: Any) -> Any:
         **arguments: Further arguments of `model.predict`.
 
     Returns:
-        The result of `model.predict` in all processes: the predictions of all rows, in their order.
+        The result of `model.predict`: the predictions of all rows in their order, in every process.
 
     Raises:
         WorkerLost, ValueError, ProcessesDiffer, RuntimeError: See `fit`.
@@ -119,9 +118,9 @@ def predict(model: keras.Model, x: Any, **arguments: Any) -> Any:
 
 
 class DistributedModel(keras.Model):
-    """A `keras.Model` whose own `fit`, `evaluate` and `predict` are those of this module.
+    """A `keras.Model` whose `fit`, `evaluate` and `predict` work on all replicas, like the functions of this module.
 
-    A subclass that overrides them to prepare data calls `super()`.
+    A subclass that overrides them to prepare data must call `super()`.
     """
 
     def fit(self, x: Any = None, y: Any = None, **arguments: Any) -> keras.callbacks.History:
@@ -153,7 +152,7 @@ def _fit(
     validation_split: float = 0.0,
     **arguments: Any,
 ) -> Any:
-    """Call `keras_fit`, with each replica's part of the data where there are several."""
+    """Call `keras_fit`, with the data divided if there are several replicas."""
     options = {"batch_size": batch_size, "class_weight": class_weight, "validation_batch_size": validation_batch_size}
     if not is_shared(model):
         return keras_fit(
@@ -193,7 +192,7 @@ def _evaluate(
     sample_weight: Any = None,
     **arguments: Any,
 ) -> Any:
-    """Call `keras_evaluate`, with each replica's part of the data where there are several."""
+    """Call `keras_evaluate`, with the data divided if there are several replicas."""
     within_fit = arguments.get("_use_cached_eval_dataset", False)
     if within_fit or not is_shared(model):
         return keras_evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
@@ -212,7 +211,7 @@ def _predict(
     batch_size: int | None = None,
     **arguments: Any,
 ) -> Any:
-    """Call `keras_predict`, with each replica's part of the data where there are several."""
+    """Call `keras_predict`, with the data divided if there are several replicas."""
     if not is_shared(model):
         return keras_predict(x, batch_size=batch_size, **arguments)
     _check_settings(model, x, "predict", {"batch_size": batch_size, **arguments})
@@ -247,7 +246,7 @@ def is_replicated(model: keras.Model) -> bool:
 
 
 def scope_of(model: keras.Model) -> contextlib.AbstractContextManager[Any]:
-    """Return a scope that places new variables where those of the model are."""
+    """Return a scope that places new variables on the model's devices."""
     return model.distribute_strategy.scope() if is_replicated(model) else contextlib.nullcontext()
 
 
@@ -259,7 +258,7 @@ def is_shared_out(data: Any) -> bool:
 
 
 def with_callback(callbacks: Any, callback: keras.callbacks.Callback) -> Any:
-    """Put a callback before those that were given to `fit`."""
+    """Add a callback to those that were given to `fit`: first in a list, last in a `CallbackList`."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         callbacks.append(callback)
         return callbacks
@@ -322,7 +321,7 @@ def _keras_method(model: keras.Model) -> Iterator[None]:
 
 @functools.cache
 def _keras_builds(strategy: Any) -> bool:
-    """Whether this version of Keras can build a model on distributed data; tried with a small model."""
+    """Whether this version of Keras can build a model on distributed data. A small model is tried."""
     with strategy.scope():
         model = keras.Sequential([keras.layers.Dense(1)])
         model.compile("sgd", loss="mse")
@@ -348,7 +347,7 @@ def _first_part(strategy: Any, data: Any) -> Any:
 
 
 def _build(model: keras.Model, batch: Any, learns: bool = True) -> None:
-    """Make the variables of a model, its loss, metrics and optimizer on each replica."""
+    """Create the variables of a model, its loss, metrics and optimizer on each replica."""
     ours = ReplicatedFunction | WholeBatchFunction
     if any(isinstance(getattr(model, f"{kind}_function"), ours) for kind in ("train", "test")):
         return

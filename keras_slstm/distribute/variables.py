@@ -18,7 +18,7 @@ def build(model: keras.Model, batch: tuple[Any, ...], learns: bool = True) -> No
     Args:
         model: A model, compiled if `batch` holds labels.
         batch: Inputs, labels and weights, or specs with their shapes and dtypes. The number of rows is ignored.
-        learns: Whether to create the variables of the optimizer, too.
+        learns: Whether to create the variables of the optimizer as well.
     """
 
     def symbol(tensor: Any) -> keras.KerasTensor:
@@ -37,17 +37,18 @@ def seed_generators(model: keras.Model) -> list[Any]:
 
 
 def check_variable(path: str | None, shape: Any, dtype: Any, value: Any = None) -> None:
-    """Check that all processes are about to make the same variable; with a value, that it is the same.
+    """Check that all processes are about to create the same variable and, if `value` is given, with the same value.
 
     Raises:
-        ProcessesDiffer: In all processes, if they are not. Otherwise, a collective operation would fail or hang.
+        ProcessesDiffer: In all processes, if they are not. Without this check, a collective operation would fail or
+            hang.
     """
     described = describe_variable(path or "", None if shape is None else tuple(shape), dtype)
     check_equal({"variable": described, f"initial {path}": value}, "variable")
 
 
 class _Build(keras.Operation):
-    """Calls a model, its loss and its metrics on symbolic tensors, which creates their variables."""
+    """Calls a model, its loss and its metrics on symbolic tensors to create their variables."""
 
     def __init__(self, model: keras.Model):
         super().__init__()

@@ -10,7 +10,8 @@ import keras
 from keras_slstm.layers.biattentive_encoder import BiattentiveEncoder
 from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
-from keras_slstm.models.text_model import MLP_OPTIONS, refuse_options
+from keras_slstm.models.text_classifier import MLP_OPTIONS
+from keras_slstm.models.text_model import refuse_options
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -70,6 +71,9 @@ class BCN(SentenceClassifier):
             encoder_options = None
         defaults = {"dropout": 0.3, "trainable_embeddings": False}
         super().__init__(labels, encoder, encoder_options=encoder_options, **{**defaults, **options})
+
+    def has_batch_norm(self) -> bool:
+        return self.encoder.batch_norm
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()  # whose encoder is the whole `BiattentiveEncoder`

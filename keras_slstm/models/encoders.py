@@ -23,6 +23,9 @@ from keras_slstm.layers.transformer_encoder import TransformerEncoder
 from keras_slstm.suggestions import did_you_mean
 from keras_slstm.validation import check_integer
 
+# The sentence vectors that an S-LSTM can return: see `build_encoder`.
+SLSTM_READOUTS = ("max_mean_node", "max", "node")
+
 
 def build_encoder(name: str, units: int, return_sequences: bool = False, **options: Any) -> keras.layers.Layer:
     """Build a sentence encoder.
@@ -30,7 +33,9 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
     Args:
         name: One of `ENCODERS`: a name given to `register_encoder`, or
 
-            - `"slstm"`: `SLSTM`. The sentence vector is the sentence node, `(batch, units)`.
+            - `"slstm"`: `SLSTM`. The sentence vector is `[max; mean; g]`: the maximum and the mean over the words and
+              the sentence node, `(batch, 3 * units)`. `readout="max"` gives the maximum, and `readout="node"` the
+              sentence node alone, as in the paper, both `(batch, units)`.
             - `"lstm"`: one `keras.layers.LSTM`. The sentence vector is its final state, `(batch, units)`.
             - `"bilstm"`: one bidirectional `keras.layers.LSTM`. The sentence vector is the two final states,
               `(batch, 2 * units)`.
@@ -67,7 +72,7 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
 
     ```python
     encoder = build_encoder("slstm", 300, steps=7)
-    sentence = encoder(embedded_words, mask=mask)  # (batch, 300)
+    sentence = encoder(embedded_words, mask=mask)  # (batch, 900)
     ```
     """
     if name not in _ENCODERS:
@@ -131,6 +136,17 @@ def make_encoder(
     if "mask" not in inspect.signature(encoder.call).parameters:
         raise ValueError(f"`encoder` must take a `mask`, but {encoder.name!r} does not: padding would count.")
     return encoder
+
+
+def _slstm(units: int, return_sequences: bool, readout: str = "max_mean_node", **options: Any) -> keras.layers.Layer:
+    if readout not in SLSTM_READOUTS:
+        raise ValueError(f"`readout` must be one of {SLSTM_READOUTS}, but got {readout!r}.")
+    if return_sequences or readout == "node":
+        return SLSTM(units, return_sequences=return_sequences, **options)
+    if readout == "max":
+        return _pooled(SLSTM(units, return_sequences=True, **options), MaskedGlobalMaxPooling1D, False)
+    layer = SLSTM(units, return_sequences=True, return_state=True, **options)
+    return PooledStates(layer, activation=None, dtype=options.get("dtype"))
 
 
 def _bidirectional(recurrent: type[keras.layers.RNN], *args: Any, dtype: Any = None, **options: Any) -> Any:
@@ -199,7 +215,7 @@ def _full_depth_grn(units: int, return_sequences: bool, **options: Any) -> keras
 
 
 _ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
-    "slstm": SLSTM,
+    "slstm": _slstm,
     "lstm": _lstm,
     "bilstm": _bilstm,
     "stacked_bilstm": _stacked_bilstm,

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_slstm.models.score_range import ScoreRange
-from keras_slstm.models.text_model import TextModel
+from keras_slstm.models.text_classifier import TextClassifier
 
 
 class Ensemble:
@@ -34,14 +34,14 @@ class Ensemble:
     ```
     """
 
-    def __init__(self, models: Sequence[TextModel | str | os.PathLike[str]]) -> None:
+    def __init__(self, models: Sequence[TextClassifier | str | os.PathLike[str]]) -> None:
         if isinstance(models, (str, os.PathLike)) or not models:
             raise ValueError(f"`models` must be a list of at least one model, but got {models!r}.")
         self.models = [
             keras.saving.load_model(model) if isinstance(model, (str, os.PathLike)) else model for model in models
         ]
         for given, model in zip(models, self.models, strict=True):
-            if not isinstance(model, TextModel):
+            if not isinstance(model, TextClassifier):
                 raise ValueError(f"An ensemble consists of classifiers, but {given} is a {type(model).__name__}.")
             for name in ("labels", "score_range"):
                 one, other = (getattr(m, name, None) for m in (model, self.models[0]))

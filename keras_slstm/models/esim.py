@@ -10,8 +10,9 @@ from keras import ops
 
 from keras_slstm.layers.local_inference import LocalInference
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier, one_by_one
-from keras_slstm.models.text_model import MLP_OPTIONS, refuse_options, words_of
-from keras_slstm.text.text_vectorizer import PADDING_ID
+from keras_slstm.models.text_classifier import MLP_OPTIONS
+from keras_slstm.models.text_model import refuse_options, words_of
+from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.validation import check_integer
 
 

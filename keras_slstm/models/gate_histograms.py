@@ -12,8 +12,9 @@ from keras import ops
 
 from keras_slstm.layers.cas_lstm import CASLSTM, VerticalGates
 from keras_slstm.models.seq2seq import Seq2Seq
-from keras_slstm.models.text_model import TextModel
-from keras_slstm.text.text_vectorizer import check_at_least, pad
+from keras_slstm.models.text_classifier import TextClassifier
+from keras_slstm.text.text_vectorizer import pad
+from keras_slstm.validation import check_integer
 
 
 class LayerHistograms(NamedTuple):
@@ -52,8 +53,7 @@ class GateHistograms:
     """
 
     def __init__(self, bins: int = 50):
-        check_at_least("bins", bins, 1)
-        self.bins = bins
+        self.bins = check_integer("bins", bins, 1)
         self.words = 0
         self.layers: dict[int, LayerHistograms] = {}
         self._sums: dict[int, np.ndarray] = {}
@@ -106,7 +106,7 @@ def read_gates(
     layers = [layer for layer in model._flatten_layers() if isinstance(layer, CASLSTM) and layer.num_layers > 1]
     if not layers:
         raise ValueError(f"{model.name} has no CASLSTM of two layers or more: it has no vertical gates.")
-    if not isinstance(model, (TextModel, Seq2Seq)):
+    if not isinstance(model, (TextClassifier, Seq2Seq)):
         raise ValueError(f"{model.name} is no model of this package that reads texts.")
     for start in range(0, len(texts), batch_size):
         with _heard(layers) as calls:

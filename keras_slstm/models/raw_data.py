@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 
 from keras_slstm.distribute.trainer import DistributedModel, with_callback
 from keras_slstm.models.raw_examples import Source, read_source
-from keras_slstm.text.batches import Batches
+from keras_slstm.text.batches import Batches, count_epochs
+from keras_slstm.text.text_vectorizer import check_texts
+
+# The least number of updates between two looks at the development examples, where a training counts updates.
+UPDATES_AN_EPOCH = 50
 
 
 class RawDataModel(DistributedModel):
@@ -18,16 +22,16 @@ class RawDataModel(DistributedModel):
 
     Made in the scope of a strategy of `keras_slstm.distribute`, it is trained and used on all replicas.
 
-    A subclass names its examples (`example_kind`), recognises them (`as_examples`) and turns them into batches
+    A subclass names its examples (`example_kind`), checks them (`check_examples`) and turns them into batches
     (`batches`). It also names the loss and the metrics that `compile` uses by default.
     """
 
     # The kind of an example: "text", "pair" or "tokens".
     example_kind = "text"
 
-    @abstractmethod
-    def as_examples(self, x: Any) -> list[Any] | None:
-        """The raw examples that `x` holds, or None where it holds what Keras takes."""
+    def check_examples(self, x: Any) -> Iterable[Any]:
+        """Yield the raw examples; raise ValueError at the first thing that is none."""
+        return check_texts(x)
 
     @abstractmethod
     def batches(self, x: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Batches:
@@ -79,6 +83,7 @@ class RawDataModel(DistributedModel):
         validation_batch_size: int | None = None,
         validation_split: float = 0.0,
         class_weight: Mapping[str | int, float] | None = None,
+        updates: int | None = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
         """Like `keras.Model.fit`, and takes raw examples with their labels.
@@ -87,7 +92,13 @@ class RawDataModel(DistributedModel):
         `validation_data`. `x` may also be a `tf.data.Dataset` or a PyTorch `DataLoader` of strings, which is read once,
         what `batches` returns, or whatever else Keras takes. `validation_split` takes the last examples. The keys of
         `class_weight` may be label names.
+
+        `updates` takes the place of `epochs`: the training ends with the epoch in which it has made so many updates of
+        the weights. What a model needs is a number of updates; three epochs of 80 examples are nine. Raw examples that
+        make fewer than 50 batches are gone through several times an epoch.
         """
+        if updates is not None and "epochs" in kwargs:
+            raise ValueError("Give `epochs` or `updates`, not both.")
         weights = None if class_weight is None else self.class_weight_by_id(class_weight)
         source = self._read_examples(x, y, sample_weight)
         if source is not None:
@@ -103,11 +114,14 @@ class RawDataModel(DistributedModel):
                 validation_data = self._labelled_batches(read, batch_size=size, shuffle=False)
                 validation_batch_size = None
         if source is not None:
-            x = self._labelled_batches(source, batch_size=batch_size, shuffle=shuffle)
+            least = {} if updates is None else {"min_batches": min(updates, UPDATES_AN_EPOCH)}
+            x = self._labelled_batches(source, batch_size=batch_size, shuffle=shuffle, **least)
             y = sample_weight = batch_size = None
         if isinstance(x, Batches):
             shuffle = False  # `x` shuffles by itself
             callbacks = with_callback(callbacks, x.follow_epochs())
+        if updates is not None:
+            kwargs["epochs"] = count_epochs(updates, x, kwargs.get("steps_per_epoch"))
         return super().fit(
             x,
             y,
@@ -144,8 +158,13 @@ class RawDataModel(DistributedModel):
     def _read_examples(self, x: Any, y: Any = None, sample_weight: Any = None) -> Source | None:
         """The examples that data holds, with their labels, or None where it holds what Keras takes."""
         source = read_source(x, y, sample_weight, self.example_kind)
-        examples = self.as_examples(source.x)
-        return None if examples is None else source._replace(x=examples)
+        return source._replace(x=list(self.check_examples(source.x))) if self._holds_examples(source.x) else None
+
+    def _holds_examples(self, x: Any) -> bool:
+        if not isinstance(x, (list, tuple)) or not x:
+            return isinstance(x, (str, list, tuple))
+        nested = self.example_kind != "text" and isinstance(x[0], (list, tuple))
+        return nested or any(isinstance(example, str) for example in x)
 
     def _labelled_batches(self, source: Source, **options: Any) -> Batches:
         if source.y is None:

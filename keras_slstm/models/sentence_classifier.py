@@ -6,20 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 
-from keras_slstm.layers.character_vectors import CharacterVectors
-from keras_slstm.models.label_names import check_labels, label_ids
+from keras_slstm.models.labels import check_labels, label_ids
 from keras_slstm.models.serving import write_saved_model
-from keras_slstm.models.text_model import TextModel
+from keras_slstm.models.text_classifier import TextClassifier
 from keras_slstm.text.batches import TextBatches
-from keras_slstm.text.text_vectorizer import check_texts
-from keras_slstm.text.word_vectors import WordVectors
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SentenceClassifier(TextModel):
-    """Classifies sentences: embedding, dropout, sentence encoder, softmax(g W + b).
+class SentenceClassifier(TextClassifier):
+    """Classifies sentences: embedding, dropout, sentence encoder, softmax(s W + b).
 
     Texts go in and label names come out; a saved `.keras` file holds vocabulary and labels. Inside, the
     model maps word ids `(batch, time)`, 0 being padding, to probabilities `(batch, labels)`; with `characters` it takes
@@ -40,10 +36,10 @@ class SentenceClassifier(TextModel):
         mlp_activation: Activation of the hidden layers, by a name that Keras knows.
         embedding_dim: Size of the word vectors.
         dropout: Dropout rate on the word vectors.
-        word_dropout: Rate at which words are replaced by the unknown word in training: where the training
-            texts hold none, its vector would otherwise stay untrained.
-        embeddings_initializer: Initialiser of the word vectors.
-        trainable_embeddings: Whether the word vectors are trained.
+        word_dropout: Rate at which words are replaced by the unknown word in training, so that its vector is trained.
+        embeddings_initializer: Initialiser of the word vectors. None: normal, with a standard deviation of 0.5.
+        trainable_embeddings: Whether the word vectors are trained. `adapt` warns if not, and fewer than 95% of the
+            running words have one.
         kernel_regularizer: Regulariser of W.
         characters: `"cnn"` (`CharCNN`) or `"bilstm"` (`CharBiLSTM`) for a vector of each word from its characters
             beside its own, or None.
@@ -83,36 +79,13 @@ class SentenceClassifier(TextModel):
         labels: Sequence[str],
         encoder: str | keras.layers.Layer = "slstm",
         units: int = 300,
-        *,
-        characters: str | None = None,
-        character_dim: int = 30,
-        character_units: int = 50,
         **options: Any,
     ):
         labels = check_labels(labels)
-        character_vectors = None
-        if characters is not None:
-            character_vectors = CharacterVectors(characters, character_units, character_dim, dtype=options.get("dtype"))
-        super().__init__(len(labels), encoder, units, character_vectors=character_vectors, **options)
+        super().__init__(len(labels), encoder, units, **options)
         self.labels = labels
-        self.characters = characters
-        self.character_dim = character_dim
-        self.character_units = character_units
         if self.vectorizer.is_adapted:
             self.build()
-
-    def adapt(self, texts: Iterable[str], vectors: WordVectors | None = None) -> None:
-        """Learn the vocabulary from the training texts, and create the weights.
-
-        Args:
-            texts: The training texts.
-            vectors: Word vectors to start from (see `load_word_vectors`). The words that the texts do not hold join
-                the vocabulary, too. Those of the texts that have no vector get a random one.
-
-        Raises:
-            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
-        """
-        self.learn_vocabulary(texts, vectors)
 
     def call(self, inputs: Any, training: bool = False) -> Any:
         """Word ids `(batch, time)`, 0 being padding, to probabilities `(batch, labels)`."""
@@ -133,7 +106,8 @@ class SentenceClassifier(TextModel):
             x: The texts.
             y: A label name for each, or None.
             sample_weight: A weight for each, or None.
-            **options: Further arguments of `TextBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
+            **options: Further arguments of `TextBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`, `by_length`,
+                `min_batches`. Where a model normalises by batch, the batches to train on are random samples.
 
         Raises:
             ValueError: If a label is unknown (with its position), or there is no vocabulary yet.
@@ -141,39 +115,7 @@ class SentenceClassifier(TextModel):
         labels = None if y is None else label_ids(self.labels, y)
         return self.sentence_batches(x, labels, sample_weight, **options)
 
-    def as_examples(self, x: Any) -> list[str] | None:
-        """The texts that `x` holds, or None where it holds what Keras takes."""
-        if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or any(isinstance(text, str) for text in x))):
-            return list(check_texts(x))
-        return None
-
-    def classify(
-        self, texts: Sequence[str], return_probabilities: bool = False, batch_size: int = 32
-    ) -> list[str] | tuple[list[str], np.ndarray]:
-        """The most probable label name of each text.
-
-        Args:
-            texts: A list of texts.
-            return_probabilities: Whether to return all probabilities, too.
-            batch_size: Texts a batch.
-
-        Returns:
-            A list of label names; with `return_probabilities` a pair of it and the probabilities
-            `(len(texts), labels)`, in the order of `self.labels`.
-        """
-        probabilities = self.predict(list(check_texts(texts)), batch_size=batch_size, verbose=0)
-        names = [self.labels[i] for i in probabilities.argmax(axis=-1)]
-        return (names, probabilities) if return_probabilities else names
-
     # Saving and export.
-
-    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """Like `keras.Model.export`: a model from word ids, `(batch, time)` int32, to probabilities.
-
-        With characters, or a function for `contextual`, it is one from all that `encode` takes.
-        """
-        kwargs.setdefault("input_signature", [self.export_signature()])
-        return super().export(filepath, format=format, **kwargs)
 
     def export_text(self, filepath: str) -> None:
         """Write a TensorFlow SavedModel that takes raw strings: for serving without this package.
@@ -189,7 +131,7 @@ class SentenceClassifier(TextModel):
             RuntimeError: If the backend is not TensorFlow.
             ValueError: If `contextual` is a function.
         """
-        self.check_text_export()
+        self.check_string_export("export_text")
         import tensorflow as tf
 
         encode, tables = self.vectorizer.tensorflow_function()
@@ -201,12 +143,3 @@ class SentenceClassifier(TextModel):
             return {"probabilities": probabilities, "label": label}
 
         write_saved_model(filepath, self, tables, serve, {"texts": [None]}, self.labels)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "labels": list(self.labels),
-            "characters": self.characters,
-            "character_dim": self.character_dim,
-            "character_units": self.character_units,
-        }

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.models.esim import ESIM
-from keras_slstm.models.text_model import TextModel
+from keras_slstm.models.text_classifier import TextClassifier
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.validation import check_integer
 
@@ -40,8 +40,8 @@ class SentenceEncoder:
     ```
     """
 
-    def __init__(self, model: TextModel, batch_size: int = 64):
-        if not isinstance(model, TextModel) or isinstance(model, ESIM):
+    def __init__(self, model: TextClassifier, batch_size: int = 64):
+        if not isinstance(model, TextClassifier) or isinstance(model, ESIM):
             raise ValueError(f"A model that makes vectors of sentences expected, but got a {type(model).__name__}.")
         self.model = model
         self.batch_size = check_integer("batch_size", batch_size, least=1)
@@ -55,7 +55,7 @@ class SentenceEncoder:
 class _Encode(keras.Model):
     """`encode` as a model, whose `predict` is compiled on every backend."""
 
-    def __init__(self, model: TextModel):
+    def __init__(self, model: TextClassifier):
         super().__init__(name="encode", dtype=model.dtype_policy)
         self.model = model
         # Compiled by XLA, each length would cost seconds on TensorFlow.

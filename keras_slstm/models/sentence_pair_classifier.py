@@ -10,10 +10,10 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.metrics.score_pearson import ScorePearson
-from keras_slstm.models.label_names import check_labels, label_ids
+from keras_slstm.models.labels import check_labels, label_ids
 from keras_slstm.models.score_range import ScoreRange
 from keras_slstm.models.serving import write_saved_model
-from keras_slstm.models.text_model import TextModel
+from keras_slstm.models.text_classifier import TextClassifier
 from keras_slstm.ops.pair_features import PAIR_FEATURES, pair_features
 from keras_slstm.text.pair_batches import PairBatches
 from keras_slstm.text.word_vectors import WordVectors
@@ -22,7 +22,7 @@ Pair = tuple[str, str]
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SentencePairClassifier(TextModel):
+class SentencePairClassifier(TextClassifier):
     """Classifies or scores pairs of sentences: how the second relates to the first, or how related the two are.
 
     One encoder reads both sentences, without looking at the other one; a classifier sees features of the two vectors:
@@ -42,27 +42,11 @@ class SentencePairClassifier(TextModel):
 
     Args:
         labels: The label names, at least two; or None, if there is a `score_range`.
-        encoder: A name (see `build_encoder`), or a Keras layer that maps `(batch, time, embedding_dim)` and a `mask` to
-            sentence vectors, or, with `pooling`, to word vectors.
-        units: Size of the encoder's states, where it is given by name.
-        encoder_options: Further arguments of an encoder given by name, such as `{"num_layers": 3}`.
-        pooling: None for an encoder that returns sentence vectors; `"attention"`, `"max"` or `"mean"` to pool its word
-            vectors. An encoder given by name returns what is needed.
+        encoder, units, encoder_options, pooling: See `SentenceClassifier`.
         features: `"inference"` or `"paraphrase"`, see above. With the latter the order of a pair does not matter.
         score_range: Lowest and highest score, two integers such as `(1, 5)`.
-        mlp_units: Sizes of the hidden layers; `()` for none.
-        mlp_dropout: Dropout rate before the first hidden layer and after the last.
-        mlp_batch_norm: Whether to normalise there: see `MLP`.
-        mlp_activation: Activation of the hidden layers, by a name that Keras knows.
-        embedding_dim: Size of the word vectors.
-        dropout: Dropout rate on the word vectors.
-        word_dropout: Rate at which words are replaced by the unknown word in training.
-        embeddings_initializer: Initialiser of the word vectors.
-        trainable_embeddings: Whether the word vectors are trained.
-        kernel_regularizer: Regulariser of W.
-        vectorizer: A `TextVectorizer`, or a dict of its arguments.
-        contextual, trainable_contextual: As of `SentenceClassifier`.
-        **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
+        **options: Further arguments of `SentenceClassifier`, with other defaults: `mlp_units=(1024,)`,
+            `mlp_dropout=0.1`, `mlp_batch_norm=True`, `dropout=0.1`.
 
     Raises:
         ValueError: If an argument does not fit. What concerns the encoder's output shows in `adapt`.
@@ -86,6 +70,7 @@ class SentencePairClassifier(TextModel):
     """
 
     example_kind = "pair"
+    sentence_axes = (2,)
 
     def __init__(
         self,
@@ -118,18 +103,9 @@ class SentencePairClassifier(TextModel):
         """Lowest and highest score; None for a model with labels."""
         return (self._scores.low, self._scores.high) if self._scores else None
 
-    def adapt(self, pairs: Iterable[Pair], vectors: WordVectors | None = None) -> None:
-        """Learn the vocabulary from the training pairs, and create the weights.
-
-        Args:
-            pairs: The training pairs.
-            vectors: Word vectors to start from (see `load_word_vectors`). The words that the texts do not hold join
-                the vocabulary, too. Those of the texts that have no vector get a random one.
-
-        Raises:
-            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
-        """
-        self.learn_vocabulary((text for pair in check_pairs(pairs) for text in pair), vectors)
+    def adapt(self, x: Iterable[Pair], vectors: WordVectors | None = None) -> None:
+        """Learn the vocabulary from the texts of the training pairs; see `SentenceClassifier.adapt`."""
+        super().adapt((text for pair in check_pairs(x) for text in pair), vectors)
 
     def count_features(self, sentence_features: int) -> int:
         return PAIR_FEATURES[self.features] * sentence_features
@@ -148,11 +124,8 @@ class SentencePairClassifier(TextModel):
 
     # Pairs of texts in, label names or scores out.
 
-    def as_examples(self, x: Any) -> list[Pair] | None:
-        """The pairs that `x` holds, or None where it holds what Keras takes."""
-        if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or isinstance(x[0], (str, list, tuple)))):
-            return list(check_pairs(x))
-        return None
+    def check_examples(self, x: Any) -> Iterator[Pair]:
+        return check_pairs(x)
 
     def batches(
         self,
@@ -167,42 +140,20 @@ class SentencePairClassifier(TextModel):
             x: The pairs.
             y: A label name, or a score, for each, or None.
             sample_weight: A weight for each, or None.
-            **options: Further arguments of `PairBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
+            **options: Further arguments of `PairBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`, `by_length`,
+                `min_batches`. Where a model normalises by batch, the batches to train on are random samples.
 
         Raises:
             ValueError: If a label is unknown or a score out of range (with its position), or there is no vocabulary
                 yet.
         """
         pairs = list(check_pairs(x))
-        first, second = (self.vectorizer.encode(texts) for texts in (zip(*pairs) if pairs else ((), ())))
+        columns = self.vectorize([text for pair in pairs for text in pair])
+        ids = columns.pop("ids")
         targets: np.ndarray | None = None
         if y is not None:
             targets = self._scores.encode(y) if self._scores else label_ids(self.labels, y)  # type: ignore[arg-type]
-        contextual = self.contextual_vectors([text for pair in pairs for text in pair])
-        return PairBatches(first, second, targets, sample_weight, contextual=contextual, **options)
-
-    def classify(
-        self, pairs: Sequence[Pair], return_probabilities: bool = False, batch_size: int = 32
-    ) -> list[str] | tuple[list[str], np.ndarray]:
-        """The most probable label name of each pair.
-
-        Args:
-            pairs: A list of pairs of texts.
-            return_probabilities: Whether to return all probabilities, too.
-            batch_size: Pairs a batch.
-
-        Returns:
-            A list of label names; with `return_probabilities` a pair of it and the probabilities
-            `(len(pairs), labels)`, in the order of `self.labels`.
-
-        Raises:
-            ValueError: If the model gives scores.
-        """
-        if self._scores:
-            raise ValueError("This model has no labels, it gives scores: use `score`.")
-        probabilities = self.predict(list(check_pairs(pairs)), batch_size=batch_size, verbose=0)
-        names = [self.labels[i] for i in probabilities.argmax(axis=-1)]
-        return (names, probabilities) if return_probabilities else names
+        return PairBatches(ids[::2], ids[1::2], targets, sample_weight, **columns, **self.batch_options(options))
 
     def score(self, pairs: Sequence[Pair], batch_size: int = 32) -> np.ndarray:
         """How related the texts of each pair are.
@@ -223,15 +174,6 @@ class SentencePairClassifier(TextModel):
 
     # Saving and export.
 
-    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """Like `keras.Model.export`: a model from word ids, `(batch, 2, time)` int32, to probabilities.
-
-        With a function for `contextual`, it is one from a dict of `words`, these ids, and of its vectors,
-        `contextual`, `(batch, 2, time, features)`.
-        """
-        kwargs.setdefault("input_signature", [self.export_signature(2)])
-        return super().export(filepath, format=format, **kwargs)
-
     def export_text(self, filepath: str) -> None:
         """Write a TensorFlow SavedModel that takes raw strings: for serving without this package.
 
@@ -246,15 +188,16 @@ class SentencePairClassifier(TextModel):
             RuntimeError: If the backend is not TensorFlow.
             ValueError: If `contextual` is a function.
         """
-        self.check_text_export()
+        self.check_string_export("export_text")
         import tensorflow as tf
 
         encode, tables = self.vectorizer.tensorflow_function()
         labels = tf.constant(self.labels, tf.string)
 
         def serve(first: Any, second: Any) -> dict[str, Any]:
-            ids = tf.stack(tf.split(encode(tf.concat([first, second], axis=0)), 2), axis=1)
-            probabilities = self(ids, training=False)
+            read = encode(tf.concat([first, second], axis=0))
+            pairs = tf.nest.map_structure(lambda x: tf.stack(tf.split(x, 2), axis=1), read)
+            probabilities = self(pairs, training=False)
             if self._scores:
                 levels = tf.constant(self._scores.levels, probabilities.dtype)
                 return {"probabilities": probabilities, "score": tf.linalg.matvec(probabilities, levels)}
@@ -263,12 +206,7 @@ class SentencePairClassifier(TextModel):
         write_saved_model(filepath, self, tables, serve, {"first": [None], "second": [None]}, self.labels)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "labels": list(self.labels) or None,
-            "features": self.features,
-            "score_range": list(self.score_range) if self.score_range else None,
-        }
+        return {**super().get_config(), "labels": list(self.labels) or None}
 
 
 def one_by_one(inputs: Any) -> Any:

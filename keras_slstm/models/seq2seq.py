@@ -19,7 +19,7 @@ from keras_slstm.text.subword_vectorizer import END_ID, START_ID, SubwordVectori
 from keras_slstm.text.text_vectorizer import check_texts
 from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.text.vocabulary import PADDING_ID
-from keras_slstm.types import Tensor
+from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_integer, check_rate
 
 
@@ -82,7 +82,7 @@ class Seq2Seq(RawDataModel):
     ):
         super().__init__(**kwargs)
         if vectorizer is None or isinstance(vectorizer, dict):
-            vectorizer = SubwordVectorizer.from_config(vectorizer or {})
+            vectorizer = SubwordVectorizer(**(vectorizer or {}))
         dtype = self.dtype_policy
         self.vectorizer = vectorizer
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, 1)
@@ -170,7 +170,7 @@ class Seq2Seq(RawDataModel):
         vectors, *states = self.encoder(x, mask=mask, training=training)
         return vectors, states, mask
 
-    def compute_output_shape(self, input_shape: dict[str, tuple]) -> tuple:
+    def compute_output_shape(self, input_shape: dict[str, Shape]) -> Shape:
         return (*input_shape["target"], self.head.units)
 
     def default_loss(self) -> Any:
@@ -186,12 +186,6 @@ class Seq2Seq(RawDataModel):
         self._searches.clear()  # compiled as the model was
 
     # Text in, text out.
-
-    def as_examples(self, x: Any) -> list[str] | None:
-        """The texts that `x` holds, or None where it holds what Keras takes."""
-        if isinstance(x, str) or (isinstance(x, (list, tuple)) and (not x or any(isinstance(text, str) for text in x))):
-            return list(check_texts(x))
-        return None
 
     def batches(
         self,

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.layers.character_vectors import CharacterVectors
 from keras_slstm.layers.crf import CRF
 from keras_slstm.losses import CRFLoss
 from keras_slstm.metrics import CRFAccuracy, TokenAccuracy
-from keras_slstm.models.encoders import make_encoder
-from keras_slstm.models.label_ids import LabelIds
-from keras_slstm.models.raw_data import RawDataModel
-from keras_slstm.models.serving import check_tensorflow, write_saved_model
+from keras_slstm.models.labels import LabelIds
+from keras_slstm.models.serving import write_saved_model
+from keras_slstm.models.span_probabilities import span_probabilities
+from keras_slstm.models.text_model import TextModel
 from keras_slstm.ops.crf_functions import crf_decode, crf_marginals
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.text.tag_schemes import tags_to_spans
-from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID
 from keras_slstm.text.token_batches import TokenBatches
 from keras_slstm.text.token_vectorizer import TokenVectorizer, check_sentences
-from keras_slstm.text.word_vectors import WordVectors
 
 HEADS = ("crf", "softmax")
 
@@ -31,7 +27,7 @@ HEADS = ("crf", "softmax")
 class FoundSpan(NamedTuple):
     """Words `start` to `end - 1` of a sentence, the type of what they name, and how sure the tagger is of it.
 
-    `confidence` is the smallest probability of the tags of its words.
+    `confidence` is the smallest probability of the tags of its words, or that of the span (see `find_spans`).
     """
 
     type: str
@@ -41,7 +37,7 @@ class FoundSpan(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SequenceTagger(RawDataModel):
+class SequenceTagger(TextModel):
     """Labels the words of sentences: words and their characters, dropout, encoder, CRF or softmax.
 
     Sentences are lists of tokens; label names come out. A saved `.keras` file holds vocabularies and labels. Inside,
@@ -51,25 +47,16 @@ class SequenceTagger(RawDataModel):
 
     Args:
         labels: The label names, at least two.
-        scheme: `"BIO"` or `"BIOES"` if the labels mark spans. A CRF then gives sequences that the scheme forbids no
-            probability, and training sentences that break it are rejected. None: each label stands for itself.
-        encoder: A name (see `build_encoder`), or a Keras layer that maps `(batch, time, features)` and a `mask` to
-            word vectors.
-        units: Size of the encoder's states, where it is given by name.
-        encoder_options: Further arguments of an encoder given by name, such as `{"steps": 7}`.
+        scheme: `"BIO"`, `"BIOES"`, `"BILOU"`, `"BMES"` or `"IOB1"` if the labels mark spans. A CRF then gives sequences
+            that the scheme forbids no probability, and training sentences that break it are rejected. None: each label
+            stands for itself.
+        encoder, units, encoder_options: See `SentenceClassifier`. An encoder that is given as a layer must return word
+            vectors.
         head: `"crf"`, or `"softmax"` for each word by itself.
         head_options: Further arguments of `CRF` or of `keras.layers.Dense`, such as `{"pairwise": True}`.
-        characters: `"cnn"` (`CharCNN`), `"bilstm"` (`CharBiLSTM`), or None for words only.
-        character_dim: Size of the vectors of characters.
-        character_units: Size of the vector that is made of a word's characters.
-        embedding_dim: Size of the word vectors.
-        dropout: Dropout rate on words (vector and characters together).
-        word_dropout: Rate at which words are replaced by the unknown word in training (their characters stay): where
-            the training sentences hold none, its vector would otherwise stay untrained.
-        embeddings_initializer: Initialiser of the word vectors.
-        trainable_embeddings: Whether the word vectors are trained.
+        characters: As of `SentenceClassifier`.
         vectorizer: A `TokenVectorizer`, or a dict of its arguments.
-        **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
+        **options: Further arguments of `SentenceClassifier`, but those of pooling and hidden layers.
 
     Raises:
         ValueError: If an argument does not fit. What concerns the encoder's output shows in `adapt`.
@@ -91,6 +78,7 @@ class SequenceTagger(RawDataModel):
     """
 
     example_kind = "tokens"
+    vectorizer_class = TokenVectorizer
 
     def __init__(
         self,
@@ -99,146 +87,48 @@ class SequenceTagger(RawDataModel):
         encoder: str | keras.layers.Layer = "slstm",
         units: int = 300,
         *,
-        encoder_options: dict[str, Any] | None = None,
         head: str = "crf",
         head_options: dict[str, Any] | None = None,
         characters: str | None = "cnn",
-        character_dim: int = 30,
-        character_units: int = 50,
-        embedding_dim: int = 300,
-        dropout: float = 0.5,
-        word_dropout: float = 0.0,
-        embeddings_initializer: Any = "uniform",
-        trainable_embeddings: bool = True,
-        vectorizer: TokenVectorizer | dict[str, Any] | None = None,
-        **kwargs: Any,
+        **options: Any,
     ):
-        super().__init__(**kwargs)
-        self._label_ids = LabelIds(labels, scheme)
-        self.labels = self._label_ids.labels
-        self.scheme = scheme
+        label_ids = LabelIds(labels, scheme)
         if head not in HEADS:
             raise ValueError(f"`head` must be one of {HEADS}, but got {head!r}.")
-        if not isinstance(embedding_dim, int) or embedding_dim < 1:
-            raise ValueError(f"`embedding_dim` must be an integer of at least 1, but got {embedding_dim!r}.")
-        for name, rate in (("dropout", dropout), ("word_dropout", word_dropout)):
-            if not 0 <= rate < 1:
-                raise ValueError(f"`{name}` must be in [0, 1), but got {rate!r}.")
-        if vectorizer is None or isinstance(vectorizer, dict):
-            vectorizer = TokenVectorizer(**(vectorizer or {}))
-        self.vectorizer = vectorizer
-        self.encoder = make_encoder(encoder, units, encoder_options, True, self.dtype_policy)
-        self.head_name = head
-        self.head_options = dict(head_options or {})
-        self.head = self._make_head()
-        self.characters = characters
-        self.character_dim = character_dim
-        self.character_units = character_units
-        self.embedding_dim = embedding_dim
-        self.word_dropout = word_dropout
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.trainable_embeddings = trainable_embeddings
-        self.seed_generator = keras.random.SeedGenerator()
-        self.dropout = dropout
-        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.embedding: Any = None  # its size is the vocabulary's
-        self.character_vectors: Any = None
-        if characters is not None:
-            self.character_vectors = CharacterVectors(
-                characters, character_units, character_dim, dtype=self.dtype_policy
-            )
+        head_options = dict(head_options or {})
+
+        def make_head(dtype: str) -> keras.layers.Layer:
+            if head == "crf":
+                return CRF(labels=list(label_ids.labels), scheme=scheme, dtype=dtype, **head_options)
+            return keras.layers.Dense(len(label_ids.labels), activation="softmax", dtype=dtype, **head_options)
+
+        super().__init__(encoder, units, True, make_head, characters=characters, **options)
+        self._label_ids = label_ids
+        self.labels = label_ids.labels
+        self.scheme = scheme
+        self.head = head
+        self.head_options = head_options
         self._reader = OutputReader(head)
         if self.vectorizer.is_adapted:
             self.build()
 
-    def _make_head(self) -> keras.layers.Layer:
-        dtype = accumulation_dtype(self.compute_dtype)
-        if self.head_name == "softmax":
-            return keras.layers.Dense(len(self.labels), activation="softmax", dtype=dtype, **self.head_options)
-        return CRF(labels=list(self.labels), scheme=self.scheme, dtype=dtype, **self.head_options)
-
-    # Vocabulary and weights.
-
-    def adapt(self, sentences: Iterable[Sequence[str]], vectors: WordVectors | None = None) -> None:
-        """Learn the vocabularies from the training sentences, and create the weights.
-
-        Args:
-            sentences: The tokens of the training sentences.
-            vectors: Word vectors to start from (see `load_word_vectors`). The words that the sentences do not hold
-                join the vocabulary, too. Those of the sentences that have no vector get a random one.
-
-        Raises:
-            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
-        """
-        if self.vectorizer.is_adapted:
-            raise ValueError(
-                f"The model has a vocabulary of {self.vectorizer.vocabulary_size} already. "
-                "A new vocabulary needs a new model."
-            )
-        if vectors is not None and vectors.dim != self.embedding_dim:
-            raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have {vectors.dim} values.")
-        # A failed attempt leaves nothing behind.
-        vectorizer = TokenVectorizer.from_config(self.vectorizer.get_config())
-        vectorizer.adapt(sentences, known=() if vectors is None else vectors.words)
-        self._build(vectorizer.vocabulary_size, vectorizer.characters_size)
-        self.vectorizer.copy_vocabularies(vectorizer)
-        if vectors is not None:
-            seed = int(keras.random.randint((), 0, 2**31 - 1))  # follows `keras.utils.set_random_seed`
-            self.embedding.set_weights([vectors.embedding_matrix(self.vectorizer.vocabulary, seed)])
-
-    def build(self, input_shape: Any = None) -> None:
-        """Create the weights. `adapt` does so; the vocabulary has to be there."""
-        if not self.vectorizer.is_adapted:
-            raise ValueError("The model has no vocabulary yet: call `adapt(sentences)` with the training sentences.")
-        self._build(self.vectorizer.vocabulary_size, self.vectorizer.characters_size)
-
-    def _build(self, vocabulary_size: int, characters_size: int) -> None:
-        embedding = keras.layers.Embedding(
-            vocabulary_size,
-            self.embedding_dim,
-            embeddings_initializer=self.embeddings_initializer,
-            trainable=self.trainable_embeddings,
-            dtype=self.dtype_policy,
-        )
-        embedding.build((None, None))
-        features = self.embedding_dim + (self.character_units if self.characters else 0)
-        words = keras.KerasTensor((None, None, features), dtype=self.compute_dtype)
-        mask = keras.KerasTensor((None, None), dtype="bool")
-        encoded = self.encoder(words, mask=mask)
-        shape = getattr(encoded, "shape", None)
-        if shape is None or len(shape) != 3:
-            raise ValueError(
-                f"The encoder has to return word vectors (batch, time, features), but {self.encoder.name!r} returns "
-                f"{shape}. Keras' recurrent layers do with `return_sequences=True`."
-            )
-        self.head.build(shape)
-        if self.character_vectors is not None:
-            self.character_vectors.build_for(characters_size)
-        self.embedding = embedding  # at last: nothing is left of a failed attempt
-        self.built = True
+    def build_head(self, encoded: keras.KerasTensor, mask: keras.KerasTensor) -> None:
+        self.head_layer.build(encoded.shape)
 
     # The model proper.
 
     def call(self, inputs: Mapping[str, Any], training: bool = False) -> Any:
         """Ids of words and characters to the output of the head."""
-        words = inputs["words"]
-        mask = ops.not_equal(words, PADDING_ID)
-        if training and self.word_dropout:
-            lost = keras.random.uniform(ops.shape(words), seed=self.seed_generator) < self.word_dropout
-            words = ops.where(ops.logical_and(lost, mask), UNKNOWN_ID, words)
-        x = self.embedding(words)
-        if self.character_vectors is not None:
-            x = ops.concatenate([x, self.character_vectors(inputs["characters"])], axis=-1)
-        x = self.encoder(self.embedding_dropout(x, training=training), mask=mask, training=training)
-        return self.head(x, mask=mask) if self.head_name == "crf" else self.head(x)
+        x, mask = self.read(inputs, training)
+        return self.head_layer(x, mask=mask) if self.head == "crf" else self.head_layer(x)
 
     def default_loss(self) -> Any:
-        if self.head_name == "crf":
+        if self.head == "crf":
             return CRFLoss()
         return keras.losses.SparseCategoricalCrossentropy(ignore_class=-1, name="crossentropy")
 
     def default_metrics(self) -> list[Any]:
-        return [(CRFAccuracy if self.head_name == "crf" else TokenAccuracy)(name="accuracy")]
+        return [(CRFAccuracy if self.head == "crf" else TokenAccuracy)(name="accuracy")]
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
         """Like `keras.Model.compile`, with the loss and the accuracy that the head needs as defaults.
@@ -251,21 +141,16 @@ class SequenceTagger(RawDataModel):
         """
         of_crf = isinstance(loss, CRFLoss)
         from_keras = type(keras.losses.get(loss)).__module__.startswith("keras.") or isinstance(loss, str)
-        if self.head_name == "crf" and loss is not None and from_keras and not of_crf:
+        if self.head == "crf" and loss is not None and from_keras and not of_crf:
             raise ValueError(f"With head='crf' the loss must be `CRFLoss()`, the default, but got {loss!r}.")
-        if self.head_name == "softmax" and of_crf:
+        if self.head == "softmax" and of_crf:
             raise ValueError("`CRFLoss` needs head='crf', but this model has head='softmax'.")
         super().compile(optimizer, loss, metrics, **kwargs)
 
     # Tokens in, label names out.
 
-    def as_examples(self, x: Any) -> list[Sequence[str]] | None:
-        """The sentences that `x` holds, or None where it holds what Keras takes."""
-        if isinstance(x, str):
-            raise ValueError(f"Expected a list of sentences, each a list of tokens, but got {x[:50]!r}.")
-        if isinstance(x, (list, tuple)) and (not x or isinstance(x[0], (list, tuple, str))):
-            return list(check_sentences(x))
-        return None
+    def check_examples(self, x: Any) -> Iterable[Sequence[str]]:
+        return check_sentences(x)
 
     def batches(
         self,
@@ -285,11 +170,9 @@ class SequenceTagger(RawDataModel):
         Raises:
             ValueError: If a label is unknown or breaks the scheme (with its position), or there is no vocabulary yet.
         """
-        sentences = list(check_sentences(x))
-        ids = self.vectorizer.encode(sentences)
-        characters = self.vectorizer.encode_characters(sentences) if self.characters else None
         labels = None if y is None else self._label_ids.encode(y)
-        return TokenBatches(ids, characters, labels, sample_weight, **options)
+        columns = self.vectorize(list(check_sentences(x)))
+        return TokenBatches(labels=labels, sample_weight=sample_weight, **columns, **options)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
         """Like `keras.Model.predict`; for a list of sentences, the probabilities of all labels of their words.
@@ -333,26 +216,41 @@ class SequenceTagger(RawDataModel):
         names = [self._names(ids) for ids, _ in read]
         return (names, [_confidence(*each) for each in read]) if return_confidence else names
 
-    def find_spans(self, sentences: Sequence[Sequence[str]], batch_size: int = 32) -> list[list[FoundSpan]]:
+    def find_spans(
+        self, sentences: Sequence[Sequence[str]], batch_size: int = 32, whole: bool = False
+    ) -> list[list[FoundSpan]]:
         """The spans that the labels mark.
 
         Args:
             sentences: A list of lists of tokens.
             batch_size: Sentences a batch.
+            whole: Whether `confidence` is the probability of the span as a whole (`span_probabilities`), and not the
+                smallest one of the labels of its words. Needs a CRF.
 
         Returns:
             The spans of each sentence, from left to right.
 
         Raises:
-            ValueError: If the labels do not mark spans (`scheme` is None).
+            ValueError: If the labels do not mark spans (`scheme` is None), or `whole` does not fit head or scheme.
         """
         if self.scheme is None:
             raise ValueError("The labels of this tagger do not mark spans: it was made without a `scheme`.")
-        found = []
-        for ids, probabilities in self._read(list(check_sentences(sentences)), batch_size):
-            sure = _confidence(ids, probabilities)
-            spans = tags_to_spans(self._names(ids), self.scheme)
-            found.append([FoundSpan(*span, confidence=float(sure[span.start : span.end].min())) for span in spans])
+        if whole and self.head != "crf":
+            raise ValueError(f"`whole` needs head='crf', but this model has head={self.head!r}.")
+        sentences = list(check_sentences(sentences))
+        found: list[list[FoundSpan]] = [[] for _ in sentences]
+        for places, outputs in self._outputs(sentences, batch_size):
+            read = self._words(outputs, [len(sentences[place]) for place in places])
+            spans = [tags_to_spans(self._names(ids), self.scheme) for ids, _ in read]
+            sure = [
+                [float(_confidence(*each)[span.start : span.end].min()) for span in own]
+                for each, own in zip(read, spans)
+            ]
+            if whole:
+                lengths = [len(ids) for ids, _ in read]
+                sure = span_probabilities(outputs, spans, lengths, self.labels, self.scheme)
+            for place, own, values in zip(places, spans, sure):
+                found[place] = [FoundSpan(*span, confidence=value) for span, value in zip(own, values)]
         return found
 
     def _names(self, ids: np.ndarray) -> list[str]:
@@ -362,25 +260,31 @@ class SequenceTagger(RawDataModel):
         """For each sentence the ids of its labels, `(words,)`, and the probabilities of all, `(words, labels)`."""
         nothing = np.zeros((0,), np.int32), np.zeros((0, len(self.labels)), np.float32)
         read = [nothing] * len(sentences)
+        for places, outputs in self._outputs(sentences, batch_size):
+            for place, each in zip(places, self._words(outputs, [len(sentences[place]) for place in places])):
+                read[place] = each
+        return read
+
+    def _outputs(self, sentences: list[Sequence[str]], batch_size: int) -> Iterator[tuple[list[int], Any]]:
+        """The places of the sentences of each batch, and the output of the head; without those that have no word."""
         filled = [i for i, tokens in enumerate(sentences) if tokens]
         if not filled:
-            return read
+            return
         batches = self.batches([sentences[i] for i in filled], batch_size=batch_size, shuffle=False)
         for index, chosen in enumerate(batches.order):
             (inputs,) = batches[index]
-            ids, probabilities = self._reader.predict_on_batch(self.predict_on_batch(inputs))
-            for row, place in enumerate(chosen):
-                words = len(sentences[filled[place]])
-                read[filled[place]] = ids[row, :words], probabilities[row, :words]
-        return read
+            yield [filled[place] for place in chosen], self.predict_on_batch(inputs)
+
+    def _words(self, outputs: Any, lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What `_read` returns, from the output of the head for a batch."""
+        ids, probabilities = self._reader.predict_on_batch(outputs)
+        return [(ids[row, :words], probabilities[row, :words]) for row, words in enumerate(lengths)]
 
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
         """Like `keras.Model.export`: a model from ids of words (and characters) to the output of the head."""
-        shapes = {"words": (None, None), **({"characters": (None, None, None)} if self.characters else {})}
-        signature = {name: keras.InputSpec(shape=shape, dtype="int32") for name, shape in shapes.items()}
-        kwargs.setdefault("input_signature", [signature])
+        kwargs.setdefault("input_signature", [self.export_signature()])
         return super().export(filepath, format=format, **kwargs)
 
     def export_tokens(self, filepath: str) -> None:
@@ -396,7 +300,7 @@ class SequenceTagger(RawDataModel):
         Raises:
             RuntimeError: If the backend is not TensorFlow.
         """
-        check_tensorflow("export_tokens")
+        self.check_string_export("export_tokens")
         import tensorflow as tf
 
         encode, tables = self.vectorizer.tensorflow_function()
@@ -413,41 +317,16 @@ class SequenceTagger(RawDataModel):
 
         write_saved_model(filepath, self, tables, serve, {"tokens": [None, None]}, self.labels)
 
-    def get_build_config(self) -> dict[str, Any] | None:
-        sizes = self.vectorizer.vocabulary_size, self.vectorizer.characters_size
-        return {"sizes": sizes} if self.built else None
+    def load_own_variables(self, store: Any) -> None:
+        super().load_own_variables(store)
+        if "head" in getattr(store, "h5_file", {}):  # a file of version 0.1, in which `head` was the layer
+            layer = self.head_layer
 
-    def build_from_config(self, config: dict[str, Any] | None) -> None:
-        # The vocabularies themselves are assets, read after this.
-        if config and not self.built:
-            self._build(*config["sizes"])
+            def load_former(store: Any) -> None:
+                del layer.load_own_variables
+                layer.load_own_variables(store.get("head"))
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "labels": list(self.labels),
-            "scheme": self.scheme,
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
-            "head": self.head_name,
-            "head_options": keras.saving.serialize_keras_object(self.head_options),
-            "characters": self.characters,
-            "character_dim": self.character_dim,
-            "character_units": self.character_units,
-            "embedding_dim": self.embedding_dim,
-            "dropout": self.dropout,
-            "word_dropout": self.word_dropout,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "trainable_embeddings": self.trainable_embeddings,
-            "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> SequenceTagger:
-        objects = {
-            name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
-            for name in ("encoder", "head_options", "vectorizer")
-        }
-        return cls(**{**config, **objects})
+            layer.load_own_variables = load_former
 
 
 class OutputReader(keras.Model):

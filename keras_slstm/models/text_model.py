@@ -1,123 +1,100 @@
-"""Base class of the models that encode sentences and classify them."""
+"""Base class of the models that read words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_slstm.layers.attention_pooling import AttentionPooling
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.character_vectors import CharacterVectors
-from keras_slstm.layers.mlp import MLP, Dense
-from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
 from keras_slstm.models.encoders import make_encoder
-from keras_slstm.models.label_names import class_weight_by_id
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.serving import check_tensorflow
+from keras_slstm.models.word_vector_defaults import DROPOUT, WORD_DROPOUT, warn_of_frozen, words_initializer
 from keras_slstm.ops.precision import accumulation_dtype
-from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.contextual_vectors import ContextualFunction, ContextualVectors
-from keras_slstm.text.text_vectorizer import PADDING_ID, UNKNOWN_ID, TextVectorizer, check_texts
+from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
+from keras_slstm.text.word_vectorizer import WordVectorizer
 from keras_slstm.text.word_vectors import WordVectors
+from keras_slstm.validation import check_integer, check_rate
 
 MAX_CHARACTERS = 24  # of a word, where nothing else is asked for, as in `TokenVectorizer`
-MLP_OPTIONS = ("mlp_units", "mlp_dropout", "mlp_batch_norm", "mlp_activation")
-POOLINGS = {
-    "attention": AttentionPooling,
-    "max": MaskedGlobalMaxPooling1D,
-    "mean": MaskedGlobalAveragePooling1D,
-}
 
 
-class TextModel(RawDataModel):
-    """Base of the classifiers, which declares the options that they share.
+class TextModel(ConfigFromArguments, RawDataModel):
+    """Base of the models that read words, which declares the options that they share.
 
-    Vocabulary, word vectors, dropout, sentence encoder; then hidden layers, if any, and a softmax.
-
-    A subclass says what `call` makes of the sentence vectors (`encode`) before it hands them to `decide`, and how
-    many features that are.
+    Vectors of words, of their characters and of their contexts are joined, get dropout, and go into an encoder. A
+    subclass says what becomes of the encoder's output: which one it needs (`check_encoded`), and how large the weights
+    behind it are (`build_head`).
 
     Args:
-        outputs: Number of probabilities.
-        encoder, units, encoder_options, pooling, mlp_units, mlp_dropout, mlp_batch_norm, mlp_activation,
-        embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings, kernel_regularizer,
+        encoder, units, encoder_options, embedding_dim, dropout, word_dropout, embeddings_initializer,
+        trainable_embeddings, characters, character_dim, character_units, contextual, trainable_contextual,
         vectorizer: See `SentenceClassifier`.
-        character_vectors: What gives the vectors of characters, not yet built, or None. With it, `encode` takes what
-            `vectorizer` and `TextBatches` make of texts with characters: `words` and `characters`.
-        contextual, trainable_contextual: See `SentenceClassifier`. With a function, `encode` takes its vectors as
-            `contextual`.
+        return_sequences: Whether an encoder that is given by name returns word vectors.
+        make_head: Called with a dtype, returns the layer that directly follows the encoder: `head_layer`. Its weights
+            come before those of the characters, as the optimizers in saved files have them. None: no such layer.
         **kwargs: `name`, `dtype`.
 
     Raises:
         ValueError: If an argument does not fit.
     """
 
-    labels: tuple[str, ...]
+    vectorizer_class: ClassVar[Callable[..., WordVectorizer]]
 
     def __init__(
         self,
-        outputs: int,
         encoder: str | keras.layers.Layer,
         units: int,
+        return_sequences: bool,
+        make_head: Callable[[str], keras.layers.Layer] | None = None,
         *,
         encoder_options: dict[str, Any] | None = None,
-        pooling: str | None = None,
-        mlp_units: Sequence[int] = (),
-        mlp_dropout: float = 0.0,
-        mlp_batch_norm: bool = False,
-        mlp_activation: str = "relu",
         embedding_dim: int = 300,
-        dropout: float = 0.5,
-        word_dropout: float = 0.0,
-        embeddings_initializer: Any = "uniform",
+        dropout: float = DROPOUT,
+        word_dropout: float = WORD_DROPOUT,
+        embeddings_initializer: Any = None,
         trainable_embeddings: bool = True,
-        kernel_regularizer: Any = None,
-        vectorizer: TextVectorizer | dict[str, Any] | None = None,
-        character_vectors: CharacterVectors | None = None,
+        characters: str | None = None,
+        character_dim: int = 30,
+        character_units: int = 50,
         contextual: keras.layers.Layer | ContextualFunction | None = None,
         trainable_contextual: bool = False,
+        vectorizer: WordVectorizer | dict[str, Any] | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if pooling is not None and pooling not in POOLINGS:
-            raise ValueError(f"`pooling` must be None or one of {tuple(POOLINGS)}, but got {pooling!r}.")
-        if not isinstance(embedding_dim, int) or embedding_dim < 1:
-            raise ValueError(f"`embedding_dim` must be an integer of at least 1, but got {embedding_dim!r}.")
-        for name, rate in (("dropout", dropout), ("word_dropout", word_dropout), ("mlp_dropout", mlp_dropout)):
-            if not 0 <= rate < 1:
-                raise ValueError(f"`{name}` must be in [0, 1), but got {rate!r}.")
-        if isinstance(mlp_units, (str, int)):
-            raise ValueError(f"`mlp_units` must be a list of the sizes of the hidden layers, but got {mlp_units!r}.")
-        if not mlp_units and (mlp_dropout or mlp_batch_norm):
-            raise ValueError("`mlp_dropout` and `mlp_batch_norm` need hidden layers, but `mlp_units` is empty.")
         check_contextual(contextual, trainable_contextual)
-        self.encoder = make_encoder(encoder, units, encoder_options, pooling is not None, self.dtype_policy)
-        if vectorizer is None or isinstance(vectorizer, dict):
-            spelled = {} if character_vectors is None else {"max_characters": MAX_CHARACTERS}
-            vectorizer = TextVectorizer(**{**spelled, **(vectorizer or {})})
-        if (vectorizer.max_characters is None) != (character_vectors is None):
-            raise ValueError(
-                "A `vectorizer` with `max_characters` belongs to a model with `characters`, and only to such a model, "
-                f"but its `max_characters` is {vectorizer.max_characters!r}."
-            )
-        self.pooling = pooling
-        self.embedding_dim = embedding_dim
-        self.vectorizer = vectorizer
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.trainable_embeddings = trainable_embeddings
-        self.dropout = dropout
-        self.word_dropout = word_dropout
-        self.mlp_units = tuple(mlp_units)
-        self.mlp_dropout = mlp_dropout
-        self.mlp_batch_norm = mlp_batch_norm
-        self.mlp_activation = mlp_activation
         dtype = self.dtype_policy
+        self.encoder = make_encoder(encoder, units, encoder_options, return_sequences, dtype)
+        if make_head is not None:
+            self.head_layer = make_head(accumulation_dtype(self.compute_dtype))
+        if vectorizer is None or isinstance(vectorizer, dict):
+            spelled = {} if characters is None else {"max_characters": MAX_CHARACTERS}
+            vectorizer = self.vectorizer_class(**{**spelled, **(vectorizer or {})})
+        if characters is not None and vectorizer.max_characters is None:
+            raise ValueError(
+                "`characters` need a `vectorizer` with `max_characters`, but its `max_characters` is None."
+            )
+        self.embedding_dim = check_integer("embedding_dim", embedding_dim, 1)
+        self.vectorizer: Any = vectorizer
+        self.embeddings_initializer = words_initializer(embeddings_initializer)
+        self.trainable_embeddings = trainable_embeddings
+        self.dropout = check_rate("dropout", dropout)
+        self.word_dropout = check_rate("word_dropout", word_dropout)
         self.seed_generator = keras.random.SeedGenerator()
-        self.character_vectors = character_vectors
+        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.characters = characters
+        self.character_dim = character_dim
+        self.character_units = character_units
+        self.character_vectors: Any = None
+        if characters is not None:
+            self.character_vectors = CharacterVectors(characters, character_units, character_dim, dtype=dtype)
         self._has_function = contextual is not None and not isinstance(contextual, keras.layers.Layer)
         if isinstance(contextual, keras.layers.Layer) and not trainable_contextual:
             contextual.trainable = False
@@ -125,20 +102,20 @@ class TextModel(RawDataModel):
         self.trainable_contextual = trainable_contextual
         self._contextual_features = 0  # known when the model is built
         self.embedding: Any = None  # its size is the vocabulary's
-        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
-        self.pooling_layer = None if pooling is None else POOLINGS[pooling](dtype=dtype)
-        self.mlp = MLP(self.mlp_units, mlp_dropout, mlp_batch_norm, mlp_activation, dtype=dtype) if mlp_units else None
-        self.head = Dense(
-            outputs,
-            activation="softmax",
-            kernel_regularizer=kernel_regularizer,
-            dtype=accumulation_dtype(self.compute_dtype),
-        )
 
     # Vocabulary and weights.
 
-    def learn_vocabulary(self, texts: Iterable[str], vectors: WordVectors | None) -> None:
-        """Learn the vocabulary and create the weights; what `adapt` does with its texts."""
+    def adapt(self, x: Iterable[Any], vectors: WordVectors | None = None) -> None:
+        """Learn the vocabulary from the training examples, and create the weights.
+
+        Args:
+            x: The training examples, without labels.
+            vectors: Word vectors to start from (see `load_word_vectors`). The words that the examples do not hold join
+                the vocabulary, too. Those of the examples that have no vector get a random one.
+
+        Raises:
+            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
+        """
         if self.vectorizer.is_adapted:
             raise ValueError(
                 f"The model has a vocabulary of {self.vectorizer.vocabulary_size} already. "
@@ -146,20 +123,24 @@ class TextModel(RawDataModel):
             )
         if vectors is not None and vectors.dim != self.embedding_dim:
             raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have {vectors.dim} values.")
-        self.vectorizer.adapt(texts, known=() if vectors is None else vectors.words)
+        if isinstance(x, Iterator):
+            x = list(x)  # read twice
         try:
+            self.vectorizer.adapt(x, known=() if vectors is None else vectors.words)
             self.build()
         except Exception:
-            self.vectorizer.set_vocabulary([])
+            self.vectorizer.clear()  # a failed attempt leaves nothing behind
             raise
         if vectors is not None:
             seed = int(keras.random.randint((), 0, 2**31 - 1))  # follows `keras.utils.set_random_seed`
             self.embedding.set_weights([vectors.embedding_matrix(self.vectorizer.vocabulary, seed)])
+        if not self.trainable_embeddings:
+            warn_of_frozen(vectors, self.vectorizer.count(x))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the weights. `adapt` does so; the vocabulary has to be there."""
         if not self.vectorizer.is_adapted:
-            raise ValueError("The model has no vocabulary yet: call `adapt` with the training texts first.")
+            raise ValueError("The model has no vocabulary yet: call `adapt` with the training examples first.")
         self._build(self.vectorizer.vocabulary_size, self.vectorizer.characters_size)
 
     def _build(self, vocabulary_size: int, characters_size: int = 0) -> None:
@@ -172,52 +153,34 @@ class TextModel(RawDataModel):
         )
         embedding.build((None, None))
         contextual = contextual_features(self.contextual, self.embedding_dim, self.compute_dtype)
-        features = self.embedding_dim + (self.character_vectors.units if self.character_vectors else 0) + contextual
+        features = self.embedding_dim + (self.character_units if self.characters else 0) + contextual
         words = keras.KerasTensor((None, None, features), dtype=self.compute_dtype)
         mask = keras.KerasTensor((None, None), dtype="bool")
         encoded = self.encoder(words, mask=mask)
-        shape = getattr(encoded, "shape", None)
-        if self.pooling_layer is None:
-            if shape is None or len(shape) != 2:
-                raise ValueError(
-                    f"Without `pooling`, the encoder has to return sentence vectors (batch, features), but "
-                    f"{self.encoder.name!r} returns {shape}. Use pooling={tuple(POOLINGS)} for word vectors."
-                )
-        else:
-            if shape is None or len(shape) != 3:
-                raise ValueError(
-                    f"With pooling={self.pooling!r}, the encoder has to return word vectors (batch, time, "
-                    f"features), but {self.encoder.name!r} returns {shape}."
-                )
-            encoded = self.pooling_layer(encoded, mask=mask)
-        features = self.count_features(int(encoded.shape[-1]))
-        if self.mlp is not None:
-            self.mlp.build((None, features))
-            features = self.mlp_units[-1]
-        self.head.build((None, features))
+        self.check_encoded(getattr(encoded, "shape", None))
+        self.build_head(encoded, mask)
         if self.character_vectors is not None:
             self.character_vectors.build_for(characters_size)
         self._contextual_features = contextual
         self.embedding = embedding  # at last: nothing is left of a failed attempt
         self.built = True
 
-    def count_features(self, sentence_features: int) -> int:
-        """How many features `decide` gets, where a sentence vector has so many."""
-        return sentence_features
+    def check_encoded(self, shape: tuple[int | None, ...] | None) -> None:
+        """Raise ValueError unless the encoder's output has the rank that the model needs; None if it has no shape."""
+        if shape is None or len(shape) != 3:
+            raise ValueError(
+                f"The encoder must return word vectors (batch, time, features), but {self.encoder.name!r} returns "
+                f"{shape}. Keras' recurrent layers do with `return_sequences=True`."
+            )
+
+    def build_head(self, encoded: keras.KerasTensor, mask: keras.KerasTensor) -> None:
+        """Create the weights behind the encoder, from its output and the mask of the words."""
+        raise NotImplementedError
 
     # The model proper.
 
-    def encode(self, inputs: Any, training: bool = False) -> Any:
-        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`.
-
-        With characters, or contextual vectors of a function, `inputs` is a dict of `words`, these ids, and of
-        `characters`, `(batch, time, width)`, and `contextual`, `(batch, time, features)`.
-        """
-        x, mask = self.read(inputs, training)
-        return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
-
     def read(self, inputs: Any, training: bool = False) -> tuple[Any, Any]:
-        """Map the inputs of `encode` to the output of the encoder and the mask of the words."""
+        """Map the inputs of the model to the output of the encoder and the mask of the words."""
         x, mask = self.embed(inputs, training)
         return self.encoder(x, mask=mask, training=training), mask
 
@@ -239,70 +202,46 @@ class TextModel(RawDataModel):
         x = ops.concatenate([ops.cast(part, self.compute_dtype) for part in parts], axis=-1) if parts[1:] else x
         return self.embedding_dropout(x, training=training), mask
 
-    def decide(self, features: Any, training: bool = False) -> Any:
-        """Features to probabilities, `(batch, outputs)`."""
-        if self.mlp is not None:
-            features = self.mlp(features, training=training)
-        return self.head(features)
-
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, int]:
-        return (input_shape[0], self.head.units)
-
     # Texts in.
 
-    def class_weight_by_id(self, class_weight: Mapping[str | int, float]) -> dict[int, float]:
-        return class_weight_by_id(self.labels, class_weight)
+    def vectorize(self, sentences: Sequence[Any]) -> dict[str, Any]:
+        """The arguments of `keras_slstm.text.batches.Sentences` for what the vectoriser reads: texts, or tokens."""
+        columns: dict[str, Any] = {"ids": self.vectorizer.encode(sentences)}
+        if self.characters is not None:
+            columns["characters"] = self.vectorizer.encode_characters(sentences)
+        if self._has_function:
+            tokens = list(self.vectorizer.tokenize_all(sentences))
+            columns["contextual"] = ContextualVectors(self.contextual, tokens, self._contextual_features)
+        return columns
 
-    def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> np.ndarray:
-        """Like `keras.Model.predict`; `x` may be a list of raw examples.
+    def has_batch_norm(self) -> bool:
+        """Whether a layer normalises by the statistics of the batch."""
+        return False
 
-        Returns:
-            Probabilities, a row for each example, in the order of `x`.
-        """
-        source = self._read_examples(x)
-        if source is None:
-            return super().predict(x, batch_size=batch_size, **kwargs)
-        if not source.x:
-            return np.zeros((0, self.head.units), self.head.compute_dtype)
-        batches = self.batches(source.x, batch_size=batch_size or source.batch_size or 32, shuffle=False)
-        return batches.restore_order(super().predict(batches, **kwargs))
-
-    def sentence_batches(
-        self, texts: Iterable[str], labels: Any = None, weights: Any = None, **options: Any
-    ) -> TextBatches:
-        """Batches of what `encode` takes; with the ids of labels, and weights, if there are any."""
-        texts = list(check_texts(texts))
-        ids = self.vectorizer.encode(texts)
-        characters = None if self.character_vectors is None else self.vectorizer.encode_characters(texts)
-        contextual = self.contextual_vectors(texts)
-        return TextBatches(ids, labels, weights, characters=characters, contextual=contextual, **options)
-
-    def contextual_vectors(self, texts: Sequence[str]) -> ContextualVectors | None:
-        """The vectors that a `contextual` function returns for these texts; None if `contextual` is a layer or None."""
-        if not self._has_function:
-            return None
-        tokens = list(self.vectorizer.tokenize_all(texts))
-        return ContextualVectors(self.contextual, tokens, self._contextual_features)
+    def batch_options(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of batches; for training under batch normalisation these are random samples."""
+        trains = options.get("shuffle", True)
+        return {"by_length": not (trains and self.has_batch_norm()), **options}
 
     # Saving and export.
 
-    def export_signature(self, *sentences: int) -> Any:
-        """The inputs of `encode`, specified for `keras.Model.export`; `sentences` are sizes between batch and time."""
+    def export_signature(self, *sentences: int) -> dict[str, keras.InputSpec]:
+        """The inputs, specified for `keras.Model.export`; `sentences` are sizes between batch and time."""
         batch = (None, *sentences)
-        words = keras.InputSpec(shape=(*batch, None), dtype="int32")
-        further = {}
-        if self.character_vectors is not None:
-            further["characters"] = keras.InputSpec(shape=(*batch, None, None), dtype="int32")
+        signature = {"words": keras.InputSpec(shape=(*batch, None), dtype="int32")}
+        if self.characters is not None:
+            signature["characters"] = keras.InputSpec(shape=(*batch, None, None), dtype="int32")
         if self._has_function:
-            further["contextual"] = keras.InputSpec(shape=(*batch, None, self._contextual_features), dtype="float32")
-        return {"words": words, **further} if further else words
+            shape = (*batch, None, self._contextual_features)
+            signature["contextual"] = keras.InputSpec(shape=shape, dtype="float32")
+        return signature
 
-    def check_text_export(self) -> None:
+    def check_string_export(self, method: str) -> None:
         """Raise an error where no SavedModel can be written that takes strings."""
-        check_tensorflow("export_text")
+        check_tensorflow(method)
         if self._has_function:
             raise ValueError(
-                f"`export_text` cannot write the function {self.contextual!r}, which is Python: use `export`, whose "
+                f"`{method}` cannot write the function {self.contextual!r}, which is Python: use `export`, whose "
                 "model takes `contextual` beside `words`."
             )
 
@@ -310,42 +249,19 @@ class TextModel(RawDataModel):
         if not self.built:
             return None
         sizes = {"vocabulary_size": self.vectorizer.vocabulary_size}
-        return (
-            sizes if self.character_vectors is None else {**sizes, "characters_size": self.vectorizer.characters_size}
-        )
+        return sizes if self.characters is None else {**sizes, "characters_size": self.vectorizer.characters_size}
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
         # The vocabulary itself is an asset, read after this.
         if config and not self.built:
-            self._build(**config)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
-            "pooling": self.pooling,
-            "mlp_units": list(self.mlp_units),
-            "mlp_dropout": self.mlp_dropout,
-            "mlp_batch_norm": self.mlp_batch_norm,
-            "mlp_activation": self.mlp_activation,
-            "embedding_dim": self.embedding_dim,
-            "dropout": self.dropout,
-            "word_dropout": self.word_dropout,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "trainable_embeddings": self.trainable_embeddings,
-            "kernel_regularizer": keras.regularizers.serialize(self.head.kernel_regularizer),
-            "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
-            "contextual": keras.saving.serialize_keras_object(self.contextual),
-            "trainable_contextual": self.trainable_contextual,
-        }
+            self._build(*config.get("sizes", config.values()))  # `sizes` in older files
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
-        objects = {
-            name: keras.saving.deserialize_keras_object(config.get(name), custom_objects=custom_objects)
-            for name in ("encoder", "vectorizer", "contextual")
-        }
-        return cls(**{**config, **objects})
+        if custom_objects is None:  # an empty scope would hide that of the caller
+            return super().from_config(config)
+        with keras.saving.custom_object_scope(custom_objects):
+            return super().from_config(config)
 
 
 def words_of(inputs: Any) -> Any:

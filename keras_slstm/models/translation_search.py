@@ -9,9 +9,9 @@ from keras import ops
 
 from keras_slstm.ops.beam_search import Ids, beam_search
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID
-from keras_slstm.text.text_vectorizer import check_at_least
 from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.types import Tensor
+from keras_slstm.validation import check_integer, check_non_negative, check_optional_integer
 
 
 class Search(NamedTuple):
@@ -35,10 +35,9 @@ class Searches:
     def get(self, search: Search) -> SearchModel:
         """The model that searches so."""
         if search not in self._made:
-            check_at_least("beam", search.beam, 1)
-            check_at_least("max_length", search.max_length, 1, optional=True)
-            if search.length_penalty < 0:
-                raise ValueError(f"`length_penalty` must not be negative, but got {search.length_penalty!r}.")
+            check_integer("beam", search.beam, 1)
+            check_optional_integer("max_length", search.max_length, 1)
+            check_non_negative("length_penalty", search.length_penalty)
             self._made[search] = SearchModel(self._model, search)
             self._made[search].jit_compile = self._model.jit_compile
         return self._made[search]

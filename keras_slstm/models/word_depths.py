@@ -12,7 +12,7 @@ from keras import ops
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.layers.pooled_states import PooledStates
 from keras_slstm.models.sentence_classifier import SentenceClassifier
-from keras_slstm.text.text_vectorizer import check_at_least
+from keras_slstm.validation import check_integer
 
 
 class ReadSentence(NamedTuple):
@@ -42,8 +42,7 @@ class DepthCounts:
     """
 
     def __init__(self, max_depth: int):
-        check_at_least("max_depth", max_depth, 1)
-        self.counts = np.zeros(max_depth, np.int64)
+        self.counts = np.zeros(check_integer("max_depth", max_depth, 1), np.int64)
 
     def add(self, depths: Iterable[int] | np.ndarray) -> None:
         """Count the words of a sentence."""

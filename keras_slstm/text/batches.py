@@ -11,6 +11,7 @@ import numpy as np
 from keras_slstm.text.characters import WIDTH_MULTIPLE, pad_characters
 from keras_slstm.text.contextual_vectors import ContextualVectors
 from keras_slstm.text.text_vectorizer import pad, round_up
+from keras_slstm.validation import check_integer
 
 
 class Batches(keras.utils.PyDataset):
@@ -18,22 +19,29 @@ class Batches(keras.utils.PyDataset):
 
     Sentences are sorted by their padded length and divided into batches, and the batches are shuffled. Sentences
     of equal padded length are permuted in each epoch, so batches differ from epoch to epoch. The order of an epoch
-    depends on `(seed, epoch)` alone. Every sentence occurs exactly once in an epoch.
+    depends on `(seed, epoch)` alone. Every sentence occurs exactly once in an epoch, or, where the sentences make fewer
+    than `min_batches`, as often as it takes to have so many.
 
     The package's own models know these batches. With another model, call
     `fit(batches, shuffle=False, callbacks=[batches.follow_epochs()])`: the shuffling of `fit` is neither
     seeded nor needed, and with the callback a training that resumes at epoch 7 gets the same batches as an
     uninterrupted one.
 
-    Subclasses build the arrays of a batch in `collate`.
+    Subclasses make the inputs of a batch in `inputs`, and its labels in `targets`.
 
     Args:
         lengths: Number of words of each sentence.
+        labels: An integer, or a row of numbers, for each sentence; or None (prediction).
+        sample_weight: A weight for each sentence, or None.
         batch_size: Sentences in a batch; the last batch (of the longest sentences) may be smaller.
         shuffle: Whether to shuffle as described above. Otherwise every epoch is the same, from short to long
             sentences; `restore_order` brings predictions back into the order of the sentences.
         seed: Seed of the shuffling.
         multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
+        by_length: Whether the sentences of a batch are of similar length. Otherwise a batch is a random sample, which
+            batch normalisation needs: the statistics of short and of long sentences differ.
+        min_batches: The least number of batches in an epoch. A training of few sentences would otherwise spend its
+            time between the epochs.
 
     Raises:
         ValueError: If there is no sentence, a sentence has no word, or an argument is out of range.
@@ -42,32 +50,50 @@ class Batches(keras.utils.PyDataset):
     def __init__(
         self,
         lengths: Sequence[int],
+        labels: Any = None,
+        sample_weight: Sequence[float] | np.ndarray | None = None,
+        *,
         batch_size: int = 32,
         shuffle: bool = True,
         seed: int = 0,
         multiple_of: int = 8,
+        by_length: bool = True,
+        min_batches: int = 1,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        for name, value in (("batch_size", batch_size), ("multiple_of", multiple_of)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"`{name}` must be an integer of at least 1, but got {value!r}.")
         if not len(lengths):
             raise ValueError("There is no sentence: `ids` is empty.")
         for position, length in enumerate(lengths):
             if not length:
                 raise ValueError(f"Sentence {position} of `ids` has no word.")
-        self.batch_size = batch_size
+        check_lengths(len(lengths), labels=labels, sample_weight=sample_weight)
+        self.labels = labels
+        self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
+        self.batch_size = check_integer("batch_size", batch_size, 1)
         self.shuffle = shuffle
         self.seed = seed
-        self.multiple_of = multiple_of
+        self.multiple_of = check_integer("multiple_of", multiple_of, 1)
+        self.by_length = by_length
+        self.min_batches = check_integer("min_batches", min_batches, 1)
         self._next_epoch = 0
         self._lengths = np.array([round_up(length, multiple_of) for length in lengths])
         self._order = self._batches_of_epoch(0)
 
+    def inputs(self, chosen: np.ndarray) -> Any:
+        """The inputs of the batch of the sentences with these numbers."""
+        raise NotImplementedError
+
+    def targets(self, chosen: np.ndarray) -> np.ndarray:
+        """The labels of the same batch."""
+        return self.labels[chosen]
+
     def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:
         """The batch of the sentences with these numbers: inputs, then labels and weights if there are any."""
-        raise NotImplementedError
+        if self.labels is None:
+            return (self.inputs(chosen),)
+        batch = self.inputs(chosen), self.targets(chosen)
+        return batch if self.sample_weight is None else (*batch, self.sample_weight[chosen])
 
     def __len__(self) -> int:
         return len(self._order)
@@ -106,32 +132,75 @@ class Batches(keras.utils.PyDataset):
         return restored
 
     def _batches_of_epoch(self, epoch: int) -> list[np.ndarray]:
-        order = np.arange(len(self._lengths))
         generator = np.random.default_rng((self.seed, epoch))
-        if self.shuffle:
-            order = generator.permutation(order)
-        order = order[np.argsort(self._lengths[order], kind="stable")]
-        batches = np.split(order, range(self.batch_size, len(order), self.batch_size))
-        if self.shuffle:
-            batches = [batches[i] for i in generator.permutation(len(batches))]
+        batches = self._batches_of_pass(generator)
+        while len(batches) < self.min_batches:
+            batches += self._batches_of_pass(generator)
         _vary_first_two(batches, self._lengths)
         return batches
+
+    def _batches_of_pass(self, generator: np.random.Generator) -> list[np.ndarray]:
+        order = np.arange(len(self._lengths))
+        if self.shuffle:
+            order = generator.permutation(order)
+        if self.by_length:
+            order = order[np.argsort(self._lengths[order], kind="stable")]
+        batches = np.split(order, range(self.batch_size, len(order), self.batch_size))
+        return [batches[i] for i in generator.permutation(len(batches))] if self.shuffle else batches
+
+
+class Sentences:
+    """Sentences as lists of ids, which become arrays batch by batch.
+
+    Args:
+        ids: Word ids, a list for each sentence.
+        characters: Character ids, a list for each word of each sentence, or None.
+        contextual: The `ContextualVectors` of the sentences, or None.
+
+    Raises:
+        ValueError: If lengths differ.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[Sequence[int]],
+        characters: Sequence[Sequence[Sequence[int]]] | None = None,
+        contextual: ContextualVectors | None = None,
+    ):
+        check_lengths(len(ids), characters=characters, contextual=contextual)
+        check_words(ids, characters=characters)
+        self.ids = ids
+        self.characters = characters
+        self.contextual = contextual
+        longest = max((len(word) for words in characters or () for word in words), default=0)
+        self._width = round_up(longest, WIDTH_MULTIPLE)
+
+    def pad(self, chosen: Sequence[int] | np.ndarray, multiple_of: int) -> dict[str, np.ndarray]:
+        """The sentences with these numbers, padded to the length of the longest, rounded up to such a multiple.
+
+        Returns:
+            `words`, `(batch, time)` int32 with 0 as padding, and, if there are any, `characters`, `(batch, time,
+            width)` int32 of the same width in all batches, and `contextual`, `(batch, time, features)` float32.
+        """
+        arrays = {"words": pad([self.ids[i] for i in chosen], multiple_of)}
+        time = arrays["words"].shape[1]
+        if self.characters is not None:
+            arrays["characters"] = pad_characters([self.characters[i] for i in chosen], time, self._width)
+        if self.contextual is not None:
+            arrays["contextual"] = self.contextual.pad(chosen, time)
+        return arrays
 
 
 class TextBatches(Batches):
     """Batches of sentences of similar length with one label each; see `Batches`.
 
     The inputs are word ids, `(batch, time)` int32 with 0 as padding. With characters or contextual vectors, they are a
-    dict of these `words` and of `characters`, `(batch, time, width)` int32 of the same width in all batches, and
-    `contextual`, `(batch, time, features)` float32.
+    dict of these `words` and of the arrays that `Sentences.pad` adds.
 
     Args:
-        ids: Word ids, a non-empty list for each sentence.
-        labels: An integer for each sentence, or None (prediction).
-        sample_weight: A weight for each sentence, or None.
-        batch_size, shuffle, seed, multiple_of: See `Batches`.
-        characters: Character ids, a list for each word of each sentence, or None.
-        contextual: The `ContextualVectors` of the sentences, or None.
+        ids, characters, contextual: See `Sentences`. A sentence has at least one word.
+        labels, sample_weight: See `Batches`.
+        **options: Further arguments of `Batches`.
 
     Raises:
         ValueError: If lengths differ, there is no sentence, or an argument is out of range.
@@ -148,41 +217,29 @@ class TextBatches(Batches):
         ids: Sequence[Sequence[int]],
         labels: Sequence[int] | np.ndarray | None = None,
         sample_weight: Sequence[float] | np.ndarray | None = None,
-        batch_size: int = 32,
-        shuffle: bool = True,
-        seed: int = 0,
-        multiple_of: int = 8,
+        *,
         characters: Sequence[Sequence[Sequence[int]]] | None = None,
         contextual: ContextualVectors | None = None,
-        **kwargs: Any,
+        **options: Any,
     ):
-        super().__init__([len(row) for row in ids], batch_size, shuffle, seed, multiple_of, **kwargs)
-        columns = {"labels": labels, "sample_weight": sample_weight, "characters": characters, "contextual": contextual}
-        check_lengths(len(ids), **columns)
-        for position, (words, spelled) in enumerate(zip(ids, characters or ())):
-            if len(words) != len(spelled):
-                raise ValueError(f"Sentence {position} has {len(words)} words, but {len(spelled)} `characters`.")
-        self.ids = ids
-        self.labels = None if labels is None else np.asarray(labels, np.int32)
-        self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
-        self.characters = characters
-        self.contextual = contextual
-        longest = max((len(word) for words in characters or () for word in words), default=0)
-        self._width = round_up(longest, WIDTH_MULTIPLE)
+        super().__init__([len(row) for row in ids], compact(labels), sample_weight, **options)
+        self.sentences = Sentences(ids, characters, contextual)
 
-    def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:
-        words = pad([self.ids[i] for i in chosen], self.multiple_of)
-        further = {}
-        if self.characters is not None:
-            further["characters"] = pad_characters([self.characters[i] for i in chosen], words.shape[1], self._width)
-        if self.contextual is not None:
-            further["contextual"] = self.contextual.pad(chosen, words.shape[1])
-        batch: tuple[Any, ...] = ({"words": words, **further} if further else words,)
-        if self.labels is not None:
-            batch += (self.labels[chosen],)
-            if self.sample_weight is not None:
-                batch += (self.sample_weight[chosen],)
-        return batch
+    def inputs(self, chosen: np.ndarray) -> Any:
+        return alone(self.sentences.pad(chosen, self.multiple_of))
+
+
+def alone(arrays: dict[str, np.ndarray]) -> Any:
+    """The words by themselves, where there is nothing else."""
+    return arrays if len(arrays) > 1 else arrays["words"]
+
+
+def compact(labels: Any) -> np.ndarray | None:
+    """Labels as an int32 array, or as a float32 one if they are no integers; None stays None."""
+    if labels is None:
+        return None
+    labels = np.asarray(labels)
+    return labels.astype(np.int32 if labels.dtype.kind in "iu" else np.float32)
 
 
 def check_lengths(sentences: int, **columns: Sized | None) -> None:
@@ -190,6 +247,36 @@ def check_lengths(sentences: int, **columns: Sized | None) -> None:
     for name, values in columns.items():
         if values is not None and len(values) != sentences:
             raise ValueError(f"There are {sentences} sentences, but {len(values)} `{name}`.")
+
+
+def check_words(ids: Sequence[Sequence[int]], **columns: Sequence[Sequence[Any]] | None) -> None:
+    """Raise ValueError unless every column has, for each sentence, as many entries as the sentence has words."""
+    for name, column in columns.items():
+        for position, (words, values) in enumerate(zip(ids, column or ())):
+            if len(words) != len(values):
+                raise ValueError(f"Sentence {position} has {len(words)} words, but {len(values)} `{name}`.")
+
+
+def count_epochs(updates: int, batches: Any, steps_per_epoch: int | None = None) -> int:
+    """The epochs that make at least so many updates of the weights.
+
+    Args:
+        updates: The number of updates.
+        batches: What is trained on.
+        steps_per_epoch: As of `keras.Model.fit`. None: all batches.
+
+    Raises:
+        ValueError: If `updates` is not a positive integer, or nobody knows how many batches an epoch has.
+    """
+    check_integer("updates", updates, 1)
+    if steps_per_epoch is not None:
+        return -(-updates // steps_per_epoch)
+    if not isinstance(batches, keras.utils.PyDataset):
+        raise ValueError(
+            "To count updates, the number of batches must be known: give raw examples, `model.batches(...)`, or "
+            f"another keras.utils.PyDataset, but not {type(batches).__name__}."
+        )
+    return -(-updates // len(batches))
 
 
 def _vary_first_two(batches: list[np.ndarray], lengths: np.ndarray) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import keras
 
+from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
-from keras_slstm.text.text_vectorizer import check_at_least, check_texts
+from keras_slstm.text.text_vectorizer import check_texts
+from keras_slstm.validation import check_integer, check_optional_integer
 
 START_ID = 1
 END_ID = 2
@@ -20,7 +22,7 @@ BYTES = 256
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SubwordVectorizer(keras.layers.Layer):
+class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
     """Turns texts into lists of subword ids, with byte pair encoding learned from texts, and such lists into texts.
 
     Byte pair encoding on bytes: every text can be encoded, nothing is unknown, and `decode(encode(texts))` is `texts`.
@@ -54,14 +56,13 @@ class SubwordVectorizer(keras.layers.Layer):
         [Sennrich, Haddow and Birch, 2016](https://aclanthology.org/P16-1162/)
     """
 
+    former_names = {"size": "max_tokens"}
+
     def __init__(self, max_tokens: int = 10_000, min_count: int = 2, max_length: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
-        check_at_least("max_tokens", max_tokens, SPECIAL_IDS + BYTES)
-        check_at_least("min_count", min_count, 1)
-        check_at_least("max_length", max_length, 1, optional=True)
-        self.max_tokens = max_tokens
-        self.min_count = min_count
-        self.max_length = max_length
+        self.max_tokens = check_integer("max_tokens", max_tokens, SPECIAL_IDS + BYTES)
+        self.min_count = check_integer("min_count", min_count, 1)
+        self.max_length = check_optional_integer("max_length", max_length, 1)
         self._subwords = _Subwords()
         self.built = True  # there is nothing to build: the layer has no weights
 
@@ -127,16 +128,6 @@ class SubwordVectorizer(keras.layers.Layer):
         except (ValueError, RecursionError) as error:  # not UTF-8, too
             raise DataError(path, getattr(error, "lineno", 1), f"the subwords are not valid JSON: {error}") from error
         self._subwords.load(content.decode("utf-8"))
-
-    def get_config(self) -> dict[str, Any]:
-        config = {"max_tokens": self.max_tokens, "min_count": self.min_count, "max_length": self.max_length}
-        return {**super().get_config(), **config}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> SubwordVectorizer:
-        """Create a vectoriser from its configuration; older files call `max_tokens` `size`."""
-        names = {"size": "max_tokens"}
-        return cls(**{names.get(name, name): value for name, value in config.items()})
 
 
 class _Subwords:

@@ -1,9 +1,10 @@
-"""Tags that mark spans of words (entities, slots): the schemes IOB1, BIO and BIOES, and conversion between them.
+"""Tags that mark spans of words (entities, slots): the schemes of tags, and conversion between them.
 
 A tag is `O` (in no span) or a letter, a hyphen and the type of a span, `B-PER`:
 
 - `"BIO"` (also called IOB2): `B-` on the first word of every span, `I-` on its others.
 - `"BIOES"`: `S-` on a span of one word; otherwise `B-` on the first, `E-` on the last, `I-` on words between.
+- `"BILOU"`: the same with `U-` for `S-`, and `L-` for `E-`. `"BMES"`: the same with `M-` for `I-`.
 - `"IOB1"` (the original CoNLL-2003 files): `I-` on all words of a span, but `B-` on the first word if the preceding
   span has the same type and ends directly before it. `B-` elsewhere, which occurs twice in those files, begins a
   span, too.
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from keras_slstm import span_letters
 from keras_slstm.suggestions import did_you_mean
 
-SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES"}  # with the letters of their tags
+# With the letters of their tags.
+SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
 
 
 class Span(NamedTuple):
@@ -41,7 +44,7 @@ class TagError(ValueError):
         self.position = position
         self.problem = problem
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.position, self.problem)
 
 
@@ -52,6 +55,7 @@ def check_tags(tags: Sequence[str], scheme: str) -> None:
     Traceback (most recent call last):
     keras_slstm.text.tag_schemes.TagError: word 1: "I-PER" goes on with a span, but "O" stands before it (BIO)
     """
+    _check_scheme(scheme)
     before = "O"
     for position, tag in enumerate(tags):
         split_tag(tag, scheme, position)
@@ -59,7 +63,7 @@ def check_tags(tags: Sequence[str], scheme: str) -> None:
         if problem:
             raise TagError(position, f"{problem} ({scheme})")
         before = tag
-    if scheme == "BIOES" and before[0] in "BI":
+    if span_letters.SCHEMES[scheme].has_to_go_on(before[0]):
         raise TagError(len(tags) - 1, f'"{before}" is not the last word of its span, but the sentence ends ({scheme})')
 
 
@@ -72,25 +76,28 @@ def tags_to_spans(tags: Sequence[str], scheme: str) -> list[Span]:
     >>> tags_to_spans(["B-PER", "I-PER", "O", "B-LOC"], "BIO")
     [Span(type='PER', start=0, end=2), Span(type='LOC', start=3, end=4)]
     """
+    _check_scheme(scheme)
+    letters = span_letters.SCHEMES[scheme]
+    marks_end = letters.inside != letters.last  # then only the letter of the last word ends a span
     spans: list[Span] = []
     start: int | None = None  # of the span of the preceding word
     before = ("O", "")
     for position, tag in enumerate(tags):
         letter, kind = split_tag(tag, scheme, position)
-        goes_on = start is not None and kind == before[1] and letter in "IE"
+        goes_on = start is not None and kind == before[1] and letters.continues(letter)
         if start is not None and not goes_on:
-            if scheme != "BIOES":  # in BIOES, only `E-` ends a span
+            if not marks_end:
                 spans.append(Span(before[1], start, position))
             start = None
-        if letter == "B" or (letter == "I" and scheme == "IOB1" and not goes_on):
+        if letter == "B" or (letter == letters.first and not goes_on):
             start = position
-        if letter == "S":
+        if marks_end and letter == letters.only:
             spans.append(Span(kind, position, position + 1))
-        elif letter == "E" and start is not None:
+        elif marks_end and letter == letters.last and start is not None:
             spans.append(Span(kind, start, position + 1))
             start = None
         before = (letter, kind)
-    if start is not None and scheme != "BIOES":
+    if start is not None and not marks_end:
         spans.append(Span(before[1], start, len(tags)))
     return spans
 
@@ -112,10 +119,10 @@ def spans_to_tags(spans: Iterable[Span], length: int, scheme: str) -> list[str]:
         if not (before.end if before else 0) <= start < end <= length:
             raise ValueError(f"{span} is empty, overlaps another span, or is not within {length} words.")
         touches = before is not None and (before.type, before.end) == (kind, start)
-        first = "B" if scheme != "IOB1" or touches else "I"
-        letters = [first] + ["I"] * (end - start - 1)
-        if scheme == "BIOES":
-            letters[-1] = "S" if len(letters) == 1 else "E"
+        only, first, inside, last = span_letters.SCHEMES[scheme]
+        letters = [only] if end - start == 1 else [first, *[inside] * (end - start - 2), last]
+        if touches and scheme == "IOB1":
+            letters[0] = "B"
         tags[start:end] = [f"{letter}-{kind}" for letter in letters]
         before = span
     return tags
@@ -145,12 +152,13 @@ def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
         before = "O"
         for tag in tags:
             letters.add(tag[:2])
-            inside = _is_inside(before, tag)
+            inside = _is_inside(before, tag, span_letters.SCHEMES["BIO"])
             breaks["BIO"] += tag[:2] == "I-" and not inside
             breaks["IOB1"] += tag[:2] == "B-" and not inside
             before = tag
-    if letters & {"E-", "S-"}:
-        return "BIOES"
+    for scheme, own in (("BILOU", {"L-", "U-"}), ("BMES", {"M-"}), ("BIOES", {"E-", "S-"})):
+        if letters & own:
+            return scheme
     return "IOB1" if breaks["IOB1"] < breaks["BIO"] else "BIO"
 
 
@@ -196,17 +204,17 @@ def span_scores(
 
 def _problem(before: str, tag: str, scheme: str) -> str | None:
     """The reason why `tag` may not follow `before` (`O` at the beginning of a sentence); None if it may."""
-    letter = tag[0]
-    if letter in {"IOB1": "", "BIO": "I", "BIOES": "IE"}[scheme] and not _is_inside(before, tag):
+    letter, letters = tag[0], span_letters.SCHEMES[scheme]
+    if scheme != "IOB1" and letters.continues(letter) and not _is_inside(before, tag, letters):
         return f'"{tag}" goes on with a span, but "{before}" stands before it'
-    if scheme == "BIOES" and before[0] in "BI" and letter not in "IE":
+    if letters.has_to_go_on(before[0]) and not letters.continues(letter):
         return f'"{before}" before it is not the last word of its span, but "{tag}" does not go on with that'
     return None
 
 
-def _is_inside(before: str, tag: str) -> bool:
+def _is_inside(before: str, tag: str, letters: span_letters.Letters) -> bool:
     """Whether `tag` may continue the span of the preceding tag `before`."""
-    return before[:1] in ("B", "I") and before[2:] == tag[2:]
+    return letters.may_go_on(before[:1]) and before[2:] == tag[2:]
 
 
 def _check_scheme(scheme: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -11,8 +10,9 @@ import keras
 import numpy as np
 import regex
 
-from keras_slstm.text.characters import CharacterVocabulary
-from keras_slstm.text.vocabulary import PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
+from keras_slstm.text.word_vectorizer import WordVectorizer
+from keras_slstm.validation import check_bool, check_choice, check_integer, check_optional_integer
 
 # These patterns mean the same to Python's `regex` and to RE2 (`tf.strings`), so that an exported SavedModel
 # tokenises as the Python code does. RE2 has no look-around: words are matched, not cut at boundaries.
@@ -21,17 +21,19 @@ _WORD_OR_SYMBOL = rf"{_LETTER}+(?:'{_LETTER}+)*|[^\p{{Z}}\p{{Cc}}]"
 _SEPARATORS = r"[\p{Z}\p{Cc}]+"
 _HAN = r"(\p{Han})"
 _NOT_WHITESPACE = r"[^ \t\n\v\f\r]+"
+# The parts into which the Penn Treebank, and the texts behind most word vectors, split words: `do n't`, `john 's`.
+CLITICS = ("n't", "'s", "'m", "'d", "'re", "'ve", "'ll")
+_CLITIC = r"[nN]'[tT]|'(?:[sSmMdD]|[rR][eE]|[vV][eE]|[lL][lL])"
+_HYPHEN = r"([\p{L}\p{N}])-([\p{L}\p{N}])"
 
 _TOKENIZERS = ("words", "whitespace")
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class TextVectorizer(keras.layers.Layer):
+class TextVectorizer(WordVectorizer):
     """Turns texts into lists of word ids, with a vocabulary learned from texts.
 
-    It is a Keras layer only so that the `.keras` file of a model contains the vocabulary (as the asset
-    `vocabulary.txt`). The look-up runs in plain Python on every backend, so the layer cannot be called on tensors.
-    `tensorflow_function` returns the same mapping as a TensorFlow graph, for export.
+    See `WordVectorizer` for what it has in common with `TokenVectorizer`.
 
     Two tokenisers:
 
@@ -45,9 +47,14 @@ class TextVectorizer(keras.layers.Layer):
 
     Args:
         max_tokens: Largest size of the vocabulary, the two special ids included. None: no limit.
-        min_count: Words that occur less often than this in `adapt` are left out.
+        min_count: Words that occur less often than this in `adapt` are left out: they are unknown words, so that the
+            vector of the unknown word is trained. Words of word vectors stay. None: 2, or 1 for small texts, in which
+            more than a tenth of the running words occurs once.
         lowercase: Whether to lower-case the text first.
         tokenizer: `"words"` or `"whitespace"`.
+        split_words: Whether to split clitics off (`do n't`, `john 's`) and words at hyphens (`well - known`), as texts
+            are split before word vectors are trained. None: if more running words have a vector that way, which
+            `adapt` finds out and keeps as this attribute; without word vectors no word is split.
         max_length: Keep only this many tokens of a text. None: all.
         max_characters: Encode the characters of each token, too (`encode_characters`). Longer tokens keep half as many
             characters of their beginning and half of their end. None: no characters.
@@ -65,52 +72,24 @@ class TextVectorizer(keras.layers.Layer):
     [[3, 1, 1]]
     """
 
+    vocabulary_file = "vocabulary.txt"
+
     def __init__(
         self,
         max_tokens: int | None = None,
-        min_count: int = 1,
+        min_count: int | None = None,
         lowercase: bool = True,
         tokenizer: str = "words",
         max_length: int | None = None,
         max_characters: int | None = None,
+        split_words: bool | None = None,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
-        check_at_least("max_tokens", max_tokens, 3, optional=True)
-        check_at_least("min_count", min_count, 1)
-        check_at_least("max_length", max_length, 1, optional=True)
-        check_at_least("max_characters", max_characters, 2, optional=True)
-        if tokenizer not in _TOKENIZERS:
-            raise ValueError(f"`tokenizer` must be one of {_TOKENIZERS}, but got {tokenizer!r}.")
-        self.max_tokens = max_tokens
-        self.min_count = min_count
-        self.lowercase = bool(lowercase)
-        self.tokenizer = tokenizer
-        self.max_length = max_length
-        self.max_characters = max_characters
-        self._vocabulary = Vocabulary()
-        self._characters = None if max_characters is None else CharacterVocabulary(max_characters)
-        self.built = True  # the layer has no weights
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """All tokens by id. Ids 0 (padding) and 1 (unknown) show as `""` and `"[UNK]"`."""
-        return [*SPECIAL_TOKENS, *self._vocabulary.words]
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Number of ids, padding and unknown included."""
-        return self._vocabulary.size
-
-    @property
-    def characters_size(self) -> int:
-        """Number of ids of characters, padding and unknown included; 0 without characters."""
-        return 0 if self._characters is None else self._characters.vocabulary.size
-
-    @property
-    def is_adapted(self) -> bool:
-        """Whether there is a vocabulary."""
-        return bool(self._vocabulary.words)
+        super().__init__(max_tokens, min_count, lowercase, max_characters, **kwargs)
+        self.tokenizer = check_choice("tokenizer", tokenizer, _TOKENIZERS)
+        self.max_length = check_optional_integer("max_length", max_length, 1)
+        self.split_words = None if split_words is None else check_bool("split_words", split_words)
+        self._decides = split_words is None
 
     def count(self, texts: Iterable[str]) -> Counter[str]:
         """Count the tokens of texts: for `adapt`, `load_word_vectors` and `WordVectors.coverage` in one pass."""
@@ -128,10 +107,27 @@ class TextVectorizer(keras.layers.Layer):
             ValueError: If no word remains.
         """
         counts = texts if isinstance(texts, Counter) else self.count(texts)
-        known = (word for word in known if self.tokenize(word) == [word])
+        known = list(known)
+        if self._decides:
+            self.split_words = _covered(_split_counts(counts), known) > _covered(counts, known)
+        if self.split_words:
+            counts = _split_counts(counts)
+            known = [word for word in known if self.tokenize(word) == [word] or word in CLITICS]
+        else:
+            known = [word for word in known if self.tokenize(word) == [word]]
         self._vocabulary.learn(counts, self.min_count, self.max_tokens, known)
         if self._characters is not None:
             self._characters.learn(counts)
+
+    def clear(self) -> None:
+        super().clear()
+        if self._decides:
+            self.split_words = None
+
+    def look_ups(self, texts: Iterable[str]) -> set[str]:
+        """All tokens of texts, and the parts of those that may be split: the words for `load_word_vectors`."""
+        counts = self.count(texts)
+        return {*counts, *(_split_counts(counts) if self.split_words is None else ())}
 
     def set_vocabulary(self, words: Sequence[str]) -> None:
         """Use these words, in this order, from id 2 on.
@@ -151,9 +147,11 @@ class TextVectorizer(keras.layers.Layer):
         if self.lowercase:
             text = text.lower()
         if self.tokenizer == "whitespace":
-            return regex.findall(_NOT_WHITESPACE, text)
-        text = regex.sub(_HAN, r" \1 ", text.replace("’", "'"))
-        return regex.findall(_WORD_OR_SYMBOL, text)
+            tokens = regex.findall(_NOT_WHITESPACE, text)
+        else:
+            text = regex.sub(_HAN, r" \1 ", text.replace("’", "'"))
+            tokens = regex.findall(_WORD_OR_SYMBOL, text)
+        return [part for token in tokens for part in split_word(token)] if self.split_words else tokens
 
     def encode(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of the words of each text.
@@ -177,18 +175,11 @@ class TextVectorizer(keras.layers.Layer):
         Raises:
             ValueError: As for `encode`, or if there are no characters (`max_characters` is None).
         """
-        self._check_adapted()
-        if self._characters is None:
-            raise ValueError("This vectoriser encodes no characters: it was made without `max_characters`.")
-        return self._characters.encode(tokens or [""] for tokens in self.tokenize_all(texts))
+        return self._character_vocabulary().encode(tokens or [""] for tokens in self.tokenize_all(texts))
 
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """The tokens of each text, the first `max_length` of them."""
         return (self.tokenize(text)[: self.max_length] for text in check_texts(texts))
-
-    def _check_adapted(self) -> None:
-        if not self.is_adapted:
-            raise ValueError("There is no vocabulary yet: call `adapt(texts)` with the training texts first.")
 
     def tensorflow_function(self) -> tuple[Callable[[Any], Any], list[Any]]:
         """The same mapping as a TensorFlow function, for a SavedModel that takes raw strings.
@@ -235,37 +226,49 @@ class TextVectorizer(keras.layers.Layer):
             texts = tf.strings.regex_replace(texts, _HAN, r" \1 ")
             texts = tf.strings.regex_replace(texts, f"({_WORD_OR_SYMBOL})", r" \1 ")
             texts = tf.strings.regex_replace(texts, _SEPARATORS, " ")
+        if self.split_words:
+            texts = tf.strings.reduce_join(tf.strings.split(texts), axis=-1, separator=" ")
+            for _ in range(2):  # `a-b-c`: a match takes the letters on both sides
+                texts = tf.strings.regex_replace(texts, _HYPHEN, r"\1 - \2")
+            texts = tf.strings.regex_replace(texts + " ", rf"([^ ])({_CLITIC}) ", r"\1 \2 ")
         return tf.strings.split(texts)  # at ASCII white space
 
-    def save_assets(self, dir_path: str) -> None:
-        self._vocabulary.save(os.path.join(dir_path, "vocabulary.txt"))
-        if self._characters is not None:
-            self._characters.vocabulary.save(os.path.join(dir_path, "characters.txt"))
 
-    def load_assets(self, dir_path: str) -> None:
-        self._vocabulary.load(os.path.join(dir_path, "vocabulary.txt"))
-        if self._characters is not None:
-            self._characters.vocabulary.load(os.path.join(dir_path, "characters.txt"))
+def split_word(token: str) -> list[str]:
+    """The parts of a token at hyphens and before a clitic.
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "max_tokens": self.max_tokens,
-            "min_count": self.min_count,
-            "lowercase": self.lowercase,
-            "tokenizer": self.tokenizer,
-            "max_length": self.max_length,
-            "max_characters": self.max_characters,
-        }
+    >>> split_word("don't"), split_word("well-known"), split_word("rome")
+    (['do', "n't"], ['well', '-', 'known'], ['rome'])
+    """
+    for _ in range(2):  # `a-b-c`: a match takes the letters on both sides
+        token = regex.sub(_HYPHEN, r"\1 - \2", token)
+    parts = token.split(" ")
+    return [piece for part in parts for piece in regex.sub(rf"(.)({_CLITIC})$", r"\1 \2", part).split(" ")]
 
 
-def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1) -> np.ndarray:
+def _split_counts(counts: Counter[str]) -> Counter[str]:
+    """The counts of the parts of words."""
+    split: Counter[str] = Counter()
+    for token, count in counts.items():
+        for part in split_word(token):
+            split[part] += count
+    return split
+
+
+def _covered(counts: Counter[str], known: Sequence[str]) -> float:
+    """The share of the running words that are known, in whatever case."""
+    words = {word.lower() for word in known}
+    return sum(count for word, count in counts.items() if word.lower() in words) / max(counts.total(), 1)
+
+
+def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1, padding: int = PADDING_ID) -> np.ndarray:
     """Put lists of word ids into one array, with padding on the right.
 
     Args:
         ids: A list of ids for each sentence.
         multiple_of: The length of the array is rounded up to a multiple of this, because XLA compiles once for each
             length.
+        padding: What stands behind a list.
 
     Returns:
         `(len(ids), time)` int32.
@@ -274,9 +277,9 @@ def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1) -> np.ndarray:
     array([[2, 3, 4, 0],
            [5, 0, 0, 0]], dtype=int32)
     """
-    check_at_least("multiple_of", multiple_of, 1)
+    check_integer("multiple_of", multiple_of, 1)
     longest = max((len(row) for row in ids), default=0)
-    padded = np.full((len(ids), round_up(longest, multiple_of)), PADDING_ID, dtype=np.int32)
+    padded = np.full((len(ids), round_up(longest, multiple_of)), padding, dtype=np.int32)
     for i, row in enumerate(ids):
         padded[i, : len(row)] = row
     return padded
@@ -295,12 +298,3 @@ def check_texts(texts: Iterable[str]) -> Iterable[str]:
         if not isinstance(text, str):
             raise ValueError(f"Text {position} is not a string: {text!r}.")
         yield text
-
-
-def check_at_least(name: str, value: int | None, least: int, optional: bool = False) -> None:
-    """Raise ValueError unless `value` is an integer of at least `least` (or None, if `optional`)."""
-    if value is None and optional:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        allowed = f"an integer of at least {least}" + (" or None" if optional else "")
-        raise ValueError(f"`{name}` must be {allowed}, but got {value!r}.")

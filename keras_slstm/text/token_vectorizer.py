@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -10,18 +9,15 @@ from typing import Any
 
 import keras
 
-from keras_slstm.text.characters import CharacterVocabulary
-from keras_slstm.text.text_vectorizer import check_at_least
-from keras_slstm.text.vocabulary import PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
+from keras_slstm.text.word_vectorizer import WordVectorizer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class TokenVectorizer(keras.layers.Layer):
+class TokenVectorizer(WordVectorizer):
     """Turns tokenised sentences into ids of words and of characters.
 
-    The vocabularies are learned from sentences. It is a Keras layer only so that the `.keras` file of a model
-    contains them (as the assets `words.txt` and `characters.txt`). The look-up runs in plain Python on every
-    backend; `tensorflow_function` returns the same mapping as a TensorFlow graph.
+    The vocabularies are learned from sentences. See `WordVectorizer` for what it has in common with `TextVectorizer`.
 
     A word is looked up as `normalize` writes it, in lower case by default. Without `lowercase`, a word that is
     unknown as it is written is looked up in lower case, too (for word vectors with upper case). Characters
@@ -29,10 +25,13 @@ class TokenVectorizer(keras.layers.Layer):
 
     Args:
         max_tokens: Largest size of the vocabulary of words, the two special ids included. None: no limit.
-        min_count: Words that occur less often than this in `adapt` are left out.
+        min_count: Words that occur less often than this in `adapt` are left out: they are unknown words, so that the
+            vector of the unknown word is trained. Words of word vectors stay. None: 2, or 1 for small texts, in which
+            more than a tenth of the running words occurs once.
         lowercase: Whether words are looked up in lower case.
         zero_digits: Whether words are looked up with 0 in place of every digit: `0000-00-00` for a date.
-        max_characters: Longer words keep half as many characters of their beginning and half of their end.
+        max_characters: Longer words keep half as many characters of their beginning and half of their end. None: no
+            characters.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -47,52 +46,19 @@ class TokenVectorizer(keras.layers.Layer):
     [[2, 1]]
     """
 
+    vocabulary_file = "words.txt"
+
     def __init__(
         self,
         max_tokens: int | None = None,
-        min_count: int = 1,
+        min_count: int | None = None,
         lowercase: bool = True,
         zero_digits: bool = False,
-        max_characters: int = 24,
+        max_characters: int | None = 24,
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
-        check_at_least("max_tokens", max_tokens, 3, optional=True)
-        check_at_least("min_count", min_count, 1)
-        check_at_least("max_characters", max_characters, 2)
-        self.max_tokens = max_tokens
-        self.min_count = min_count
-        self.lowercase = bool(lowercase)
+        super().__init__(max_tokens, min_count, lowercase, max_characters, **kwargs)
         self.zero_digits = bool(zero_digits)
-        self.max_characters = max_characters
-        self._words = Vocabulary()
-        self._characters = CharacterVocabulary(max_characters)
-        self.built = True  # the layer has no weights
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """All words by id. Ids 0 (padding) and 1 (unknown) show as `""` and `"[UNK]"`."""
-        return [*SPECIAL_TOKENS, *self._words.words]
-
-    @property
-    def characters(self) -> list[str]:
-        """All characters by id, in the same way."""
-        return [*SPECIAL_TOKENS, *self._characters.vocabulary.words]
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Number of ids of words, padding and unknown included."""
-        return self._words.size
-
-    @property
-    def characters_size(self) -> int:
-        """Number of ids of characters, padding and unknown included."""
-        return self._characters.vocabulary.size
-
-    @property
-    def is_adapted(self) -> bool:
-        """Whether there are vocabularies."""
-        return bool(self._words.words)
 
     def adapt(self, sentences: Iterable[Sequence[str]], known: Iterable[str] = ()) -> None:
         """Learn the vocabularies: the most frequent first, words of equal frequency in code-point order.
@@ -110,13 +76,13 @@ class TokenVectorizer(keras.layers.Layer):
         for token, count in written.items():
             words[self.normalize(token)] += count
         known = (self.normalize(word) for word in known if self.normalize(word) in (word, word.lower()))
-        self._words.learn(words, self.min_count, self.max_tokens, known)
-        self._characters.learn(written)
+        self._vocabulary.learn(words, self.min_count, self.max_tokens, known)
+        if self._characters is not None:
+            self._characters.learn(written)
 
-    def copy_vocabularies(self, other: TokenVectorizer) -> None:
-        """Use the words and characters of another vectoriser."""
-        self._words.set(other._words.words)
-        self._characters.vocabulary.set(other._characters.vocabulary.words)
+    def count(self, sentences: Iterable[Sequence[str]]) -> Counter[str]:
+        """Count the words of sentences, as they are looked up."""
+        return Counter(self.normalize(token) for tokens in check_sentences(sentences) for token in tokens)
 
     def normalize(self, token: str) -> str:
         """The form in which a word is looked up.
@@ -141,10 +107,13 @@ class TokenVectorizer(keras.layers.Layer):
         """The ids of the characters of each word of each sentence, at most `max_characters` a word.
 
         Raises:
-            ValueError: As for `encode`.
+            ValueError: As for `encode`, or if there are no characters (`max_characters` is None).
         """
-        self._check_adapted()
-        return self._characters.encode(check_sentences(sentences))
+        return self._character_vocabulary().encode(check_sentences(sentences))
+
+    def tokenize_all(self, sentences: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:
+        """The tokens of each sentence, as they are written."""
+        return check_sentences(sentences)
 
     def tensorflow_function(self) -> tuple[Callable[[Any], dict[str, Any]], list[Any]]:
         """The same mapping as a TensorFlow function, for a SavedModel that takes tokens as strings.
@@ -156,8 +125,11 @@ class TokenVectorizer(keras.layers.Layer):
         """
         import tensorflow as tf
 
-        words = self._words.tensorflow_table()
-        encode_characters, characters = self._characters.tensorflow_function()
+        words = self._vocabulary.tensorflow_table()
+        tables = [words]
+        if self._characters is not None:
+            encode_characters, characters = self._characters.tensorflow_function()
+            tables.append(characters)
 
         def look_up(tokens: Any) -> Any:
             return words.lookup(tf.strings.regex_replace(tokens, "[0-9]", "0") if self.zero_digits else tokens)
@@ -168,37 +140,16 @@ class TokenVectorizer(keras.layers.Layer):
             if not self.lowercase:
                 ids = tf.where(ids == UNKNOWN_ID, look_up(lower), ids)
             ids = tf.where(tokens == "", tf.constant(PADDING_ID, tf.int64), ids)
-            return {"words": tf.cast(ids, tf.int32), "characters": encode_characters(tokens)}
+            inputs = {"words": tf.cast(ids, tf.int32)}
+            return inputs if self._characters is None else {**inputs, "characters": encode_characters(tokens)}
 
-        return encode, [words, characters]
-
-    def save_assets(self, dir_path: str) -> None:
-        self._words.save(os.path.join(dir_path, "words.txt"))
-        self._characters.vocabulary.save(os.path.join(dir_path, "characters.txt"))
-
-    def load_assets(self, dir_path: str) -> None:
-        self._words.load(os.path.join(dir_path, "words.txt"))
-        self._characters.vocabulary.load(os.path.join(dir_path, "characters.txt"))
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "max_tokens": self.max_tokens,
-            "min_count": self.min_count,
-            "lowercase": self.lowercase,
-            "zero_digits": self.zero_digits,
-            "max_characters": self.max_characters,
-        }
+        return encode, tables
 
     def _word_id(self, token: str) -> int:
-        found = self._words.id(self.normalize(token))
+        found = self._vocabulary.id(self.normalize(token))
         if found == UNKNOWN_ID and not self.lowercase:
-            found = self._words.id(self.normalize(token.lower()))
+            found = self._vocabulary.id(self.normalize(token.lower()))
         return found
-
-    def _check_adapted(self) -> None:
-        if not self.is_adapted:
-            raise ValueError("There is no vocabulary yet: call `adapt(sentences)` with the training sentences first.")
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:

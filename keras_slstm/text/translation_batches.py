@@ -26,7 +26,7 @@ class TranslationBatches(Batches):
         sources: Ids, a non-empty list for each sentence.
         targets: Ids of start, text and end for each sentence; or None (prediction).
         sample_weight: A weight for each pair, or None.
-        batch_size, shuffle, seed, multiple_of: See `Batches`.
+        **options: Further arguments of `Batches`.
 
     Raises:
         ValueError: If there are not as many targets as sources, there is no pair, a source is empty, a target has
@@ -45,11 +45,7 @@ class TranslationBatches(Batches):
         sources: Sequence[Sequence[int]],
         targets: Sequence[Sequence[int]] | None = None,
         sample_weight: Sequence[float] | np.ndarray | None = None,
-        batch_size: int = 32,
-        shuffle: bool = True,
-        seed: int = 0,
-        multiple_of: int = 8,
-        **kwargs: Any,
+        **options: Any,
     ):
         check_lengths(len(sources), targets=targets, sample_weight=sample_weight)
         for position, ids in enumerate(sources):
@@ -61,19 +57,19 @@ class TranslationBatches(Batches):
         lengths = [len(ids) for ids in sources]
         if targets is not None:
             lengths = [max(length, len(ids) - 1) for length, ids in zip(lengths, targets)]
-        super().__init__(lengths, batch_size, shuffle, seed, multiple_of, **kwargs)
+        super().__init__(lengths, targets, sample_weight, **options)
         self.sources = sources
-        self.targets = targets
-        self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
         self.lengths = lengths
 
-    def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:
-        length = round_up(max(self.lengths[i] for i in chosen), self.multiple_of)
+    def inputs(self, chosen: np.ndarray) -> dict[str, np.ndarray]:
+        length = self._length(chosen)
         inputs = {"source": pad([self.sources[i] for i in chosen], length)}
-        if self.targets is None:
-            return (inputs,)
-        inputs["target"] = pad([self.targets[i][:-1] for i in chosen], length)
-        labels = np.full(inputs["target"].shape, UNKNOWN_LABEL, np.int32)
-        for row, i in enumerate(chosen):
-            labels[row, : len(self.targets[i]) - 1] = self.targets[i][1:]
-        return (inputs, labels) if self.sample_weight is None else (inputs, labels, self.sample_weight[chosen])
+        if self.labels is not None:
+            inputs["target"] = pad([self.labels[i][:-1] for i in chosen], length)
+        return inputs
+
+    def targets(self, chosen: np.ndarray) -> np.ndarray:
+        return pad([self.labels[i][1:] for i in chosen], self._length(chosen), UNKNOWN_LABEL)
+
+    def _length(self, chosen: np.ndarray) -> int:
+        return round_up(max(self.lengths[i] for i in chosen), self.multiple_of)

@@ -52,7 +52,7 @@ class Vocabulary:
     def learn(
         self,
         counts: Mapping[str, int],
-        min_count: int = 1,
+        min_count: int | None = None,
         max_size: int | None = None,
         known: Iterable[str] = (),
     ) -> None:
@@ -60,13 +60,16 @@ class Vocabulary:
 
         Args:
             counts: The number of occurrences of each word.
-            min_count: Words that occur less often are left out.
+            min_count: Words that occur less often are left out. None: those that occur once, unless they make up more
+                than a tenth of the text (`rare_words_are_few`).
             max_size: Largest `size`. None: no limit.
             known: Further words, put behind those that are counted.
 
         Raises:
             ValueError: If no word remains.
         """
+        if min_count is None:
+            min_count = 2 if rare_words_are_few(counts) else 1
         kept = [word for _, word in sorted((-count, word) for word, count in counts.items() if count >= min_count)]
         if not kept:
             raise ValueError(
@@ -131,6 +134,18 @@ class Vocabulary:
         ids = tf.range(len(SPECIAL_TOKENS), self.size, dtype=tf.int64)
         words = tf.lookup.KeyValueTensorInitializer(tf.constant(self.words, tf.string), ids)
         return tf.lookup.StaticHashTable(words, default_value=UNKNOWN_ID)
+
+
+def rare_words_are_few(counts: Mapping[str, int]) -> bool:
+    """Whether the words that occur once can stand for unknown words in training.
+
+    A model learns nothing about a word from one occurrence, but from many such words what an unknown word means. In a
+    small text, where they make up more than a tenth, too much would be unknown.
+
+    >>> rare_words_are_few({"a": 20, "flight": 9, "oslo": 1}), rare_words_are_few({"a": 2, "oslo": 1})
+    (True, False)
+    """
+    return 10 * sum(count == 1 for count in counts.values()) <= sum(counts.values())
 
 
 def is_encodable(text: str) -> bool:

@@ -35,7 +35,7 @@ class WordVectors:
     matrix: np.ndarray
     _rows: dict[str, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
             raise ValueError(f"{len(self.words)} words need a matrix of as many rows, but it has {self.matrix.shape}.")
         object.__setattr__(self, "_rows", {word: row for row, word in enumerate(self.words)})

@@ -103,7 +103,8 @@ class Checkpoints(keras.callbacks.Callback):
         for name, value in logs.items():
             progress.history.setdefault(name, []).append(float(value))
         progress.epochs = epoch + 1
-        progress.best_epoch = best_epoch(progress.history[self.monitor], self.mode)
+        losses = progress.history.get("val_loss") or progress.history.get("loss", [])
+        progress.best_epoch = best_epoch(progress.history[self.monitor], self.mode, losses)
         self._keep(self.model)
         self.first_step = 0
         self.stopped = self.model.stop_training

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterable
@@ -64,16 +65,27 @@ def read_progress(values: dict[str, Any]) -> Progress:
     return progress
 
 
-def best_epoch(scores: Iterable[float], mode: str) -> int:
-    """The epoch with the best score, counted from 1: the first of equal ones, and 0 if no score is a finite number.
+def best_epoch(scores: Iterable[float], mode: str, losses: Iterable[float] = ()) -> int:
+    """The epoch with the best score, counted from 1, and 0 if no score is a finite number.
+
+    Of epochs with equal scores, the one with the lowest loss is the best: few development sentences give many equal
+    scores, and the first of them belongs to a model that has just begun to learn. Then the first one counts.
 
     Args:
         scores: The score of each epoch.
         mode: `"max"` if more is better, else `"min"`.
+        losses: The loss of each epoch; where there is none, or it is no finite number, it counts as the worst.
 
     >>> best_epoch([0.5, float("nan"), 0.7, 0.7], "max")
     3
+    >>> best_epoch([0.5, 0.7, 0.7, 0.6], "max", losses=[1.1, 0.9, 0.8, 0.7])
+    3
     """
     sign = 1 if mode == "max" else -1
-    finite = [(sign * score, -epoch) for epoch, score in enumerate(scores, start=1) if math.isfinite(score)]
-    return -max(finite)[1] if finite else 0
+    pairs = itertools.zip_longest(scores, losses, fillvalue=math.inf)
+    ranked = [
+        (sign * score, -loss if math.isfinite(loss) else -math.inf, -epoch)
+        for epoch, (score, loss) in enumerate(pairs, start=1)
+        if math.isfinite(score)
+    ]
+    return -max(ranked)[2] if ranked else 0

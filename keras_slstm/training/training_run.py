@@ -17,7 +17,7 @@ from keras_slstm import distribute
 from keras_slstm.distribute.collectives import all_gather, barrier, check_equal
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.saving import save_for_inference
-from keras_slstm.text.batches import Batches
+from keras_slstm.text.batches import Batches, count_epochs
 from keras_slstm.training.check_loss import CheckLoss
 from keras_slstm.training.checkpoints import Checkpoints
 from keras_slstm.training.progress import Progress
@@ -58,7 +58,7 @@ class TrainingRun:
 
     ```python
     run = TrainingRun("runs/demo", settings={"units": 100, "seed": 0})
-    history = run.fit(model, train, validation_data=dev, epochs=20, patience=3)
+    history = run.fit(model, train, validation_data=dev, updates=2000, patience=600)
     run.save(model)  # runs/demo/model.keras, with the weights of the best epoch
     ```
     """
@@ -144,7 +144,8 @@ class TrainingRun:
         self,
         model: keras.Model,
         *data: Any,
-        epochs: int,
+        epochs: int | None = None,
+        updates: int | None = None,
         monitor: str = "val_accuracy",
         mode: str = "max",
         patience: int | None = None,
@@ -161,10 +162,14 @@ class TrainingRun:
                 only: those of the package's models (`model.batches`), or another `keras.utils.PyDataset` with
                 `shuffle=False`.
             epochs: Number of epochs, finished ones included.
-            monitor: The entry of Keras' logs with the score. The first epoch with the best score is the best; a score
-                that is infinite or not a number never is.
+            updates: Number of updates of the weights, in place of `epochs`: the epochs that make at least so many. For
+                few examples give batches with `min_batches`, so that the state is not written after every few updates.
+            monitor: The entry of Keras' logs with the score. The epoch with the best score is the best; of epochs with
+                equal scores, the one with the lowest loss (`val_loss`, else `loss`). A score that is infinite or not a
+                number is never the best.
             mode: `"max"` or `"min"`.
-            patience: Stop after this many epochs without a better one. None: never.
+            patience: Stop after this many epochs without a better one, or, with `updates`, after this many updates.
+                None: never.
             save_every: Write the state also after this many steps. None: after each epoch only.
             skip_non_finite: Whether to leave steps out whose loss is infinite or not a number. False: stop, and name
                 the step. See `CheckLoss`.
@@ -181,6 +186,13 @@ class TrainingRun:
         """
         if mode not in ("max", "min"):
             raise ValueError(f'`mode` must be "max" or "min", but got {mode!r}.')
+        if (epochs is None) == (updates is None):
+            raise ValueError(f"Either `epochs` or `updates` is needed, but got epochs={epochs}, updates={updates}.")
+        if updates is not None:
+            x, steps = data[0] if data else arguments.get("x"), arguments.get("steps_per_epoch")
+            epochs = count_epochs(updates, x, steps)
+            patience = None if patience is None else count_epochs(patience, x, steps)
+        assert epochs is not None
         if save_every is not None or self.progress.step:
             _check_order(save_every, model, data, arguments)
         self._check_agreement()

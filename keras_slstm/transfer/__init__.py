@@ -1,6 +1,6 @@
 """Transfer evaluation of sentence vectors on ten tasks, as in SentEval.
 
-Nothing else in the package imports it; it needs the `examples` extra.
+Its classifiers need the `examples` extra (scikit-learn).
 """
 
 from keras_slstm.transfer.classifiers import CLASSIFIERS

@@ -1,4 +1,4 @@
-"""Data sets are no tensors: one backend shows it all."""
+"""Tests of data sets. They do not depend on the backend, so one backend suffices."""
 
 import pytest
 

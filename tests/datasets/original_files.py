@@ -1,4 +1,4 @@
-"""Shared by the tests of the builders of original files: no network, small files, preparing and reading."""
+"""Helpers for the tests of builders of original files: they block the network, write small files, prepare and read."""
 
 from __future__ import annotations
 

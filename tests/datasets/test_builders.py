@@ -1,4 +1,4 @@
-"""Each builder reads its files, and refuses others."""
+"""Each builder reads its files, and rejects malformed ones."""
 
 from __future__ import annotations
 

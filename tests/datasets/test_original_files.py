@@ -1,4 +1,4 @@
-"""The behaviour of all data sets that are read from original files, tested on some of them."""
+"""The common behaviour of data sets that are read from original files, tested on some of them."""
 
 import importlib.util
 import os
@@ -11,7 +11,7 @@ tfds = pytest.importorskip("tensorflow_datasets")
 
 from keras_slstm.datasets import builders, load_corpus  # noqa: E402
 from keras_slstm.datasets.builders import FduMtl, MovieReview, Subj, Trec  # noqa: E402
-from keras_slstm.datasets.builders._manual import Originals, published_lines  # noqa: E402
+from keras_slstm.datasets.builders.original_files import Originals, published_lines  # noqa: E402
 from keras_slstm.errors import DataError  # noqa: E402
 from tests.datasets import original_files  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""The builders of pairs read their files, and refuse others."""
+"""The builders of pairs read their files, and reject malformed ones."""
 
 from __future__ import annotations
 

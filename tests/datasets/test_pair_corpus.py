@@ -1,4 +1,4 @@
-"""Pairs from a person's own files, and from sets of TFDS."""
+"""Pairs from your own files and from TFDS data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled trees in brackets."""
+"""Labelled trees in bracket notation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("tensorflow_datasets")
 
-from keras_slstm.datasets.builders._trees import read_tree
+from keras_slstm.datasets.builders.trees import read_tree
 
 
 def test_the_sentence_comes_first_then_what_it_is_made_of():

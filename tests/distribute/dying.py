@@ -1,4 +1,4 @@
-"""A training that a process may leave: `python -m tests.distribute.dying FOLDER [WHO STEPS SECONDS]`.
+"""A training in which a process may die: `python -m tests.distribute.dying FOLDER [WHO STEPS SECONDS]`.
 
 Process WHO kills itself SECONDS after STEPS steps; with `stop` for SECONDS, it hangs instead. Without WHO the training
 ends, and an uninterrupted training follows for comparison.

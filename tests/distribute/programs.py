@@ -1,6 +1,6 @@
 """Programs that the processes of a test run: `python -m tests.distribute.programs FOLDER NAME ...`.
 
-A program returns arrays by name. Each process writes its own; the arrays of a single process are the truth for them.
+A program returns arrays by name, and each process writes its own. They are compared with those of a single process.
 """
 
 from __future__ import annotations

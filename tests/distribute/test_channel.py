@@ -1,9 +1,10 @@
-"""Processes find each other, or say who is missing; here they are threads."""
+"""Processes connect, or report which one is missing. Threads stand in for processes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import threading
 import time
@@ -15,6 +16,7 @@ from keras_slstm.distribute.channel import Channel, end_process_after, split_add
 from keras_slstm.distribute.cluster import Cluster
 from keras_slstm.distribute.errors import ProcessesDiffer, WorkerLost
 from keras_slstm.distribute.launcher import free_ports
+from tests.processes import run_python
 
 
 def _cluster(size):
@@ -58,19 +60,22 @@ def test_a_missing_process_is_named_by_all():
     assert time.monotonic() - began < 5
     for error in found:
         assert isinstance(error, WorkerLost)
-        assert f"waited 1 seconds for {clusters[0].addresses[2]} (process 2): start all" in str(error)
+        missing = clusters[0].addresses[2]
+        assert f"no connection to {missing} (process 2) 1 seconds after its start: start all" in str(error)
 
 
 def test_a_missing_chief_is_named():
     clusters = _cluster(2)
     (error,) = _connect(clusters[1:], timeout=1.0)
     assert isinstance(error, WorkerLost)
-    assert f"{clusters[0].addresses[0]} (process 0) ([Errno 111] Connection refused)" in str(error)
+    assert f"{clusters[0].addresses[0]} (process 0) 1 seconds after its start ([Errno 111] Connection refused)" in str(
+        error
+    )
 
 
 def test_a_host_that_does_not_exist_is_named():
     (error,) = _connect([Cluster(("nowhere.invalid:1", "b:1"), 1)], timeout=1.0)
-    assert "nowhere.invalid:1 (process 0) (" in str(error)
+    assert "nowhere.invalid:1 (process 0) 1 seconds after its start (" in str(error)
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"[1]\n"])
@@ -162,6 +167,43 @@ def test_processes_at_different_steps_are_shown():
 def test_a_wrong_address_is_shown(address):
     with pytest.raises(ValueError, match=rf"host:port.*'{address}'"):
         Channel(Cluster((address, "b:1"), 0), 1.0)
+
+
+KEEPS_THE_GIL = """
+import ctypes
+from keras_slstm.distribute import channel
+channel._GIL_SECONDS = 0.3
+with channel.end_process_after(0.5, "It blocks."):
+    ctypes.PyDLL(None).sleep(60)
+"""
+
+
+def test_a_block_that_lets_no_other_thread_run_ends_the_process():
+    began = time.monotonic()
+    process = run_python("-c", KEEPS_THE_GIL, limit=55.0)
+    assert process.returncode == -signal.SIGKILL
+    assert process.stderr.endswith("It blocks.\n")
+    assert time.monotonic() - began < 50
+
+
+FORKS = """
+import os, signal, time
+from keras_slstm.distribute.channel import end_process_after
+with end_process_after(20.0, "It blocks."):
+    child = os.fork()
+    if not child:
+        time.sleep(120)
+        os._exit(0)
+    began = time.monotonic()
+assert time.monotonic() - began < 5, "it waits for the other process"
+os.kill(child, signal.SIGKILL)
+"""
+
+
+def test_a_process_that_forks_is_not_killed():
+    """The fork holds the input of the process that watches open."""
+    process = run_python("-c", FORKS, limit=55.0)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 def test_a_block_that_takes_too_long_ends_the_process(monkeypatch, capfd):

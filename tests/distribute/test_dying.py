@@ -1,4 +1,4 @@
-"""If a process dies, the others soon end with WorkerLost, and a new start resumes the training."""
+"""If a process dies, the others soon end with WorkerLost, and a restart resumes the training."""
 
 from __future__ import annotations
 

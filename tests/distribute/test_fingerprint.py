@@ -1,4 +1,4 @@
-"""Settings that processes compare: every difference that matters is named, and no other."""
+"""The comparison of settings between processes names every difference that matters, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas' parts of batches contain every row once, in order, with its weight."""
+"""The replicas' parts of a batch contain every row once, in order, with its weight."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_class_weights_become_sample_weights():
     assert element[PART][2].numpy().tolist() == [5, 1, 2]
     (element,) = _elements(make_source(np.zeros(2), np.eye(3)[[1, 0]]), 1, 1, class_weight={0: 5.0, 1: 2.0})[0]
     assert element[PART][2].numpy().tolist() == [2, 5]
-    with pytest.raises(ValueError, match="needs labels, and excludes sample weights"):
+    with pytest.raises(ValueError, match="needs labels, and cannot be combined with sample weights"):
         _elements(make_source(np.zeros(3), np.array([0, 2, 1]), np.ones(3)), 1, 1, class_weight={0: 5.0})
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ from keras_slstm.distribute.channel import Channel
 from keras_slstm.distribute.collectives import all_gather
 from keras_slstm.distribute.launcher import free_ports
 from tests.backend import BACKEND
+from tests.processes import run_python
 
 CLUSTER = '{{"cluster": {{"worker": {}}}, "task": {{"type": "worker", "index": {}}}}}'
 
@@ -106,6 +108,12 @@ def test_a_cluster_that_is_not_joined_is_named(monkeypatch, recwarn):
 several_processes = pytest.mark.skipif(BACKEND == "torch", reason="torch has one process")
 
 
+@pytest.fixture(autouse=True)
+def _young(monkeypatch):
+    """The timeout of `strategy` counts from the start of the process, which runs many tests."""
+    monkeypatch.setattr(strategies, "process_age", lambda: 1.0)
+
+
 def _set_cluster(monkeypatch, index):
     addresses = [f"localhost:{port}" for port in free_ports(2)]
     monkeypatch.setenv("TF_CONFIG", CLUSTER.format(json.dumps(addresses), index))
@@ -115,10 +123,12 @@ def _set_cluster(monkeypatch, index):
 @several_processes
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_process_that_never_starts(monkeypatch, index):
+    """The time counts from the start of this process."""
+    monkeypatch.setattr(strategies, "process_age", lambda: 300.0)
     addresses = _set_cluster(monkeypatch, index)
     began = time.monotonic()
-    with pytest.raises(distribute.WorkerLost, match=rf"waited 0.3 seconds for {addresses[1 - index]} \(process"):
-        distribute.strategy(timeout=0.3)
+    with pytest.raises(distribute.WorkerLost, match=rf"no connection to {addresses[1 - index]} \(process"):
+        distribute.strategy(timeout=300.3)
     assert time.monotonic() - began < 5
     assert collectives.joined_cluster() is None
 
@@ -175,6 +185,47 @@ def test_versions_and_the_deadline(monkeypatch, python):
     if limits:
         assert 1 < limits[0][0] <= 21
         assert f"has not connected the processes {addresses[0]}" in limits[0][1]
+
+
+BLOCKED = """
+from keras_slstm import distribute
+from keras_slstm.distribute import strategies
+strategies.process_age = lambda: 0.0  # imports take long on a busy machine
+print("calls", flush=True)
+try:
+    distribute.strategy(timeout=8.0)
+except distribute.WorkerLost as error:
+    raise SystemExit(f"{error}")
+"""
+
+
+@several_processes
+def test_a_backend_that_blocks_while_it_connects_is_ended(tmp_path):
+    """The chief, a thread here, agrees to everything and never starts its backend: the other blocks in C++."""
+    addresses = [f"localhost:{port}" for port in free_ports(2)]
+    said = []
+
+    def chief():
+        connection = Channel(distribute.Cluster(tuple(addresses), 0), 200.0, (0,))
+        digest = collectives.digest_of(collectives.flatten(strategies.describe_versions()))
+        said.append(connection.all_gather("versions", digest))
+        done.wait(200.0)
+        connection.close()
+
+    done = threading.Event()
+    thread = threading.Thread(target=chief)
+    thread.start()
+    try:
+        config = CLUSTER.format(json.dumps(addresses), 1)
+        process = run_python("-c", BLOCKED, limit=300.0, TF_CONFIG=config)
+    finally:
+        done.set()
+        thread.join()
+    assert process.stdout == "calls\n", process.stderr
+    assert len(set(said[0])) == 1
+    # TensorFlow holds the lock of the interpreter meanwhile.
+    assert process.returncode == (-signal.SIGKILL if BACKEND == "tensorflow" else 3), process.stderr
+    assert f"has not connected the processes {addresses[0]}, {addresses[1]} within 8 seconds" in process.stderr
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="JAX")

@@ -1,16 +1,12 @@
-import importlib
 import json
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
 
 from keras_slstm.distribute.launcher import Workers, free_ports
-from keras_slstm.training.results import read_results
 from tests.backend import BACKEND
-
-pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
-pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "train_distributed.py"
 
@@ -21,10 +17,11 @@ def test_a_process_that_never_starts_is_one_line(monkeypatch, capsys):
     config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": 1}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
     monkeypatch.setattr(sys, "argv", [str(SCRIPT), "--timeout", "0.5"])
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    assert importlib.import_module("train_distributed").main() == 3
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert end.value.code == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"Process 1 of 2 has waited 0.5 seconds for {addresses[0]} (process 0)")
+    assert line.startswith(f"Process 1 of 2 has no connection to {addresses[0]} (process 0) 0.5 seconds after")
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's")
@@ -33,7 +30,7 @@ def test_a_process_that_never_starts_is_one_line(monkeypatch, capsys):
 def test_two_processes_train_and_one_writes(tmp_path):
     rows = [f"{'good' if i % 2 else 'bad'} {'word ' * (i % 4)}\t{'yes' if i % 2 else 'no'}" for i in range(60)]
     (tmp_path / "data.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n", encoding="utf-8")
-    options = ["--encoder", "bilstm", "--units", "4", "--embedding-dim", "4", "--epochs", "1", "--save-every", "1"]
+    options = ["--epochs", "1", "--save-every", "1"]
     places = ["--data", str(tmp_path / "data.tsv"), "--output", str(tmp_path / "run")]
     with Workers([sys.executable, str(SCRIPT), *options, *places], 2, logs=tmp_path) as workers:
         statuses = workers.wait(600.0)
@@ -42,7 +39,3 @@ def test_two_processes_train_and_one_writes(tmp_path):
     assert "Test accuracy" in first
     assert "Test accuracy" not in second
     assert (tmp_path / "run" / "model.keras").exists()
-    (line,) = read_results(tmp_path / "results.jsonl")
-    found = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
-    assert found["test_accuracy"] == line["test_accuracy"]
-    assert "save-every" not in line["command"]

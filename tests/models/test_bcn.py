@@ -63,6 +63,30 @@ def test_maxout_is_the_largest_of_neighbouring_units():
         Maxout(2).build((None, 5))
 
 
+def test_maxout_of_three_units_at_a_time():
+    layer = Maxout(3)
+    layer.build((None, 6))
+    layer.dense.kernel.assign(np.eye(6))
+    found = layer(np.array([[1.0, 3.0, 2.0, -4.0, -6.0, -5.0], [0, 0, 0, 1, 2, 3]], "float32"))
+    np.testing.assert_array_equal(to_numpy(found), [[3.0, -4.0], [0.0, 3.0]])
+    assert layer.compute_output_shape((None, 6)) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"units": 0}, "`units` must be an integer of at least 1, but got 0"),
+        ({"reductions": 4}, "`reductions` must be a list of integers, but got 4"),
+        ({"reductions": (4, 0)}, "`reductions` must be an integer of at least 1, but got 0"),
+        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\), but got 1.0"),
+        ({"batch_norm": "no"}, "`batch_norm` must be True or False, but got 'no'"),
+    ],
+)
+def test_wrong_arguments_of_the_layer_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        BiattentiveEncoder(build_encoder("subilstm", 2, return_sequences=True), **options)
+
+
 def test_layer_can_be_made_again_from_its_config():
     layer = encoder("float32", dropout=0.1)
     twin = BiattentiveEncoder.from_config(layer.get_config())
@@ -84,7 +108,7 @@ def test_padding_changes_nothing_even_if_it_is_nan():
 
 def test_encoder_has_to_return_words():
     layer = BiattentiveEncoder(build_encoder("subilstm", 2), D)
-    with pytest.raises(ValueError, match="`encoder` has to return word vectors"):
+    with pytest.raises(ValueError, match="`encoder` must return word vectors"):
         layer.build(X.shape)
     with pytest.raises(ValueError, match="`reductions` must be a list of integers, but got 4"):
         BiattentiveEncoder(build_encoder("subilstm", 2, True), D, reductions=4)

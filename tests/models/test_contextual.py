@@ -1,4 +1,4 @@
-"""Models with further vectors of the words: of a layer that reads the others, or of a function that reads the text."""
+"""Models with additional word vectors: from a layer that reads the others, or from a function that reads the text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from keras_slstm.models.encoders import build_encoder
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.models.sequence_tagger import SequenceTagger
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 
 # Made of parts that are tested on all backends.
@@ -108,6 +109,30 @@ def test_every_model_takes_it_and_saves_it(kind, contextual, tmp_path):
     else:
         loaded.contextual = lambda sentences: [-vectors for vectors in spelled(sentences)]
     assert np.max(np.abs(loaded.predict(x, verbose=0) - expected)) > 1e-4
+
+
+@pytest.mark.parametrize("contextual", ["layer", "function"])
+def test_a_tagger_takes_it_and_saves_it(contextual, tmp_path):
+    keras.utils.set_random_seed(1)
+    model = SequenceTagger(
+        ["O", "B-city"],
+        "BIO",
+        "bilstm",
+        contextual=cove() if contextual == "layer" else spelled,
+        character_units=2,
+        **TINY,
+    )
+    sentences = [text.split() for text in TEXTS]
+    model.adapt(sentences)
+    inputs = model.batches(sentences[:1], shuffle=False, multiple_of=1)[0][0]
+    x, _ = model.embed(inputs)
+    assert x.shape == (1, 4, 3 + 2 + 4)
+    if contextual == "function":
+        np.testing.assert_allclose(to_numpy(x)[0, :, 5:], spelled(sentences[:1])[0], rtol=0, atol=1e-7)
+    expected = model.predict(sentences)
+    model.save(tmp_path / "model.keras")
+    for one, other in zip(keras.saving.load_model(tmp_path / "model.keras").predict(sentences), expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_a_function_without_a_name_is_given_again(tmp_path):

@@ -1,4 +1,4 @@
-"""Models that decide together."""
+"""Ensembles of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text models take the containers that Keras users have, and refuse in one sentence what they cannot take."""
+"""Text models accept the containers that Keras users have, and reject others with a one-sentence message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keras_slstm
-from keras_slstm.models.label_names import label_ids
+from keras_slstm.models.labels import label_ids
 from keras_slstm.models.raw_examples import read_source
 
 BACKEND = keras.backend.backend()
@@ -195,3 +195,12 @@ def test_labels_are_names_or_ids(label):
     assert label_ids(["book", "cancel"], ["cancel", np.int64(0)]).tolist() == [1, 0]
     with pytest.raises(ValueError, match=r"at position 1|Label 1 must be a name or an id"):
         label_ids(["book", "cancel"], ["book", label])
+
+
+def test_a_training_of_few_examples_makes_the_updates_asked_for(classifier):
+    before = int(classifier.optimizer.iterations)
+    history = classifier.fit(TEXTS, LABELS, updates=70, validation_data=(TEXTS, LABELS), verbose=0)
+    assert len(history.epoch) == 2  # each of 50 batches, where five examples make one
+    assert int(classifier.optimizer.iterations) - before == 100
+    with pytest.raises(ValueError, match="`epochs` or `updates`, not both"):
+        classifier.fit(TEXTS, LABELS, updates=70, epochs=1)

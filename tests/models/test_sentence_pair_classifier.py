@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_slstm.models.encoders import ENCODERS
+from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.text.word_vectors import WordVectors
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
@@ -264,8 +265,9 @@ def test_two_replicas_learn_what_one_does(task):
     mirrored = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
     for strategy in (mirrored, tf.distribute.get_strategy()):
         with strategy.scope():
-            # Batch normalisation takes the statistics of each replica, so it is left out of the comparison.
+            # Each replica takes its own statistics and draws its own dropout, so both are left out of the comparison.
             options = {"score_range": (1, 5)} if task == "scores" else {}
+            options["word_dropout"] = 0.0
             model = small(compiled=False, mlp_batch_norm=False, **options)
             model.compile(keras.optimizers.SGD(0.1), jit_compile=False)
         pairs, targets = (scored if task == "scores" else corpus)(32)
@@ -347,6 +349,41 @@ def test_plain_export_takes_word_ids(trained, tmp_path):
 def test_text_export_names_the_backend_it_needs(trained, tmp_path):
     with pytest.raises(RuntimeError, match="`export_text` needs the TensorFlow backend"):
         trained[0].export_text(tmp_path / "served")
+
+
+@pytest.mark.short_run("torch")
+@pytest.mark.parametrize("kind", [SentencePairClassifier, ESIM])
+def test_characters_count_one_by_one_and_are_saved(kind, tmp_path):
+    """Two unknown words differ in their characters only, on either side of a pair."""
+    if BACKEND == "jax" and kind is ESIM:
+        pytest.skip("its recurrences are compiled for minutes; the other one says the same")
+    keras.utils.set_random_seed(1)
+    sizes = {"units": 4, "embedding_dim": 3, "mlp_units": (3,), "character_dim": 4, "character_units": 6}
+    model = kind(LABELS, "bilstm", characters="cnn", **sizes)
+    pairs = [
+        ("to unseen", "Rome"),
+        ("to unheard", "Rome"),
+        ("to Rome", "unseen flights"),
+        ("to Rome", "unheard flights"),
+    ]
+    model.adapt(corpus(20)[0])
+    for variable in model.character_vectors.trainable_variables:
+        variable.assign(np.random.default_rng(0).normal(size=variable.shape))
+    probabilities = model.predict(pairs, verbose=0)
+    assert np.max(np.abs(probabilities[0] - probabilities[1])) > 1e-6
+    assert np.max(np.abs(probabilities[2] - probabilities[3])) > 1e-6
+    for pair, row in zip(pairs, probabilities):
+        np.testing.assert_allclose(model.predict([pair], verbose=0)[0], row, atol=1e-5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded.predict(pairs, verbose=0), probabilities, atol=1e-6)
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        model.export_text(str(tmp_path / "served"))
+        first, second = (tf.constant(texts) for texts in zip(*pairs))
+        served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"](first=first, second=second)
+        np.testing.assert_allclose(served["probabilities"], probabilities, atol=1e-5)
 
 
 # --- errors --------------------

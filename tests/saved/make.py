@@ -1,4 +1,4 @@
-"""Saves one small model of every kind, with its predictions, as files that later versions have to load.
+"""Saves one small model of every kind, with its predictions, as files that later versions must load.
 
 The files of this folder were made by version 0.1 on TensorFlow. Make them again only to add a model:
 `KERAS_BACKEND=tensorflow python -m tests.saved.make NAME ...` adds models, or replaces them.
@@ -112,7 +112,7 @@ def bcn() -> Any:
 
 def seq2seq(**options: Any) -> Any:
     """Return a trained `Seq2Seq`."""
-    return trained(keras_slstm.Seq2Seq(**{**SMALL, "vectorizer": {"size": 260}, **options}), TEXTS, TEXTS)
+    return trained(keras_slstm.Seq2Seq(**{**SMALL, "vectorizer": {"max_tokens": 260}, **options}), TEXTS, TEXTS)
 
 
 def all_models() -> dict[str, Callable[[], Any]]:
@@ -150,7 +150,9 @@ def all_models() -> dict[str, Callable[[], Any]]:
         "text_normalized": lambda: classifier(encoder="normalized_bilstm"),
         "text_stacked": lambda: classifier(encoder="stacked_bilstm"),
         "text_cnn": lambda: classifier(encoder="stacked_cnn"),
-        "text_transformer": lambda: classifier(encoder="transformer", encoder_options={"num_blocks": 1, "heads": 2}),
+        "text_transformer": lambda: classifier(
+            encoder="transformer", encoder_options={"num_blocks": 1, "num_heads": 2}
+        ),
         "text_grn": lambda: classifier(encoder="depth_adaptive_grn", encoder_options={"max_depth": 2}),
         "tagger": lambda: tagger(scheme="BIO", encoder_options={"steps": 2}),
         "tagger_pairwise": lambda: tagger(encoder="bilstm", head_options={"pairwise": True}, characters="bilstm"),

@@ -1,4 +1,4 @@
-"""Texts and batches are no tensors: one backend shows it all."""
+"""Tests of texts and batches. They do not depend on the backend, so one backend suffices."""
 
 import pytest
 

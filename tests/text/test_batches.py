@@ -135,3 +135,28 @@ def test_characters_stay_with_their_words():
     assert len(labels) == 2
     with pytest.raises(ValueError, match="Sentence 1 has 1 words, but 2 `characters`"):
         TextBatches([[2], [3]], characters=[[[2]], [[2], [3]]])
+
+
+def test_few_sentences_are_gone_through_several_times_an_epoch():
+    ids = sentences(23)
+    batches = TextBatches(ids, batch_size=10, min_batches=7)
+    assert len(batches) == 9  # three batches a pass
+    counts = np.bincount(seen(batches))
+    assert counts.tolist() == [3] * 23
+    first = [tuple(batch) for batch in batches.order[:3]]
+    assert first != [tuple(batch) for batch in batches.order[3:6]]
+    assert len(TextBatches(ids, batch_size=10, min_batches=3)) == 3
+    with pytest.raises(ValueError, match="min_batches"):
+        TextBatches(ids, min_batches=0)
+
+
+def test_random_samples_hold_all_lengths():
+    ids = sentences(200)
+    lengths = np.array([len(row) for row in ids])
+    batches = TextBatches(ids, batch_size=40, by_length=False)
+    means = [lengths[batch].mean() for batch in batches.order]
+    assert sorted(seen(batches)) == list(range(200))
+    assert max(means) - min(means) < 10
+    of_similar_length = [lengths[batch].mean() for batch in TextBatches(ids, batch_size=40).order]
+    assert max(of_similar_length) - min(of_similar_length) > 20
+    assert [len(batches[i][0][0]) for i in range(5)] == [batches.shape_of(i)[1] for i in range(5)]

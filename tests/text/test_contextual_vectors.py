@@ -1,4 +1,4 @@
-"""Vectors that a function makes of sentences, when a batch needs them."""
+"""Word vectors that a function computes from sentences when a batch needs them."""
 
 from __future__ import annotations
 

@@ -16,6 +16,13 @@ def vectorizer():
     return vectorizer
 
 
+@pytest.mark.parametrize("merges", [1, 4])
+def test_all_ids_are_counted(merges):
+    vectorizer = SubwordVectorizer(max_tokens=SPECIAL_IDS + BYTES + merges)
+    vectorizer.adapt(TEXTS)
+    assert vectorizer.vocabulary_size == SPECIAL_IDS + BYTES + merges
+
+
 def test_every_text_comes_back(vectorizer):
     texts = [
         "the lower tower",

@@ -215,3 +215,51 @@ def test_counts_serve_as_texts():
     from_counts.adapt(from_counts.count(texts))
     assert from_counts.vocabulary == from_texts.vocabulary
     assert from_counts.count(texts)["book"] == 2
+
+
+SPLIT = ["Don't ask; it's John's well-known mother-in-law's a-b-c!", "rock-'n'-roll isn't n't 's - -x x- don’t WE'RE"]
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
+def test_words_are_split_where_vectors_ask_for_it(tokenizer):
+    texts = ["it's well-known", "it's"]
+    vectorizer = TextVectorizer(tokenizer=tokenizer)
+    assert {"it", "'s", "it's", "known"} <= vectorizer.look_ups(texts)
+    vectorizer.adapt(texts, known=["it", "'s", "well", "rome"])
+    assert vectorizer.split_words is True
+    assert vectorizer.tokenize("It's Well-known.")[:5] == [
+        "it",
+        "'s",
+        "well",
+        "-",
+        "known" if tokenizer == "words" else "known.",
+    ]
+    assert {"'s", "rome"} <= set(vectorizer.vocabulary)
+    as_written = TextVectorizer(tokenizer=tokenizer)
+    as_written.adapt(texts, known=["it's", "well-known"])
+    assert as_written.split_words is False
+    without = TextVectorizer(tokenizer=tokenizer)
+    without.adapt(texts)
+    assert without.split_words is False
+    assert "it's" in without.vocabulary
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="needs TensorFlow")
+@pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_tensorflow_splits_as_python_does(tokenizer, lowercase):
+    vectorizer = TextVectorizer(tokenizer=tokenizer, lowercase=lowercase, split_words=True)
+    vectorizer.adapt([*SPLIT, *NASTY])
+    encode, _ = vectorizer.tensorflow_function()
+    for text in [*SPLIT, *NASTY]:
+        assert encode([text]).numpy()[0].tolist() == vectorizer.encode([text])[0], vectorizer.tokenize(text)
+
+
+def test_words_that_occur_once_are_unknown_unless_they_are_many():
+    texts = ["a b a b a b a b a b", "a b a b a b a b a c"]
+    vectorizer = TextVectorizer()
+    vectorizer.adapt(texts)
+    assert vectorizer.vocabulary[2:] == ["a", "b"]
+    small = TextVectorizer()
+    small.adapt(["a b", "a c"])
+    assert small.vocabulary[2:] == ["a", "b", "c"]

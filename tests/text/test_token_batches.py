@@ -10,7 +10,9 @@ LABELS = [[(i + j) % 3 for j in range(n)] for i, n in enumerate(LENGTHS)]
 
 
 def test_words_characters_and_labels_stay_together():
-    batches = TokenBatches(IDS, CHARACTERS, LABELS, [float(i) for i in range(6)], batch_size=2, multiple_of=4)
+    batches = TokenBatches(
+        IDS, LABELS, [float(i) for i in range(6)], characters=CHARACTERS, batch_size=2, multiple_of=4
+    )
     seen = []
     for index, chosen in enumerate(batches.order):
         inputs, labels, weights = batches[index]

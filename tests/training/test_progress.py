@@ -70,3 +70,19 @@ def test_no_file_gives_another_error():
         with contextlib.suppress(ValueError):
             progress = read_progress(values)
             assert 0 <= progress.best_epoch <= progress.epochs
+
+
+@pytest.mark.parametrize(
+    ("scores", "losses", "best"),
+    [
+        ([0.5, 0.7, 0.7], [3, 2, 1], 3),
+        ([0.5, 0.7, 0.7], [3, 1, 2], 2),
+        ([0.5, 0.7, 0.7], [1, 1, 1], 2),
+        ([0.0, 0.0, 0.0], [9, NAN, 8], 3),
+        ([0.7, 0.7], [INF, 5], 2),
+        ([0.7, 0.7, 0.7], [5], 1),
+        ([NAN, 0.1], [0, 1], 2),
+    ],
+)
+def test_ties_go_to_the_lower_loss(scores, losses, best):
+    assert best_epoch(scores, "max", losses) == best

@@ -10,7 +10,7 @@ from keras_slstm.training import results
 
 
 def test_lines_are_appended_with_their_circumstances(tmp_path):
-    path = tmp_path / "new" / "results.jsonl"
+    path = tmp_path / "new" / "deeper" / "results.jsonl"
     results.append_result(path, {"test_accuracy": 0.5, "data": "mots d'été"})
     results.append_result(path, {"test_accuracy": 0.75})
     first, second = results.read_results(path)

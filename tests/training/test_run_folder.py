@@ -1,4 +1,4 @@
-"""A run touches its own files only, and is alone in its folder."""
+"""A run touches only its own files, and no other run may use its folder."""
 
 from __future__ import annotations
 

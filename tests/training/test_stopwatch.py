@@ -2,7 +2,7 @@ import keras
 import numpy as np
 
 from keras_slstm.text import TextBatches
-from keras_slstm.training.stopwatch import Stopwatch
+from keras_slstm.training.stopwatch import Stopwatch, texts_a_second
 
 
 def test_stopwatch_counts_every_sentence_but_those_of_a_first_batch():
@@ -22,3 +22,21 @@ def test_stopwatch_counts_every_sentence_but_those_of_a_first_batch():
     total = sum(seconds for _, seconds in by_length.values())
     assert 0 < total < sum(stopwatch._epochs) + 1e-9
     assert np.isfinite(total)
+
+
+def test_the_speed_is_that_of_batches_of_100_once_compiled(monkeypatch):
+    class Model:
+        clock = 0.0
+        calls = []
+
+        def batches(self, texts, **options):
+            self.calls.append(options)
+            return texts
+
+        def predict(self, batches, verbose):
+            self.clock += 2.0 if self.clock else 1000.0  # to compile takes long
+
+    model = Model()
+    monkeypatch.setattr("time.perf_counter", lambda: model.clock)
+    assert texts_a_second(model, ["a"] * 300) == 150.0
+    assert model.calls == [{"batch_size": 100, "shuffle": False}]

@@ -1,4 +1,4 @@
-"""The classifiers that are trained on frozen vectors."""
+"""Classifiers on frozen sentence vectors."""
 
 from __future__ import annotations
 

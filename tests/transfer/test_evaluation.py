@@ -1,4 +1,4 @@
-"""The examples on which classifiers are trained, chosen and tested, and the measures."""
+"""The examples for training, selecting and testing classifiers, and the measures."""
 
 from __future__ import annotations
 

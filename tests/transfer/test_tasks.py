@@ -1,4 +1,4 @@
-"""The ten tasks, and how their examples are read."""
+"""The ten tasks and the reading of their examples."""
 
 from __future__ import annotations
 

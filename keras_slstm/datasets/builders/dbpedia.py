@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tensorflow_datasets as tfds
 
-from keras_slstm.datasets.builders._manual import (
+from keras_slstm.datasets.builders.original_files import (
     Examples,
     Files,
     OriginalFilesBuilder,

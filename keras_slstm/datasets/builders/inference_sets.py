@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tensorflow_datasets as tfds
 
-from keras_slstm.datasets.builders._manual import Originals, originals_of, published_lines
+from keras_slstm.datasets.builders.original_files import Originals, originals_of, published_lines
 from keras_slstm.datasets.builders.pair_sets import ENTAILMENT, PairFiles, Row, columns, label_of
 from keras_slstm.errors import DataError
 

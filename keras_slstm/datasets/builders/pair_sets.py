@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_slstm.datasets.builders._manual import (
+from keras_slstm.datasets.builders.original_files import (
     Examples,
     Files,
     OriginalFilesBuilder,

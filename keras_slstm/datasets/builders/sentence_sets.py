@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from keras_slstm.datasets.builders._manual import Examples, Files, OriginalFilesBuilder, check_count, published_lines
+from keras_slstm.datasets.builders.original_files import (
+    Examples,
+    Files,
+    OriginalFilesBuilder,
+    check_count,
+    published_lines,
+)
 from keras_slstm.errors import DataError
 
 

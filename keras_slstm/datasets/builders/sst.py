@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tensorflow_datasets as tfds
 
-from keras_slstm.datasets.builders._manual import (
+from keras_slstm.datasets.builders.original_files import (
     Examples,
     Files,
     OriginalFilesBuilder,
@@ -15,7 +15,7 @@ from keras_slstm.datasets.builders._manual import (
     check_count,
     published_lines,
 )
-from keras_slstm.datasets.builders._trees import read_tree
+from keras_slstm.datasets.builders.trees import read_tree
 from keras_slstm.errors import DataError
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")

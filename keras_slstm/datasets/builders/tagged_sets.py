@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from keras_slstm.datasets.builders._manual import Examples, Files, OriginalFilesBuilder, check_count
+from keras_slstm.datasets.builders.original_files import Examples, Files, OriginalFilesBuilder, check_count
 from keras_slstm.datasets.conll import CONLLU_COLUMNS, TaggedSentence, keep_valid, read_conll
 from keras_slstm.datasets.readers import PathLike
 from keras_slstm.errors import DataError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow_datasets as tfds
 
-from keras_slstm.datasets.builders._manual import (
+from keras_slstm.datasets.builders.original_files import (
     Examples,
     Files,
     OriginalFilesBuilder,

@@ -1,15 +1,53 @@
-"""From label names of words to ids, with every check that a training needs."""
+"""Label names: checked, and turned into ids, of whole examples and of words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from keras_slstm.models.label_names import check_labels
 from keras_slstm.ops.label_schemes import allowed_transitions
 from keras_slstm.text.tag_schemes import TagError, check_tags
 from keras_slstm.text.token_batches import UNKNOWN_LABEL
+
+
+def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the label names, or raise ValueError if they are not at least two different non-empty strings."""
+    if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
+        raise ValueError(f"`labels` must be a list of non-empty strings, but got {labels!r}.")
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise ValueError(f"`labels` must be at least two different names, but got {list(labels)!r}.")
+    return tuple(labels)
+
+
+def label_ids(names: Sequence[str], labels: Iterable[str | int]) -> np.ndarray:
+    """The ids of labels, int32: of names, or of integers, which are ids already.
+
+    Raises:
+        ValueError: If there is no such label; the message names its position.
+    """
+    known = _ids_by_key(names)
+    ids = []
+    for position, label in enumerate(labels):
+        if isinstance(label, (list, tuple)):
+            raise ValueError(f"Label {position} must be a name or an id, not one-hot, but got {label!r}.")
+        if isinstance(label, (bool, float)) or label not in known:
+            raise ValueError(f"Unknown label {label!r} at position {position}. Known labels: {', '.join(names)}.")
+        ids.append(known[label])
+    return np.array(ids, np.int32)
+
+
+def class_weight_by_id(names: Sequence[str], class_weight: Mapping[str | int, float]) -> dict[int, float]:
+    """The weights of classes as Keras takes them: the keys that are label names become ids.
+
+    Raises:
+        ValueError: If there is no such label.
+    """
+    known = _ids_by_key(names)
+    for key in class_weight:
+        if key not in known:
+            raise ValueError(f"Unknown label {key!r} in `class_weight`. Known labels: {', '.join(names)}.")
+    return {known[key]: weight for key, weight in class_weight.items()}
 
 
 class LabelIds:
@@ -17,7 +55,7 @@ class LabelIds:
 
     Args:
         labels: The label names, at least two.
-        scheme: `"BIO"`, `"BIOES"` or None.
+        scheme: The name of a scheme (see `keras_slstm.text.tag_schemes`), or None.
 
     Raises:
         ValueError: If the names are not different non-empty strings, or do not belong to the scheme.
@@ -26,7 +64,7 @@ class LabelIds:
     def __init__(self, labels: Sequence[str], scheme: str | None):
         self.labels = check_labels(labels)
         self.scheme = scheme
-        self._ids: dict[str | int, int] = {key: i for i, label in enumerate(self.labels) for key in (label, i)}
+        self._ids = _ids_by_key(self.labels)
         self._allowed = None if scheme is None else allowed_transitions(self.labels, scheme)
 
     def encode(self, labels: Iterable[Sequence[str | int | None]]) -> list[list[int]]:
@@ -61,7 +99,7 @@ class LabelIds:
         try:
             if len(known) == len(names):
                 check_tags(known, self.scheme)
-            else:
+            if len(known) < len(names) or self.scheme == "IOB1":  # in IOB1, `check_tags` lets a superfluous B pass
                 self._check_known(names, ids)
         except TagError as error:
             raise ValueError(f"The labels of sentence {position} break the scheme: {error}.") from error
@@ -79,3 +117,7 @@ class LabelIds:
                 within = within & self._allowed.last
             if not within.any():
                 raise TagError(word, f'"{names[word]}" is not possible there ({self.scheme})')
+
+
+def _ids_by_key(names: Sequence[str]) -> dict[str | int, int]:
+    return {key: i for i, name in enumerate(names) for key in (name, i)}

@@ -1,0 +1,197 @@
+"""Base class of the models that encode sentences and classify them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_slstm.layers.attention_pooling import AttentionPooling
+from keras_slstm.layers.mlp import MLP, Dense
+from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
+from keras_slstm.models.labels import class_weight_by_id
+from keras_slstm.models.text_model import TextModel, words_of
+from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.text.batches import TextBatches
+from keras_slstm.text.text_vectorizer import TextVectorizer, check_texts
+from keras_slstm.validation import check_rate
+
+MLP_OPTIONS = ("mlp_units", "mlp_dropout", "mlp_batch_norm", "mlp_activation")
+POOLINGS = {
+    "attention": AttentionPooling,
+    "max": MaskedGlobalMaxPooling1D,
+    "mean": MaskedGlobalAveragePooling1D,
+}
+
+
+class TextClassifier(TextModel):
+    """Base of the classifiers: sentence vectors by the encoder, or by pooling; then hidden layers, if any, and softmax.
+
+    A subclass says what `call` makes of the sentence vectors (`encode`) before it hands them to `decide`, and how
+    many features that are.
+
+    Args:
+        num_outputs: Number of probabilities.
+        encoder, units, pooling, mlp_units, mlp_dropout, mlp_batch_norm, mlp_activation, kernel_regularizer: See
+            `SentenceClassifier`.
+        **options: Further arguments of `TextModel`.
+
+    Raises:
+        ValueError: If an argument does not fit.
+    """
+
+    vectorizer_class = TextVectorizer
+    sentence_axes: tuple[int, ...] = ()  # of the word ids, between batch and time
+    labels: tuple[str, ...]
+
+    def __init__(
+        self,
+        num_outputs: int,
+        encoder: str | keras.layers.Layer,
+        units: int,
+        *,
+        pooling: str | None = None,
+        mlp_units: Sequence[int] = (),
+        mlp_dropout: float = 0.0,
+        mlp_batch_norm: bool = False,
+        mlp_activation: str = "relu",
+        kernel_regularizer: Any = None,
+        **options: Any,
+    ):
+        if pooling is not None and pooling not in POOLINGS:
+            raise ValueError(f"`pooling` must be None or one of {tuple(POOLINGS)}, but got {pooling!r}.")
+        if isinstance(mlp_units, (str, int)):
+            raise ValueError(f"`mlp_units` must be a list of the sizes of the hidden layers, but got {mlp_units!r}.")
+        check_rate("mlp_dropout", mlp_dropout)
+        if not mlp_units and (mlp_dropout or mlp_batch_norm):
+            raise ValueError("`mlp_dropout` and `mlp_batch_norm` need hidden layers, but `mlp_units` is empty.")
+        super().__init__(encoder, units, return_sequences=pooling is not None, **options)
+        if self.vectorizer.max_characters is not None and self.characters is None:
+            raise ValueError(
+                "A `vectorizer` with `max_characters` belongs to a model with `characters`, but its `max_characters` "
+                f"is {self.vectorizer.max_characters!r}, and `characters` is None."
+            )
+        self.pooling = pooling
+        self.mlp_units = tuple(mlp_units)
+        self.mlp_dropout = mlp_dropout
+        self.mlp_batch_norm = mlp_batch_norm
+        self.mlp_activation = mlp_activation
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        dtype = self.dtype_policy
+        self.pooling_layer = None if pooling is None else POOLINGS[pooling](dtype=dtype)
+        self.mlp = MLP(self.mlp_units, mlp_dropout, mlp_batch_norm, mlp_activation, dtype=dtype) if mlp_units else None
+        self.head = Dense(
+            num_outputs,
+            activation="softmax",
+            kernel_regularizer=self.kernel_regularizer,
+            dtype=accumulation_dtype(self.compute_dtype),
+        )
+
+    def check_encoded(self, shape: tuple[int | None, ...] | None) -> None:
+        wanted, name = (2 if self.pooling is None else 3), self.encoder.name
+        if shape is not None and len(shape) == wanted:
+            return
+        if self.pooling is None:
+            raise ValueError(
+                f"Without `pooling`, the encoder has to return sentence vectors (batch, features), but {name!r} "
+                f"returns {shape}. Use pooling={tuple(POOLINGS)} for word vectors."
+            )
+        raise ValueError(
+            f"With pooling={self.pooling!r}, the encoder must return word vectors (batch, time, features), but "
+            f"{name!r} returns {shape}."
+        )
+
+    def build_head(self, encoded: keras.KerasTensor, mask: keras.KerasTensor) -> None:
+        if self.pooling_layer is not None:
+            encoded = self.pooling_layer(encoded, mask=mask)
+        features = self.count_features(int(encoded.shape[-1]))
+        if self.mlp is not None:
+            self.mlp.build((None, features))
+            features = self.mlp_units[-1]
+        self.head.build((None, features))
+
+    def count_features(self, sentence_features: int) -> int:
+        """How many features `decide` gets, where a sentence vector has so many."""
+        return sentence_features
+
+    def encode(self, inputs: Any, training: bool = False) -> Any:
+        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`.
+
+        With characters, or contextual vectors of a function, `inputs` is a dict of `words`, these ids, and of
+        `characters`, `(batch, time, width)`, and `contextual`, `(batch, time, features)`.
+        """
+        x, mask = self.read(inputs, training)
+        return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
+
+    def decide(self, features: Any, training: bool = False) -> Any:
+        """Features to probabilities, `(batch, outputs)`."""
+        if self.mlp is not None:
+            features = self.mlp(features, training=training)
+        return self.head(features)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, int]:
+        return (words_of(input_shape)[0], self.head.units)
+
+    # Texts in, label names out.
+
+    def has_batch_norm(self) -> bool:
+        return self.mlp_batch_norm
+
+    def class_weight_by_id(self, class_weight: Mapping[str | int, float]) -> dict[int, float]:
+        return class_weight_by_id(self.labels, class_weight)
+
+    def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> np.ndarray:
+        """Like `keras.Model.predict`; `x` may be a list of raw examples.
+
+        Returns:
+            Probabilities, a row for each example, in the order of `x`.
+        """
+        source = self._read_examples(x)
+        if source is None:
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        if not source.x:
+            return np.zeros((0, self.head.units), self.head.compute_dtype)
+        batches = self.batches(source.x, batch_size=batch_size or source.batch_size or 32, shuffle=False)
+        return batches.restore_order(super().predict(batches, **kwargs))
+
+    def classify(
+        self, x: Iterable[Any], return_probabilities: bool = False, batch_size: int = 32
+    ) -> list[str] | tuple[list[str], np.ndarray]:
+        """The most probable label name of each text, or pair of texts.
+
+        Args:
+            x: A list of texts, or of pairs.
+            return_probabilities: Whether to return all probabilities, too.
+            batch_size: Examples a batch.
+
+        Returns:
+            A list of label names; with `return_probabilities` a pair of it and the probabilities `(examples, labels)`,
+            in the order of `self.labels`.
+
+        Raises:
+            ValueError: If the model gives scores.
+        """
+        if not self.labels:
+            raise ValueError("This model has no labels, it gives scores: use `score`.")
+        probabilities = self.predict(list(self.check_examples(x)), batch_size=batch_size, verbose=0)
+        names = [self.labels[i] for i in probabilities.argmax(axis=-1)]
+        return (names, probabilities) if return_probabilities else names
+
+    def sentence_batches(
+        self, texts: Iterable[str], labels: Any = None, weights: Any = None, **options: Any
+    ) -> TextBatches:
+        """Batches of what `encode` takes; with the ids of labels, and weights, if there are any."""
+        columns = self.vectorize(list(check_texts(texts)))
+        return TextBatches(labels=labels, sample_weight=weights, **columns, **self.batch_options(options))
+
+    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
+        """Like `keras.Model.export`: a model from word ids, int32, to probabilities.
+
+        The ids are `(batch, time)`, of pairs `(batch, 2, time)`. With characters, or a function for `contextual`, it is
+        one from a dict of them, `words`, and of `characters` and `contextual`, which have one axis more.
+        """
+        signature = self.export_signature(*self.sentence_axes)
+        kwargs.setdefault("input_signature", [signature if len(signature) > 1 else signature["words"]])
+        return super().export(filepath, format=format, **kwargs)

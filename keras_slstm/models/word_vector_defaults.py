@@ -1,0 +1,50 @@
+"""The defaults of all text models for their word vectors.
+
+The page "Why these defaults" says which of these values were measured, and how.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+import keras
+
+from keras_slstm.text.word_vectors import WordVectors
+
+DROPOUT = 0.3
+WORD_DROPOUT = 0.05
+# Of the same order as the values of GloVe's vectors; those of Keras' default lie between -0.05 and 0.05.
+SPREAD = 0.5
+LEAST_COVERAGE_TO_FREEZE = 0.95
+
+
+def words_initializer(given: Any) -> keras.initializers.Initializer:
+    """The initialiser of word vectors: the one given, else a normal distribution about as wide as GloVe's vectors."""
+    return keras.initializers.RandomNormal(stddev=SPREAD) if given is None else keras.initializers.get(given)
+
+
+def can_be_frozen(vectors: WordVectors | None, counts: Counter[str]) -> bool:
+    """Whether enough running words have a vector that the vectors need no training.
+
+    A word without a vector has a random one, which means nothing unless it is trained.
+    """
+    return vectors is not None and _coverage(vectors, counts) >= LEAST_COVERAGE_TO_FREEZE
+
+
+def warn_of_frozen(vectors: WordVectors | None, counts: Counter[str]) -> None:
+    """Warn where word vectors are kept fixed although many words have none."""
+    if not can_be_frozen(vectors, counts):
+        share = 0.0 if vectors is None else _coverage(vectors, counts)
+        warnings.warn(
+            f"trainable_embeddings=False keeps the word vectors fixed, but only {share:.1%} of the running words have "
+            f"one: the others keep random vectors, which mean nothing. Below {LEAST_COVERAGE_TO_FREEZE:.0%}, train "
+            "them (trainable_embeddings=True), or give a file that knows more of the words.",
+            stacklevel=4,
+        )
+
+
+def _coverage(vectors: WordVectors, counts: Counter[str]) -> float:
+    coverage = vectors.coverage(counts)
+    return coverage.known_tokens / max(coverage.tokens, 1)
