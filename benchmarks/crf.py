@@ -1,14 +1,14 @@
-"""Time and memory of the CRF beside those of tensorflow-addons and of pytorch-crf.
+"""Compares the time and memory of the CRF with those of tensorflow-addons and pytorch-crf.
 
     KERAS_BACKEND=tensorflow TF_USE_LEGACY_KERAS=1 python -m benchmarks.crf --output runs/crf-tensorflow
     KERAS_BACKEND=torch python -m benchmarks.crf --output runs/crf-torch
 
-The other libraries take part where they are installed: tensorflow-addons (the extra `addons`) on TensorFlow,
-pytorch-crf on PyTorch. Measured are the mean negative log-likelihood with its gradient for scores and transitions, the
-decoding of the best labels, and the memory of the former: in one run, on the same scores, for right-padded sentences of
-between half the length and the length. Each form and the reference take turns; reported are medians over the rounds.
-The reference runs the only way that it can: addons in a `tf.function`, since its gradient does not compile by XLA,
-pytorch-crf eagerly.
+The reference takes part if it is installed: tensorflow-addons (the extra `addons`) on TensorFlow, pytorch-crf on
+PyTorch. The benchmark measures the mean negative log-likelihood with its gradient for scores and transitions, the
+decoding of the best labels, and the memory of the former. All measurements use the same scores, of right-padded
+sentences between half the length and the full length. Each form of the CRF and the reference run in turn, and medians
+over the rounds are reported. The reference runs in the only mode that it supports: addons in a `tf.function`, because
+its gradient does not compile with XLA, and pytorch-crf eagerly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Contestant = tuple[tuple[Any, ...], Callable[..., Any], Callable[..., Any]]
 
 
 def contestants(batch: int, length: int, labels: int) -> dict[str, Contestant]:
-    """By name: scores and transitions, their mean negative log-likelihood, and their decoder."""
+    """Return, by name: scores and transitions, a function for their mean negative log-likelihood, and a decoder."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(length // 2, length + 1, batch)
     lengths[0] = length
@@ -97,7 +97,7 @@ def contestants(batch: int, length: int, labels: int) -> dict[str, Contestant]:
 
 
 def steps(kind: str, contestant: Contestant, mode: str) -> timing.Step:
-    """A call of the loss with its gradient, or of the decoder."""
+    """Return a call of the loss with its gradient, or of the decoder."""
     arguments, loss, decode = contestant
     if kind == "loss and gradient":
         return timing.gradient(loss, mode, *arguments)
@@ -105,14 +105,14 @@ def steps(kind: str, contestant: Contestant, mode: str) -> timing.Step:
 
 
 def measure(args: argparse.Namespace, length: int, labels: int) -> list[dict[str, Any]]:
-    """Time all, in all modes, for one size; a row for each."""
+    """Time everything in all modes for one size. Return a row for each."""
     rows: list[dict[str, Any]] = []
     taking_part = contestants(args.batch, length, labels)
     reference = REFERENCES.get(timing.BACKEND, "")
     ours = [name for name in taking_part if name != reference]
     for kind in ("loss and gradient", "decoding"):
-        # Each form has turns with the reference for itself: after the large arrays of the pairwise form, the next
-        # call, whatever it is, takes half as long again.
+        # Each form takes turns with the reference alone: after the large arrays of the pairwise form, any next call
+        # takes half as long again.
         for form in ours:
             run = {
                 (name, mode): steps(kind, taking_part[name], mode)
@@ -142,14 +142,14 @@ def measure(args: argparse.Namespace, length: int, labels: int) -> list[dict[str
 
 
 def peak_memory(args: argparse.Namespace, name: str, length: int, labels: int) -> float:
-    """Megabytes by which the loss with its gradient raises the largest resident set of a new process."""
+    """Return by how many megabytes the loss with its gradient raises the largest resident set of a new process."""
     size = {"lengths": length, "labels": labels, "batch": args.batch}
     options = [word for option, value in size.items() for word in (f"--{option}", str(value))]
     return memory.in_new_process("benchmarks.crf", "--peak-of", name, *options)
 
 
 def table(rows: list[dict[str, Any]], kind: str) -> str:
-    """Markdown: milliseconds and, in brackets, how many times faster than the reference."""
+    """Return a Markdown table of milliseconds and, in brackets, of the speed-up over the reference."""
     sizes = list(dict.fromkeys((row["labels"], row["length"]) for row in rows))
     lines = ["| | " + " | ".join(f"{k} labels, {n} words" for k, n in sizes) + " |", "| --- |" + " ---: |" * len(sizes)]
     chosen = [row for row in rows if row["kind"] == kind]
@@ -164,7 +164,7 @@ def table(rows: list[dict[str, Any]], kind: str) -> str:
 
 
 def main() -> None:
-    """Measure, print, and write what was found."""
+    """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labels", type=int, nargs="+", default=[9, 17, 50])
     parser.add_argument("--lengths", type=int, nargs="+", default=[32, 128])

@@ -1,13 +1,13 @@
-"""Time and memory of the encoders of this package beside those that Keras users would otherwise take.
+"""Compares the time and memory of this package's encoders with those of Keras.
 
     KERAS_BACKEND=tensorflow python -m benchmarks.encoders --output runs/encoders-tensorflow
 
-Every encoder is measured in training (forward and backward, without an optimizer), in inference and in memory, against
-the length of the sentences. The *floor* is the time that the matrix products in the S-LSTM's equations need on the
-same backend, compiled the same way, in the same run (twice as many more for the backward pass); the `best floor`
-takes them the fastest way that the backend has. A CAS-LSTM is compared to Keras' stack of LSTM layers of the same size
-as well, a SuBiLSTM (of which `benchmarks.subilstm` tells more) to a BiLSTM. All take turns, and what is reported are
-medians over the rounds.
+For each length of the sentences, the benchmark measures training (forward and backward, without an optimizer),
+inference and memory. The *floor* is the time of the matrix products in the S-LSTM's equations on the same backend,
+compiled in the same mode, in the same run (with twice as many more for the backward pass). The *best floor* runs them
+in the fastest mode of the backend. A CAS-LSTM is also compared with Keras' stacked LSTM layers of the same size, and a
+SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more). All encoders run in turn, and medians over the rounds are
+reported.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from keras_slstm.files import write_json
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.training.results import conditions
 
-# The counterpart of an encoder, where that is not the BiLSTM.
+# The Keras layers with which an encoder is compared directly.
 COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM", "SuBiLSTM": "BiLSTM"}
 
 
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
-    """The encoders by name. Each maps `(batch, time, units)` to a sentence vector."""
+    """Return the encoders by name. Each maps `(batch, time, units)` to a sentence vector."""
 
     def lstm(**kwargs: Any) -> keras.Layer:
         return keras.layers.LSTM(units, **kwargs)
@@ -53,12 +53,12 @@ def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
         "CAS-LSTM": lambda: keras_slstm.CASLSTM(units, num_layers=2),
         "Bi-CAS-LSTM": lambda: keras.layers.Bidirectional(keras_slstm.CASLSTM(units, num_layers=2)),
         "SuBiLSTM": lambda: keras_slstm.SuBiLSTM(units),
-        "Transformer (8 blocks)": lambda: build_encoder("transformer", units, num_blocks=8, heads=6),
+        "Transformer (8 blocks)": lambda: build_encoder("transformer", units, num_blocks=8, num_heads=6),
     }
 
 
 def products(batch: int, length: int, units: int, steps: int) -> list[tuple[int, int, int, int]]:
-    """The matrix products in eq. 2 and 3 for `length` words, two boundary words and one sentence node."""
+    """Return the matrix products in eq. 2 and 3 for `length` words, two boundary words and one sentence node."""
     words, d = batch * (length + 2), units
     return [
         (words, d, 7 * d, 1),  # x_i U, the same in every step
@@ -71,7 +71,7 @@ def products(batch: int, length: int, units: int, steps: int) -> list[tuple[int,
 
 
 def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str, Any]]:
-    """Time all encoders, in all modes, for one size of the batch."""
+    """Time all encoders in all modes for one batch size and length."""
     x = timing.tensor(np.random.default_rng(0).normal(size=(batch, length, args.units)).astype("float32"), "float32")
     needed = products(batch, length, args.units, args.steps)
     floor_dtype = "float32" if args.dtype == "float32" else args.dtype.removeprefix("mixed_")
@@ -122,14 +122,14 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
 
 
 def peak_memory(args: argparse.Namespace, name: str, batch: int, length: int) -> float:
-    """Megabytes by which training steps, in the first of the modes, raise the largest resident set of a new process."""
+    """Return by how many megabytes training steps in the first mode raise the largest resident set of a new process."""
     size = {"lengths": length, "batches": batch, "units": args.units, "steps": args.steps, "dtype": args.dtype}
     options = [word for option, value in size.items() for word in (f"--{option}", str(value))]
     return memory.in_new_process("benchmarks.encoders", "--peak-of", name, *options)
 
 
 def print_peak_memory(args: argparse.Namespace) -> None:
-    """Train once; `peak_memory` runs this in a process of its own."""
+    """Run training steps. `peak_memory` calls this in a new process."""
     layer = encoders(args.units, args.steps)[args.peak_of]()
     shape = (args.batches[0], args.lengths[0], args.units)
     x = timing.tensor(np.zeros(shape, "float32"), "float32")
@@ -138,7 +138,7 @@ def print_peak_memory(args: argparse.Namespace) -> None:
 
 
 def table(rows: list[dict[str, Any]], peaks: dict[str, dict[str, float]], batch: int) -> str:
-    """Markdown: milliseconds, and the ratios to the floor and to the counterpart, against the length."""
+    """Return a Markdown table by length: milliseconds, and the ratios to the floor and to the counterpart."""
     lengths = sorted({row["length"] for row in rows})
     lines = ["| | " + " | ".join(f"length {n}" for n in lengths) + " |", "| --- |" + " ---: |" * len(lengths)]
     groups = dict.fromkeys((row["kind"], row["mode"], row["encoder"]) for row in rows)
@@ -163,11 +163,11 @@ def table(rows: list[dict[str, Any]], peaks: dict[str, dict[str, float]], batch:
 
 
 def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
-    """Time against length, one panel for each kind and mode."""
+    """Plot the time against the length, with one panel for each kind and mode."""
     from matplotlib.figure import Figure
 
     panels = list(dict.fromkeys((row["kind"], row["mode"]) for row in rows))
-    figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
+    figure = Figure(figsize=(4.5 * len(panels) + 2, 4), layout="constrained")
     for axis, (kind, mode) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels):
         for name in dict.fromkeys(row["encoder"] for row in rows):
             chosen = [r for r in rows if (r["kind"], r["mode"], r["encoder"], r["batch"]) == (kind, mode, name, batch)]
@@ -180,20 +180,21 @@ def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
             ylabel="milliseconds",
             ylim=0,
         )
-        axis.legend()
+        axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.3)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper", frameon=False)
     figure.savefig(path, dpi=120)
 
 
 def main() -> None:
-    """Measure, print, and write the tables and pictures."""
+    """Measure, print, and write the tables and figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="+", default=[16, 32, 64, 128, 256])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--units", type=int, default=300)
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--dtype", default="float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
-    parser.add_argument("--encoders", nargs="+", choices=list(encoders(1, 1)), help="by default all")
+    parser.add_argument("--encoders", nargs="+", choices=list(encoders(1, 1)), help="(default: all)")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-memory", action="store_true", help="do not measure memory")
     parser.add_argument("--output", type=Path, default=Path("runs", f"encoders-{timing.BACKEND}"))
@@ -210,7 +211,7 @@ def main() -> None:
     head = {"conditions": conditions(), "settings": settings}
     rows: list[dict[str, Any]] = []
     peaks: dict[str, dict[str, float]] = {}
-    if path.exists():  # an interrupted run with the same settings goes on
+    if path.exists():  # continue an interrupted run with the same settings
         before = json.loads(path.read_text(encoding="utf-8"))
         if {name: before[name] for name in head} != head:
             parser.error(f"{path} holds measurements with other settings or versions: choose another --output")
@@ -225,7 +226,7 @@ def main() -> None:
                 rows += measure(args, batch, length)
                 keep()
                 keras.backend.clear_session()
-                gc.collect()  # what was compiled for one size takes gigabytes
+                gc.collect()  # the functions compiled for one size take gigabytes
     if not args.no_memory:
         for name in args.encoders or encoders(args.units, args.steps):
             if name not in peaks:

@@ -1,37 +1,57 @@
-"""Pictures of the runs of the scripts, from the lines that they have written.
+"""Draws figures of the runs of the examples, from the results that they have written.
 
     python -m benchmarks.figures runs/results.jsonl --data movie_review --output docs/figures
 
 draws, from runs of `examples/classify_text.py`, the accuracy against the length of the sentences (Zhang, Liu and Song,
-2018, Figure 4a) and the time of training against it (Figure 5);
+2018, Figure 4a) and the training time against the length (Figure 5).
 
     python -m benchmarks.figures runs/results.jsonl --data ud_ewt --steps --output docs/figures
 
-from runs of `examples/tag_text.py`, the development score against the number of steps (Figure 3).
+draws, from runs of `examples/tag_text.py`, the development score against the number of steps (Figure 3).
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from benchmarks.tables import RESULTS, groups
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
+from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
+
+NAMES = {
+    "bilstm": "BiLSTM",
+    "slstm": "S-LSTM",
+    "stacked_bilstm": "stacked BiLSTM",
+    "stacked_cnn": "stacked CNN",
+    "transformer": "Transformer",
+    "ner: f1": "F1 of names",
+    "pos: accuracy": "accuracy of parts of speech",
+}
+
+
+class Point(NamedTuple):
+    """A point of a line, with the standard deviation of its value over the runs."""
+
+    x: float
+    y: float
+    spread: float
 
 
 def main() -> None:
-    """Draw both pictures for one data set."""
+    """Draw the figures for one data set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="?", type=Path, help="(those in the repository)")
-    parser.add_argument("--data", default="movie_review", help="the data set; `fdu_mtl` takes all its domains together")
-    parser.add_argument("--encoders", nargs="+", help="by default all")
-    parser.add_argument("--steps", action="store_true", help="the picture of the number of steps")
-    parser.add_argument("--sentences", type=int, default=80, help="in a bin of the first picture, of one run")
-    parser.add_argument("--groups", type=int, default=10, help="equal groups of sentences in the second picture")
+    parser.add_argument("results", nargs="?", type=Path, help="(default: the results in the repository)")
+    parser.add_argument("--data", default="movie_review", help="the data set; `fdu_mtl` joins all its domains")
+    parser.add_argument("--encoders", nargs="+", help="(default: all)")
+    parser.add_argument("--steps", action="store_true", help="draw the score against the number of steps instead")
+    parser.add_argument("--sentences", type=int, default=200, help="sentences of each run in a bin of the first figure")
+    parser.add_argument("--groups", type=int, default=10, help="equal groups of sentences in the second figure")
     parser.add_argument("--output", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.steps:
@@ -39,7 +59,8 @@ def main() -> None:
         if not found:
             parser.error(f"there is no run on {args.data!r} with a number of steps")
         path = args.output / f"{args.data}-steps.png"
-        draw(found, path, "steps of the S-LSTM", "development score")
+        (label,) = map(readable, found) if len(found) == 1 else ["score"]
+        draw(found, path, "steps of the S-LSTM", f"development {label}")
         return
 
     results = args.results or RESULTS / "classification.jsonl"
@@ -52,22 +73,19 @@ def main() -> None:
     if not by_encoder:
         parser.error(f"{results} holds no run on {args.data!r}")
 
-    accuracy = {
-        name: bins(merged(runs, "right_by_length"), args.sentences * len(runs)) for name, runs in by_encoder.items()
-    }
-    label = "share of the test sentences that are right"
+    accuracy = {name: curve(runs, "right_by_length", args.sentences * len(runs)) for name, runs in by_encoder.items()}
+    label = "accuracy on the test sentences"
     draw(accuracy, args.output / f"{args.data}-accuracy-by-length.png", "words in a sentence", label)
     seconds = {}
     for name, runs in by_encoder.items():
-        by_length = merged(runs, "seconds_by_length")
-        per_bin = -(-sum(count for count, _ in by_length.values()) // args.groups)
-        seconds[name] = [(length, 1e3 * value) for length, value in bins(by_length, per_bin)]
+        per_bin = -(-sum(count for count, _ in merged(runs, "seconds_by_length").values()) // args.groups)
+        seconds[name] = curve(runs, "seconds_by_length", per_bin, factor=1e3)
     label = "training: milliseconds a sentence"
     draw(seconds, args.output / f"{args.data}-seconds-by-length.png", "words in a sentence", label)
 
 
 def merged(runs: list[dict[str, Any]], key: str) -> dict[int, tuple[float, float]]:
-    """Number of sentences and sum of values at each length, over all runs."""
+    """Return the number of sentences and the sum of the values at each length, over all runs."""
     total: dict[int, tuple[float, float]] = {}
     for run in runs:
         for length, (count, value) in run[key].items():
@@ -76,21 +94,37 @@ def merged(runs: list[dict[str, Any]], key: str) -> dict[int, tuple[float, float
     return total
 
 
-def bins(by_length: dict[int, tuple[float, float]], sentences: float) -> list[tuple[float, float]]:
-    """Mean length and mean value of groups of about `sentences` sentences, from short to long."""
-    found: list[tuple[float, float]] = []
-    count = words = value = 0.0
-    left = sum(n for n, _ in by_length.values())
-    for length, (n, v) in sorted(by_length.items()):
-        count, words, value, left = count + n, words + n * length, value + v, left - n
-        if left == 0 or (count >= sentences and left >= sentences / 2):  # what is left makes a bin, too
-            found.append((words / count, value / count))
-            count = words = value = 0.0
+def bins(by_length: dict[int, tuple[float, float]], sentences: float) -> list[list[int]]:
+    """Divide the lengths into groups of about `sentences` sentences, from short to long."""
+    found: list[list[int]] = []
+    group: list[int] = []
+    count, left = 0.0, sum(n for n, _ in by_length.values())
+    for length, (n, _) in sorted(by_length.items()):
+        group, count, left = [*group, length], count + n, left - n
+        if left == 0 or (count >= sentences and left >= sentences / 2):  # the rest is large enough for a bin
+            found.append(group)
+            group, count = [], 0.0
     return found
 
 
-def steps(results: list[dict[str, Any]], data: str) -> dict[str, list[tuple[float, float]]]:
-    """The best development score of each run, F1 or accuracy, against its number of steps: the mean over the seeds."""
+def curve(runs: list[dict[str, Any]], key: str, sentences: float, factor: float = 1.0) -> list[Point]:
+    """Return the mean length, the mean value and its standard deviation over the runs, for groups of lengths."""
+    together = merged(runs, key)
+    points = []
+    for group in bins(together, sentences):
+        count = sum(together[length][0] for length in group)
+        words = sum(length * together[length][0] for length in group)
+        values = []
+        for run in runs:
+            found = [run[key][str(length)] for length in group if str(length) in run[key]]
+            if found:
+                values.append(factor * sum(value for _, value in found) / sum(n for n, _ in found))
+        points.append(Point(words / count, *mean_and_spread(values)))
+    return points
+
+
+def steps(results: list[dict[str, Any]], data: str) -> dict[str, list[Point]]:
+    """Return the mean and spread of the runs' best development scores, F1 or accuracy, by the number of steps."""
     scores: dict[str, dict[int, list[float]]] = {}
     for run in results:
         if run["data"] == data and "steps" in run["settings"]:
@@ -98,19 +132,29 @@ def steps(results: list[dict[str, Any]], data: str) -> dict[str, list[tuple[floa
             by_steps = scores.setdefault(f"{run['task']}: {measure}", {})
             by_steps.setdefault(run["settings"]["steps"], []).append(run["development"][measure])
     return {
-        name: [(n, statistics.fmean(values)) for n, values in sorted(found.items())] for name, found in scores.items()
+        name: [Point(n, *mean_and_spread(values)) for n, values in sorted(found.items())]
+        for name, found in scores.items()
     }
 
 
-def draw(lines: dict[str, list[tuple[float, float]]], path: Path, across: str, up: str) -> None:
-    """One line for each name."""
-    figure = require("matplotlib.figure", "plots").Figure(figsize=(6.5, 4), layout="constrained")
+def readable(name: str) -> str:
+    """Return the name of an encoder or a measure as papers write it."""
+    return " + ".join(NAMES.get(part, part.replace("_", " ")) for part in name.split(" + "))
+
+
+def draw(lines: dict[str, list[Point]], path: Path, across: str, up: str) -> None:
+    """Draw a line for each name, with a band of one standard deviation over the runs on either side."""
+    figure = require("matplotlib.figure", "plots").Figure(figsize=(7.5, 4), layout="constrained")
     axes = figure.add_subplot()
     for name, points in sorted(lines.items()):
-        axes.plot(*zip(*points), marker="o", markersize=3, label=name)
+        x, y, spread = (np.array(column) for column in zip(*points))
+        (line,) = axes.plot(x, y, marker="o", markersize=3, label=readable(name))
+        axes.fill_between(x, y - spread, y + spread, color=line.get_color(), alpha=0.15, linewidth=0)
     axes.set(xlabel=across, ylabel=up)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
-    axes.legend()
+    if len(lines) > 1:
+        figure.legend(loc="outside right upper", frameon=False)
     with complete_file(path) as unfinished:
         figure.savefig(unfinished, dpi=120)
 

@@ -1,11 +1,11 @@
-"""Texts a second of trained classifiers, which take turns: what runs that shared a machine cannot tell of each other.
+"""Measures how many texts per second trained classifiers read. They run in turn, so that their speeds are comparable.
 
     KERAS_BACKEND=tensorflow python -m benchmarks.models runs/movie_review/* --dataset movie_review --manual-dir PATH \
         --results benchmarks/results/depth.jsonl
 
-Each folder is that of a finished `examples/classify_text.py`. Every model classifies the test part of the data set (or
-`--data`, a file), in batches of 100, once it is compiled; what is written into the lines of `--results` that these runs
-have left is the median over the rounds, and on what machine.
+Each folder is that of a finished run of `examples/classify_text.py`. After it is compiled, every model classifies the
+test part of the data set (or a file, `--data`) in batches of 100. The median over the rounds and the machine are
+written into the lines of these runs in `--results`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OF_RUN = ("data", "encoder", "seed", "fold", "command")
 
 
 def measure(folders: list[Path], texts: list[str], rounds: int) -> dict[Path, float]:
-    """The median of each model's texts a second."""
+    """Return the median of each model's texts per second."""
     models = {folder: keras.saving.load_model(folder / "model.keras") for folder in folders}
     found: dict[Path, list[float]] = {folder: [] for folder in folders}
     for _ in range(rounds):
@@ -42,7 +42,7 @@ def measure(folders: list[Path], texts: list[str], rounds: int) -> dict[Path, fl
 
 
 def with_speeds(lines: list[dict[str, Any]], speeds: dict[Path, float]) -> list[dict[str, Any]]:
-    """The lines of a file of results, those of the runs in these folders with their texts a second."""
+    """Add the texts per second to the lines of the runs in these folders, and return all lines."""
     for folder, speed in speeds.items():
         run = json.loads((folder / "results.json").read_text(encoding="utf-8"))
         of_run = [line for line in lines if all(line.get(name) == run.get(name) for name in OF_RUN)]
@@ -56,15 +56,15 @@ def main() -> int:
     """Measure, print, and write the speeds into the lines of the runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--dataset", help="whose test part is read")
-    parser.add_argument("--data", help="a file instead, all of which is read")
+    parser.add_argument("--dataset", help="a data set, whose test part is classified")
+    parser.add_argument("--data", help="a file to classify instead")
     parser.add_argument("--data-dir")
     parser.add_argument("--manual-dir")
-    parser.add_argument("--results", type=Path, help="the lines of the runs")
+    parser.add_argument("--results", type=Path, help="the file with the lines of the runs")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     if (args.dataset is None) == (args.data is None):
-        parser.error("--dataset or --data")
+        parser.error("give either --dataset or --data")
     if args.data:
         texts = load_corpus(args.data, test_path=args.data).test.texts
     else:

@@ -1,11 +1,11 @@
-"""Measures the throughput of several processes with one core each against one process, and the cost of communication.
+"""Compares the throughput of several processes with that of one, and measures the cost of communication.
 
     python -m benchmarks.scaling                                                            # about five minutes
     python -m benchmarks.scaling --units 64 --batch 8 --steps 3 --rounds 1 --backends jax   # a trial
 
 `keras_slstm.distribute.fit` trains an S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000), on TensorFlow
-under MultiWorkerMirroredStrategy and on JAX by `keras.distribution`. Every process is pinned to one core and takes 32
-sentences a step. The share of communication is the part of a step that exceeds the step of a single process: the
+under MultiWorkerMirroredStrategy and on JAX with `keras.distribution`. Every process is pinned to one core and takes 32
+sentences per step. The share of communication is the part of a step that exceeds the step of a single process: the
 exchange of gradients, and waiting for the slowest process. Run it on an idle machine.
 """
 
@@ -39,7 +39,7 @@ def main() -> int:
     seconds: dict[str, dict[int, list[float]]] = {name: {1: [], args.workers: []} for name in args.backends}
     for _ in range(args.rounds):
         for backend in args.backends:
-            for count in (1, args.workers):  # alternately, so that changes in the machine's speed affect both
+            for count in (1, args.workers):  # in turn, so that changes in the machine's speed affect both
                 found = measure(args, backend, count)
                 seconds[backend][count] += found
                 print(f"{backend}, {count}: {1000 * statistics.median(found):.0f} ms", file=sys.stderr, flush=True)
@@ -159,7 +159,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--length", type=int, default=32, help="words per sentence (default: 32)")
     parser.add_argument("--sweeps", type=int, default=9, help="steps of the S-LSTM (default: 9)")
     parser.add_argument("--optimizer", default="adam")
-    parser.add_argument("--jit-compile", action="store_true", help="compile by XLA (always on JAX)")
+    parser.add_argument("--jit-compile", action="store_true", help="compile with XLA (always on JAX)")
     parser.add_argument("--steps", type=int, default=10, help="measured steps per start (default: 10)")
     parser.add_argument("--rounds", type=int, default=3, help="starts per number of processes (default: 3)")
     parser.add_argument("--limit", type=float, default=1800.0, help="time limit of a start in seconds (default: 1800)")

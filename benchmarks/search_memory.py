@@ -1,7 +1,7 @@
-"""Whether a long search keeps its memory: `python -m benchmarks.search_memory`.
+"""Measures whether the memory of a long search stays constant: `python -m benchmarks.search_memory`.
 
-A random search of 50 trials, each in its own process as always, with a tiny model on a small part of the embedded
-corpus; after every trial, the resident memory of the process that searches. Some minutes.
+A random search runs 50 trials, each in its own process as always, with a tiny model on a small part of the generated
+corpus. After every trial, the resident memory of the searching process is recorded. This takes some minutes.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow is talkative
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # hide TensorFlow's log messages
 
 from keras_slstm.datasets.corpus import Corpus, load_corpus
 from keras_slstm.tuning import ClassificationHyperModel, Search
 
 MEGABYTE = 1e6
-EARLY = 5  # trials: what is loaded once has been by then
+EARLY = 5  # trials, after which everything that is loaded once has been loaded
 
 
 class Watched(Search):
-    """Notes the memory after each trial."""
+    """Records the memory after each trial."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         self.megabytes: list[float] = []

@@ -1,11 +1,12 @@
-"""Time and memory of the SuBiLSTM beside a BiLSTM, its floor, and a separate Keras call for every prefix and suffix.
+"""Compares the SuBiLSTM with its floor, a BiLSTM, and a separate Keras call for every prefix and suffix.
 
     KERAS_BACKEND=tensorflow python -m benchmarks.subilstm --output runs/subilstm-tensorflow
 
-A training step (forward and backward, without an optimizer), the time until the first one is there, and the memory,
-against the length of the sentences. The *floor* is the time of the matrix products of the equations on the same
-backend, compiled the same way, in the same run: x W of every word once, and h U of every word for each suffix that has
-begun; twice as many more for the backward pass. All take turns, and what is reported are medians over the rounds.
+For each length of the sentences, the benchmark measures a training step (forward and backward, without an optimizer),
+the time until the first step is done, and the memory. The *floor* is the time of the matrix products of the equations
+on the same backend, compiled in the same mode, in the same run: x W once for every word, and h U for every word and
+each suffix that has begun, with twice as many more for the backward pass. All run in turn, and medians over the rounds
+are reported.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from keras_slstm.files import write_json
 from keras_slstm.training.results import conditions
 
 SEPARATE = "separate Keras LSTM calls"
-FLOORS = {"floor, tied": True, "floor, untied": False}  # whether the weights are
-# The encoders of each floor; the others need other products.
+FLOORS = {"floor, tied": True, "floor, untied": False}  # whether the weights are tied
+# The floor of each encoder. Encoders that are not listed need other products.
 FLOOR_OF = {
     "SuBiLSTM": "floor, tied",
     "SuBiLSTM, rematerialised": "floor, tied",
@@ -44,7 +45,7 @@ FLOOR_OF = {
 
 
 class SeparateCalls(keras.layers.Layer):
-    """The SuBiLSTM as one would write it: a call of `keras.layers.LSTM` for every prefix and suffix."""
+    """The straightforward SuBiLSTM: a call of `keras.layers.LSTM` for every prefix and suffix."""
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -66,7 +67,7 @@ class SeparateCalls(keras.layers.Layer):
 
 
 def encoders(units: int) -> dict[str, Callable[[], keras.Layer]]:
-    """The encoders by name. Each maps `(batch, time, units)` to a sentence vector."""
+    """Return the encoders by name. Each maps `(batch, time, units)` to a sentence vector."""
     return {
         "SuBiLSTM": lambda: keras_slstm.SuBiLSTM(units),
         "SuBiLSTM, untied": lambda: keras_slstm.SuBiLSTM(units, tied=False),
@@ -79,7 +80,7 @@ def encoders(units: int) -> dict[str, Callable[[], keras.Layer]]:
 
 
 def products(batch: int, length: int, units: int, tied: bool) -> list[tuple[int, int, int, int]]:
-    """The matrix products of eq. 1-4, of both directions."""
+    """Return the matrix products of eq. 1-4 in both directions."""
     d = units
     found = [(batch * length, d, 4 * d, 2 if tied else 4)]  # x W, the same for all suffixes
     found += [(batch * begun, d, 4 * d, 2) for begun in range(1, length + 1)]
@@ -87,7 +88,7 @@ def products(batch: int, length: int, units: int, tied: bool) -> list[tuple[int,
 
 
 def measure(args: argparse.Namespace, length: int) -> list[dict[str, Any]]:
-    """Training steps of all that is compared, in all modes, for one length."""
+    """Time the training steps of everything in all modes for one length."""
     shape = (args.batch, length, args.units)
     x = timing.tensor(np.random.default_rng(0).normal(size=shape).astype("float32"), "float32")
     run: dict[tuple[str, str], timing.Step] = {}
@@ -134,14 +135,14 @@ def measure(args: argparse.Namespace, length: int) -> list[dict[str, Any]]:
 
 
 def peak_memory(args: argparse.Namespace, name: str, length: int) -> float:
-    """Megabytes by which training steps raise the largest resident set of a new process."""
+    """Return by how many megabytes training steps raise the largest resident set of a new process."""
     size = {"lengths": length, "batch": args.batch, "units": args.units, "modes": (args.modes or timing.MODES)[0]}
     options = [word for option, value in size.items() for word in (f"--{option}", str(value))]
     return memory.in_new_process("benchmarks.subilstm", "--peak-of", name, *options)
 
 
 def print_peak_memory(args: argparse.Namespace) -> None:
-    """Train once; `peak_memory` runs this in a process of its own."""
+    """Run training steps. `peak_memory` calls this in a new process."""
     layer = encoders(args.units)[args.peak_of]()
     shape = (args.batch, args.lengths[0], args.units)
     x = timing.tensor(np.zeros(shape, "float32"), "float32")
@@ -150,7 +151,7 @@ def print_peak_memory(args: argparse.Namespace) -> None:
 
 
 def table(rows: list[dict[str, Any]], peaks: dict[str, dict[str, float]]) -> str:
-    """Markdown: milliseconds and ratios to the floor, seconds until the first step, megabytes; against the length."""
+    """Return a Markdown table by length: milliseconds, ratios to the floor, seconds until the first step, megabytes."""
     lengths = sorted({row["length"] for row in rows})
     lines = ["| | " + " | ".join(f"length {n}" for n in lengths) + " |", "| --- |" + " ---: |" * len(lengths)]
     for mode, name in dict.fromkeys((row["mode"], row["encoder"]) for row in rows):
@@ -179,10 +180,10 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="+", default=[16, 32, 64, 128])
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--units", type=int, default=300)
-    parser.add_argument("--modes", nargs="+", choices=timing.MODES, help="by default all that the backend has")
-    parser.add_argument("--encoders", nargs="+", help="by default all")
+    parser.add_argument("--modes", nargs="+", choices=timing.MODES, help="(default: all modes of the backend)")
+    parser.add_argument("--encoders", nargs="+", help="(default: all)")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--separate-up-to", type=int, default=64, help=f"length up to which there are {SEPARATE}")
+    parser.add_argument("--separate-up-to", type=int, default=64, help=f"largest length for {SEPARATE}")
     parser.add_argument("--no-memory", action="store_true", help="do not measure memory")
     parser.add_argument("--output", type=Path, default=Path("runs", f"subilstm-{timing.BACKEND}"))
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
@@ -197,7 +198,7 @@ def main() -> None:
     head = {"conditions": conditions(), "settings": settings}
     rows: list[dict[str, Any]] = []
     peaks: dict[str, dict[str, float]] = {}
-    if path.exists():  # an interrupted run with the same settings goes on
+    if path.exists():  # continue an interrupted run with the same settings
         before = json.loads(path.read_text(encoding="utf-8"))
         if {name: before[name] for name in head} != head:
             parser.error(f"{path} holds measurements with other settings or versions: choose another --output")
@@ -207,7 +208,7 @@ def main() -> None:
             rows += measure(args, length)
             write_json(path, {**head, "rows": rows, "peak_memory_mb": peaks})
             keras.backend.clear_session()
-            gc.collect()  # what was compiled for one size takes gigabytes
+            gc.collect()  # the functions compiled for one size take gigabytes
     if not args.no_memory:
         for name in args.encoders or encoders(args.units):
             if name not in peaks:

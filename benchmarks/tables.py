@@ -1,4 +1,4 @@
-"""The tables of the documentation, made from the files that runs have written: no number is typed by hand.
+"""Makes the tables of the documentation from the results of runs, so that no number is typed by hand.
 
 python -m benchmarks.tables crf  # print one table; without a name, print the names
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf, depth, subilstm
+from benchmarks import crf, depth, recipe_tables, subilstm
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
 from keras_slstm.transfer import TASKS
@@ -24,7 +24,7 @@ Runs = list[dict[str, Any]]
 
 
 def classification() -> str:
-    """Accuracies of the runs of `examples/classify_text.py` and of the bag of words: mean and spread over the seeds."""
+    """Accuracies of runs of `examples/classify_text.py` and of the bag of words: mean and spread over the seeds."""
     columns = {
         "data": lambda runs: runs[0]["data"],
         "encoder": lambda runs: runs[0]["encoder"],
@@ -39,7 +39,7 @@ def classification() -> str:
 
 
 def depths() -> str:
-    """Accuracy, speed and mean depth of the depth-adaptive GRN, and of what it stands beside."""
+    """Accuracy, speed and mean depth of the depth-adaptive GRN and of the encoders compared with it."""
 
     def mean_of(name: str, digits: int) -> Callable[[Runs], str]:
         def cell(runs: Runs) -> str:
@@ -64,7 +64,7 @@ def depths() -> str:
 
 
 def pairs() -> str:
-    """Scores of the runs of `examples/match_sentences.py`: mean and spread over the seeds."""
+    """Scores of runs of `examples/match_sentences.py`: mean and spread over the seeds."""
 
     def measure(runs: Runs) -> str:
         return "accuracy" if "test_accuracy" in runs[0] else "pearson"
@@ -85,7 +85,7 @@ def pairs() -> str:
 
 
 def tagging() -> str:
-    """Scores of the runs of `examples/tag_text.py`: mean and spread over the seeds."""
+    """Scores of runs of `examples/tag_text.py`: mean and spread over the seeds."""
 
     def measure(runs: Runs) -> str:
         return "f1" if "f1" in runs[0]["test"] else "accuracy"
@@ -106,7 +106,7 @@ def tagging() -> str:
 
 
 def translation() -> str:
-    """Scores of the runs of `examples/translate.py`: mean and spread over the seeds."""
+    """Scores of runs of `examples/translate.py`: mean and spread over the seeds."""
 
     def score(part: str, name: str, factor: int = 1) -> Callable[[Runs], str]:
         return lambda runs: percent(factor * run[part][name] / 100 for run in runs)
@@ -135,7 +135,7 @@ PAPER_TRANSFER = {
 
 
 def transfer() -> str:
-    """Scores of frozen sentence vectors, by `examples/transfer_sentences.py`, beside the paper's table."""
+    """Scores of frozen sentence vectors, from `examples/transfer_sentences.py`, and the scores of the paper."""
 
     def cell(run: dict[str, Any]) -> str:
         measures = [name for name in ("accuracy", "f1", "pearson") if name in run]
@@ -155,7 +155,7 @@ def transfer() -> str:
 
 
 def searches() -> str:
-    """The best settings that searches found against the defaults, on the test set: mean and spread over the seeds."""
+    """Test scores of the best settings that searches found, and of the defaults: mean and spread over the seeds."""
     lines = [
         "| search | settings | parameters | development | test | runs | trials | minutes of the search |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -175,9 +175,9 @@ def searches() -> str:
 
 
 def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
-    """Markdown with a row for each group of runs in a file.
+    """Return a Markdown table with a row for each group of runs in a file.
 
-    A column named `>...` is aligned to the right. Commands become footnotes, since they are longer than all the rest.
+    A column named `>...` is aligned to the right. Commands become footnotes, because they are too long for a cell.
     """
     notes = Footnotes(file.partition(".")[0])
     ends = ("---:" if name.startswith(">") else "---" for name in columns)
@@ -190,18 +190,18 @@ def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
 
 
 class Footnotes:
-    """Footnotes of one table; equal texts share one."""
+    """Footnotes of a table. Equal texts share a footnote."""
 
     def __init__(self, prefix: str):
         self.prefix = prefix
         self._numbers: dict[str, int] = {}
 
     def refer(self, text: str) -> str:
-        """The mark that refers to a text."""
+        """Return the mark that refers to a text."""
         return f"[^{self.prefix}-{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
 
     def definitions(self) -> list[str]:
-        """The footnotes, which Markdown takes anywhere on the page."""
+        """Return the footnotes, which may stand anywhere on a Markdown page."""
         return [f"[^{self.prefix}-{number}]: {text}\n" for text, number in self._numbers.items()]
 
 
@@ -216,7 +216,7 @@ def training_examples(runs: Runs) -> str:
 
 
 def seconds_per_epoch(runs: Runs) -> str:
-    """Median over the runs."""
+    """The median over the runs."""
     seconds = [run["seconds_per_epoch"] for run in runs if run.get("seconds_per_epoch")]
     return f"{statistics.median(seconds):.0f}" if seconds else ""
 
@@ -227,7 +227,7 @@ def command(runs: Runs) -> str:
 
 
 def groups(results: Runs) -> list[Runs]:
-    """Runs that differ in their seed or fold only, by data set; of a run that was repeated, the last."""
+    """Group the runs that differ only in their seed or fold. A repeated run replaces the earlier one."""
     grouped: dict[tuple, dict[tuple, dict[str, Any]]] = {}
     for run in results:
         settings = {k: v for k, v in run.get("settings", {}).items() if k not in ("seed", "data")}
@@ -243,14 +243,14 @@ def groups(results: Runs) -> list[Runs]:
 
 
 def percent(shares: Iterable[float]) -> str:
-    """Mean and, of several, standard deviation, in percent."""
+    """Return the mean and, if there are several values, the standard deviation, in percent."""
     values = [100 * share for share in shares]
     mean, spread = mean_and_spread(values)
     return f"{mean:.1f}" + (f" ± {spread:.1f}" if len(values) > 1 else "")
 
 
 def measured(pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """The results of benchmarks, file by file, each with its machine, versions and number of rounds."""
+    """Yield the results of each benchmark file, with a note on the machine, the versions and the number of rounds."""
     for path in sorted(RESULTS.glob(pattern)):
         result = json.loads(path.read_text(encoding="utf-8"))
         conditions = result["conditions"]
@@ -260,7 +260,7 @@ def measured(pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def speed() -> str:
-    """Training and inference at batch 32 and 64 words, on each backend that was measured."""
+    """Times of training and inference at the largest batch and about 64 words, on each measured backend."""
     lines: list[str] = []
     for result, where in measured("encoders-*/encoders.json"):
         settings = result["settings"]
@@ -288,7 +288,7 @@ def _milliseconds(row: dict[str, Any]) -> str:
 
 
 def depth_costs() -> str:
-    """The depth-adaptive transition with imposed depths beside full depth, on each backend that was measured."""
+    """Times of the depth-adaptive transition with given depths and at full depth, on each measured backend."""
     lines: list[str] = []
     for result, where in measured("depth-*/depth.json"):
         settings = result["settings"]
@@ -303,7 +303,7 @@ def depth_costs() -> str:
 
 
 def suffixes() -> str:
-    """Training steps and memory of the SuBiLSTM beside its floor and separate calls, on each backend."""
+    """Training steps and memory of the SuBiLSTM, of its floor and of separate calls, on each measured backend."""
     lines: list[str] = []
     for result, where in measured("subilstm-*/subilstm.json"):
         settings = result["settings"]
@@ -317,7 +317,7 @@ def suffixes() -> str:
 
 
 def crf_speed() -> str:
-    """The CRF beside the library that was measured in the same run, on each backend."""
+    """Times and memory of the CRF and of the library measured in the same run, on each measured backend."""
     lines: list[str] = []
     for result, where in measured("crf-*/crf.json"):
         settings = result["settings"]
@@ -340,7 +340,7 @@ def crf_speed() -> str:
 
 
 def scaling() -> str:
-    """One process against several, by `benchmarks.scaling`."""
+    """Throughput of one process and of several, from `benchmarks.scaling`."""
     lines = [
         "| backend | processes | ms a step | sentences a second | speedup |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -352,6 +352,12 @@ def scaling() -> str:
             step, speedup = result["milliseconds_a_step"][count], result["speedup"] if count != "1" else 1
             lines.append(f"| {versions} | {count} | {step:.0f} | {rate:.1f} | {speedup:.2f} |")
     return "\n".join(lines)
+
+
+def recipe_lines() -> Runs:
+    """The trainings of `benchmarks.recipes`."""
+    path = RESULTS / "recipes.jsonl"
+    return list(read_results(path)) if path.exists() else []
 
 
 TABLES = {
@@ -367,16 +373,18 @@ TABLES = {
     "depth-costs": depth_costs,
     "suffixes": suffixes,
     "crf": crf_speed,
+    "recipe-changes": lambda: recipe_tables.differences(recipe_lines()),
+    "recipe-encoders": lambda: recipe_tables.encoders(recipe_lines()),
 }
 
 
 def fill(text: str) -> str:
-    """`text` with a table in the place of each `<!-- table: NAME -->`."""
+    """Replace each `<!-- table: NAME -->` in a text by the table."""
     return re.sub(r"<!-- table: ([a-z-]+) -->", lambda match: TABLES[match[1]](), text)
 
 
 def main() -> int:
-    """Print one table, or the names of all."""
+    """Print one table, or the names of all tables."""
     print(TABLES[sys.argv[1]]() if sys.argv[1:] else "\n".join(TABLES))
     return 0
 

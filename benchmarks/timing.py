@@ -1,4 +1,4 @@
-"""Timing on whichever backend Keras runs: compiled calls, taken in turn, compared in one run."""
+"""Times compiled calls in turn within one run, on the current backend of Keras."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import keras
 import numpy as np
 
 BACKEND: str = keras.backend.backend()
-# How a function can be run: "graph" is tf.function, "xla" is jit_compile, "eager" is operation by operation.
+# The ways to run a function: "graph" is tf.function, "xla" is jit_compile, "eager" is operation by operation.
 MODES = {"tensorflow": ("graph", "xla"), "jax": ("xla",), "torch": ("eager",)}[BACKEND]
 
-SHORT = 0.01  # seconds
+SHORT = 0.01  # seconds; steps that take less are called `CALLS` times in a turn
 CALLS = 7
 
 Step = Callable[[], None]
 
 
 def tensor(array: np.ndarray, dtype: str) -> Any:
-    """`array` as a tensor on the backend's default device."""
+    """Return `array` as a tensor on the backend's default device."""
     return keras.ops.cast(keras.ops.convert_to_tensor(array), dtype)
 
 
 def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
-    """A call of `function(*arguments)` in one of `MODES` that returns when the result is there."""
+    """Return a call of `function(*arguments)`, in one of `MODES`, that waits for the result."""
     if BACKEND == "tensorflow":
         import tensorflow as tf
 
-        # Of one signature: to look it up among others in Python takes longer than a small function.
+        # A concrete function, because looking up the signature in Python takes longer than a small function.
         call = tf.function(function, jit_compile=mode == "xla").get_concrete_function(*arguments)
         asynchronous = bool(tf.config.list_logical_devices("GPU"))
 
@@ -57,9 +57,9 @@ def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
 
 
 def _functional(layer: keras.Layer, training: bool) -> tuple[list[Any], Callable[..., Any]]:
-    """The trained weights of a layer, and its call as a function `(weights, x)` of them, for JAX.
+    """Return the trainable weights of a layer, and its call as a function of `(weights, x)`, for JAX.
 
-    Through `__call__`, unlike `stateless_call`, which passes by the casts of mixed precision.
+    It goes through `__call__`, because `stateless_call` bypasses the casts of mixed precision.
     """
     variables = layer.trainable_variables
 
@@ -71,7 +71,7 @@ def _functional(layer: keras.Layer, training: bool) -> tuple[list[Any], Callable
 
 
 def inference(layer: keras.Layer, x: Any, mode: str) -> Step:
-    """The outputs of a built layer for the input `x`."""
+    """Return a step that computes the outputs of a built layer for the input `x`."""
     if BACKEND == "jax":
         weights, call = _functional(layer, training=False)
         return compiled(call, mode, weights, x)
@@ -87,7 +87,7 @@ def inference(layer: keras.Layer, x: Any, mode: str) -> Step:
 
 
 def training_step(layer: keras.Layer, x: Any, mode: str) -> Step:
-    """Forward and backward, to the gradients of all weights and of the input, without an optimizer."""
+    """Return a step that computes the gradients of all weights and of the input, without an optimizer."""
 
     def loss(outputs: Any) -> Any:
         return keras.ops.sum(keras.ops.square(keras.ops.cast(outputs, "float32")))
@@ -99,7 +99,7 @@ def training_step(layer: keras.Layer, x: Any, mode: str) -> Step:
 
 
 def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables: Sequence[Any] = ()) -> Step:
-    """The gradient of a scalar function of its arguments and, but on JAX, of variables that it reads."""
+    """Return a step for the gradient of a scalar function in its arguments and, except on JAX, in `variables`."""
     if BACKEND == "tensorflow":
         import tensorflow as tf
 
@@ -125,14 +125,14 @@ def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables
 
 
 def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode: str, backward: bool) -> Step:
-    """Run products `(rows, k) @ (k, columns)`, each `times` times: the floor of a layer that consists of them.
+    """Return a step of products `(rows, k) @ (k, columns)`, each `times` times: the floor of a layer that needs them.
 
-    Each is a compiled call of its own, since a compiler computes equal products only once. What a call costs beside
-    the product is measured with an empty call in the same round, by `in_turn`, and is not part of the floor.
+    Each product is a separate compiled call, because a compiler would compute equal products only once. `in_turn`
+    measures the overhead of the calls by empty calls in the same round, and subtracts it.
 
     Args:
-        products: `(rows, k, columns, times)`.
-        dtype: Of the operands.
+        products: `(rows, k, columns, times)` of each product.
+        dtype: The dtype of the operands.
         mode: One of `MODES`.
         backward: Whether to run the two products of each product's gradient as well.
     """
@@ -164,11 +164,11 @@ def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode:
 
 
 def in_turn(steps: Mapping[tuple[str, str], Step], rounds: int) -> dict[tuple[str, str], list[float]]:
-    """Seconds of each step in each of `rounds` rounds, in which all steps take their turn, after a warm-up.
+    """Run all steps in turn, `rounds` times after a warm-up, and return the seconds of each step in each round.
 
-    What is compared is compared round by round, so that a machine that gets slower changes no ratio. A step of less
-    than ten milliseconds is called a few times in its turn, and their median counts: its first call finds the caches
-    filled by the others.
+    Steps are compared within a round, so that a machine that gets slower changes no ratio. A step of less than ten
+    milliseconds is called a few times in its turn, and the median counts, because the other steps have filled the
+    caches before its first call.
     """
     for step in steps.values():
         step()
@@ -191,5 +191,5 @@ def _timed(step: Step) -> float:
 
 
 def median_ratio(seconds: list[float], reference: list[float]) -> float:
-    """Median over the rounds of the ratio to what ran in the same round."""
+    """Return the median over the rounds of the ratio to the reference in the same round."""
     return statistics.median(a / b for a, b in zip(seconds, reference, strict=True))

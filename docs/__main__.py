@@ -1,15 +1,31 @@
-"""Build the site without a network, and fail at any warning: `python -m docs [folder]`."""
+"""Build the site without a network, and fail at any warning: `python -m docs [--notebooks] [FOLDER]`."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 from pathlib import Path
 
-from sphinx.cmd.build import main
+SOURCE = Path(__file__).parent
+
+
+def main() -> int:
+    """Build the site, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
+    parser.add_argument("folder", nargs="?", default=str(SOURCE / "_build"), help="where to write it (docs/_build)")
+    parser.add_argument("--notebooks", action="store_true", help="run the notebooks that have changed (minutes)")
+    args = parser.parse_args()
+    if args.notebooks:
+        os.environ["KERAS_SLSTM_NOTEBOOKS"] = "1"  # for conf.py
+        # The kernels import the package from here.
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE.parent), os.environ.get("PYTHONPATH", "")])
+    from sphinx.cmd.build import main as build
+
+    status = build(["-W", "--keep-going", "-q", "-b", "html", str(SOURCE), args.folder])
+    print(f"{args.folder}/index.html" if not status else "The site was not built.")
+    return status
+
 
 if __name__ == "__main__":
-    source = Path(__file__).parent
-    target = sys.argv[1] if len(sys.argv) > 1 else str(source / "_build")
-    status = main(["-W", "--keep-going", "-q", "-b", "html", str(source), target])
-    print(f"{target}/index.html" if not status else "The site was not built.")
-    sys.exit(status)
+    sys.exit(main())

@@ -29,10 +29,15 @@ extensions = [
     "markdown_docstrings",
     "mathml",
 ]
-exclude_patterns = ["_build", "README.md"]
+exclude_patterns = ["_build", ".jupyter_cache", "README.md"]
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"  # a test runs the notebooks; the site shows their stored output
+# `python -m docs --notebooks` runs them, and keeps their output for the next time; otherwise the pages show code alone.
+nb_execution_mode = "cache" if os.environ.get("KERAS_SLSTM_NOTEBOOKS") else "off"
+nb_execution_cache_path = str(Path(__file__).parent / ".jupyter_cache")
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+nb_output_stderr = "remove"
 
 html_theme = "furo"
 html_title = f"keras_slstm {version}"

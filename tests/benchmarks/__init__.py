@@ -1,4 +1,4 @@
-"""Tables and figures are no tensors: one backend shows it all."""
+"""Tests of tables and figures. They do not depend on the backend, so one backend suffices."""
 
 import pytest
 

@@ -20,23 +20,3 @@ def test_means_that_no_depths_have(mean):
 
 def test_full_depth():
     assert np.all(depth.impose(2, 5, 4, 4) == 4)
-
-
-def runs(encoder):
-    for number in (1, 2):
-        settings = {"encoder": encoder, "max_depth": 9, "encoder_options": {"max_depth": number}}
-        for seed in (0, 1):
-            yield {"data": "x", "seed": seed, "settings": settings, "test_accuracy": 0.5 + 0.1 * number,
-                   "texts_a_second": 10.0 / number}  # fmt: skip
-
-
-def test_figure_3_needs_both_encoders(tmp_path):
-    pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
-    results = [*runs("full_depth_grn"), *runs("depth_adaptive_grn")]
-    depth.draw_figure_3(results, "x", tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match="no run of full_depth_grn on 'y'"):
-        depth.draw_figure_3(results, "y", tmp_path / "figure.png")
-    other = {**results[-1], "settings": {**results[-1]["settings"], "units": 5}}
-    with pytest.raises(ValueError, match="runs of depth_adaptive_grn on 'x' have different settings"):
-        depth.draw_figure_3([*results, other], "x", tmp_path / "figure.png")

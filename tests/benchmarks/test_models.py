@@ -1,4 +1,4 @@
-"""Speeds of finished runs go to the lines that these have left."""
+"""Speeds of finished runs are written into the result lines of these runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables and pictures say what the lines of the results say."""
+"""The tables and figures agree with the lines of the results."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_scores_against_steps():
         return {"data": data, "task": "pos", "settings": {"steps": steps}, "development": {"accuracy": accuracy}}
 
     runs = [tagger(3, 0.9), tagger(1, 0.8), tagger(3, 0.7), tagger(1, 0.1, "conll2003")]
-    assert figures.steps(runs, "ud_ewt") == {"pos: accuracy": [(1, 0.8), (3, pytest.approx(0.8))]}
+    assert figures.steps(runs, "ud_ewt") == {"pos: accuracy": [(1, 0.8, 0), pytest.approx((3, 0.8, 0.1 * 2**0.5))]}
 
 
 def test_other_settings_make_another_row():
@@ -183,10 +183,16 @@ def test_other_settings_make_another_row():
 
 def test_bins_hold_all_sentences_once():
     by_length = {4: (50, 45), 5: (50, 40), 9: (60, 30), 20: (70, 35), 30: (10, 2)}
-    found = figures.bins(by_length, 80)
-    assert found == [pytest.approx((4.5, 0.85)), pytest.approx(((60 * 9 + 70 * 20 + 10 * 30) / 140, 67 / 140))]
-    assert figures.bins({7: (3, 1)}, 80) == [pytest.approx((7, 1 / 3))]
+    assert figures.bins(by_length, 80) == [[4, 5], [9, 20, 30]]
+    assert figures.bins({7: (3, 1)}, 80) == [[7]]
     assert figures.bins({}, 80) == []
+
+
+def test_a_curve_has_the_mean_and_the_spread_of_the_runs():
+    runs = [{"right": {"4": [50, 45], "5": [50, 40], "9": [90, 45]}}, {"right": {"4": [50, 35], "5": [50, 40]}}]
+    first, second = figures.curve(runs, "right", 120)
+    assert first == pytest.approx((4.5, 0.8, 0.05 * 2**0.5))  # 0.85 and 0.75
+    assert second == pytest.approx((9, 0.5, 0))
 
 
 def test_pictures_are_drawn(tmp_path, monkeypatch):
@@ -200,12 +206,22 @@ def test_pictures_are_drawn(tmp_path, monkeypatch):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     drawn = {}
     monkeypatch.setattr(figures, "draw", lambda points, path, *_: drawn.update({path.name: points}))
-    monkeypatch.setattr("sys.argv", ["figures", str(path), "--data", "fdu", "--output", str(tmp_path)])
+    monkeypatch.setattr(
+        "sys.argv", ["figures", str(path), "--data", "fdu", "--sentences", "80", "--output", str(tmp_path)]
+    )
     figures.main()
-    assert drawn["fdu-accuracy-by-length.png"]["a"] == [(5, pytest.approx(2 / 3)), (9, pytest.approx(4 / 9))]
-    assert drawn["fdu-seconds-by-length.png"]["b"] == [(8, pytest.approx(25)), (16, pytest.approx(60))]
+    assert drawn["fdu-accuracy-by-length.png"]["a"] == [
+        pytest.approx((5, 2 / 3, 0)),
+        pytest.approx((9, 4 / 9, 0)),
+    ]
+    assert drawn["fdu-seconds-by-length.png"]["b"] == [
+        pytest.approx((8, 25, 0)),
+        pytest.approx((16, 60, 0)),
+    ]
     monkeypatch.undo()
-    figures.draw({"a": [(5, 0.6), (9, 0.5)]}, tmp_path / "a.png", "words", "accuracy")
+    figures.draw(
+        {"a": [figures.Point(5, 0.6, 0.1), figures.Point(9, 0.5, 0.0)]}, tmp_path / "a.png", "words", "accuracy"
+    )
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -218,3 +234,36 @@ def test_equal_footnotes_are_one():
 def test_marks_become_tables():
     filled = tables.fill("before\n<!-- table: scaling -->\nafter")
     assert filled == f"before\n{tables.scaling()}\nafter"
+
+
+def recipe(name: str, seed: int, test: float, encoder: str = "slstm", **more) -> dict:
+    return {
+        "data": "trec", "fold": None, "limit": None, "vectors": None, "encoder": encoder, "name": name, "seed": seed,
+        "updates_asked": 600, "updates": 616, "commit": "abc", "development_accuracy": 0.8, "test_accuracy": test,
+        "best_round": 3, "rounds": 4, "command": f"python -m benchmarks.recipes --name {name} --change '{{}}'",
+        "backend": "jax",
+        **more,
+    }  # fmt: skip
+
+
+def test_a_changed_setting_stands_beside_the_defaults_of_the_same_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    assert tables.TABLES["recipe-changes"]().count("\n") == 1
+    lines = [
+        recipe("default", 0, 0.80), recipe("default", 1, 0.82), recipe("default", 2, 0.99),
+        recipe("node", 0, 0.75), recipe("node", 1, 0.79), recipe("node", 3, 0.1),
+        recipe("node", 2, 0.2, commit="def"),  # of other code
+        recipe("node", 2, 0.2, backend="torch"),
+        recipe("default", 0, 0.9, encoder="bilstm"),
+    ]  # fmt: skip
+    (tmp_path / "recipes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    command = "`KERAS_BACKEND=jax python -m benchmarks.recipes --name {} --change '{{}}' --results PATH`"
+    changed = command.format("node")
+    assert cells(tables.TABLES["recipe-changes"]()) == [
+        ["trec, no vectors", "slstm", "node", "77.0 ± 2.8", "81.0 ± 1.4", "-4.0 ± 1.4", "2", "616", changed]
+    ]
+    command = command.format("default")
+    assert cells(tables.TABLES["recipe-encoders"]()) == [
+        ["trec, no vectors", "slstm", "80.0 ± 0.0", "87.0 ± 10.4", "3", "616", "3 of 4, 3 of 4, 3 of 4", command],
+        ["trec, no vectors", "bilstm", "80.0", "90.0", "1", "616", "3 of 4", command],
+    ]
