@@ -1,4 +1,4 @@
-"""Run the tests on every installed backend: `python -m tests [--full] [pytest options]`.
+"""Run the tests on every backend: `python -m tests [--full] [--backend NAME] [pytest options]`.
 
 The short run applies every check to every layer, operation and model, and leaves out repetitions: further variants of
 a layer, or models made of tested parts, on the backends that compile them for minutes. `--full` runs these as well.
@@ -32,6 +32,7 @@ def main() -> int:
         prog="python -m tests", description=__doc__.partition("\n")[0], allow_abbrev=False, add_help=False
     )
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--backend", action="append", choices=BACKENDS)
     arguments, options = parser.parse_known_args()
     options = options or ["-q", "-n", str(os.cpu_count() or 1), "--dist", "loadgroup", "--durations", "10"]
     options += ["--suite", "full" if arguments.full else "short"]
@@ -46,7 +47,7 @@ def main() -> int:
             "OMP_NUM_THREADS": "1",
             "XLA_FLAGS": os.environ.get("XLA_FLAGS") or xla_flags(),
         }
-        for backend in BACKENDS:
+        for backend in arguments.backend or BACKENDS:
             print(f"\n=== {backend} ===", flush=True)
             start = time.monotonic()
             environment = {**os.environ, **shared, "KERAS_BACKEND": backend}

@@ -1,4 +1,4 @@
-"""Sets the backend up before any test: it is picked by the variable KERAS_BACKEND (default: tensorflow)."""
+"""Sets up the backend before any test. The variable KERAS_BACKEND selects it (default: tensorflow)."""
 
 from __future__ import annotations
 

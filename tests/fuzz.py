@@ -144,7 +144,7 @@ LAYERS: dict[str, dict[str, list[Any]]] = {
         "return_depths": _YES_NO,
     },
     "CRF": {"units": [2, 3, 5], "use_kernel": [True], "use_boundary": _YES_NO, "pairwise": _YES_NO},
-    "CharCNN": {"filters": [1, 5], "width": [1, 2, 3]},
+    "CharCNN": {"filters": [1, 5], "kernel_size": [1, 2, 3]},
     "CharBiLSTM": {"units": [1, 3]},
 }
 

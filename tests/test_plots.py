@@ -78,6 +78,31 @@ def test_transition_matrix(tmp_path):
     assert not (tmp_path / "x.png").exists()
 
 
+def test_of_many_labels_the_most_confused_are_shown(tmp_path):
+    counts = 10 * np.eye(40, dtype=int)
+    counts[3, 7] = counts[30, 3] = 4
+    figure = plots.confusion_matrix(counts, [f"label {i}" for i in range(40)])
+    names = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert len(names) == 25
+    assert names[-1] == "16 others"
+    assert {"label 3", "label 7", "label 30"} <= {*names}
+    numbers = [int(text.get_text()) for text in figure.axes[0].texts]
+    assert sum(numbers) == counts.sum()
+
+
+def test_a_forbidden_transition_differs_from_a_score_of_zero(tmp_path):
+    labels = ["O", "B-x", "I-x"]
+    figure = plots.transition_matrix(np.zeros((3, 3)), labels, scheme="BIO")
+    axes = figure.axes[0]
+    figure.canvas.draw()
+    shown = {axes.images[0].cmap(axes.images[0].norm(0.0)), axes.get_facecolor()}
+    assert len(shown) == 2
+    assert np.isnan(axes.images[0].get_array().filled(np.nan)[0, 2])  # from O to I-x
+    assert axes.get_title(loc="right") == "grey: forbidden"
+    free = plots.transition_matrix(np.zeros((3, 3)), labels)
+    assert free.axes[0].get_title(loc="right") == ""
+
+
 def test_gate_histograms(tmp_path):
     counts = np.arange(30).reshape(3, 10)
     plots.gate_histograms({2: counts, 3: counts + 1}, tmp_path / "gates.png")
@@ -101,3 +126,13 @@ def test_depths_of_words(tmp_path):
         plots.word_depths([], 3, tmp_path / "depths.png")
     with pytest.raises(ValueError, match="max_depth"):
         plots.depth_histogram([[1]], tmp_path / "depths.png")
+
+
+def test_learning_curve(tmp_path):
+    history = {"loss": [0.9, 0.5], "development accuracy": [0.7, float("nan")], "learning rate": [0.1, 0.1]}
+    plots.learning_curve(history, 1, tmp_path / "curve.svg")
+    assert b"<svg" in (tmp_path / "curve.svg").read_bytes()
+    plots.learning_curve({"loss": [0.9]}, 0, tmp_path / "curve.png")
+    with pytest.raises(ValueError, match="no epoch"):
+        plots.learning_curve({"learning rate": [0.1], "loss": []}, 0, tmp_path / "none.png")
+    assert not (tmp_path / "none.png").exists()

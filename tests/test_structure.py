@@ -1,0 +1,70 @@
+"""The structure of the package: no imports of private names, no import cycles, no module that is too long."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import keras_slstm
+
+pytestmark = pytest.mark.backends("torch")  # reads files only
+
+FOLDER = Path(keras_slstm.__file__).parent
+LONGEST = 400
+MODULES = {".".join(path.relative_to(FOLDER.parent).with_suffix("").parts): path for path in FOLDER.rglob("*.py")}
+# A layer, an equation or a reader does not know what is made of it.
+FLOORS = ("ops", "layers", "losses", "metrics")
+
+
+def _imports(module: str) -> Iterator[tuple[str, str]]:
+    """Yield the modules of the package that a module imports when it is loaded, and the names that it takes of them."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    inside = {id(node) for part in ast.walk(tree) if _runs_later(part) for node in ast.walk(part)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in inside:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                is_module = whole in MODULES or f"{whole}.__init__" in MODULES
+                yield (whole, "") if is_module else (node.module, alias.name)
+
+
+def _runs_later(node: ast.AST) -> bool:
+    checks_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    return checks_types or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+def _own(name: str) -> str:
+    return name.removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_no_private_import_and_no_long_file(module):
+    for imported, name in _imports(module):
+        private = [part for part in (*imported.split("."), name) if part.startswith("_") and not part.startswith("__")]
+        assert not private, f"{module} imports {imported}.{name}"
+    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def test_no_import_circle():
+    graph = {
+        _own(module): {imported for imported, _ in _imports(module) if imported.startswith("keras_slstm")}
+        - {_own(module)}
+        for module in MODULES
+    }
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_lower_floors_import_no_higher_ones(floor):
+    below = {*FLOORS[: FLOORS.index(floor) + 1], "ops"}
+    for module in MODULES:
+        if not module.startswith(f"keras_slstm.{floor}."):
+            continue
+        for imported, _ in _imports(module):
+            parts = imported.split(".")
+            if parts[0] == "keras_slstm" and (FOLDER / parts[1]).is_dir():
+                assert parts[1] in below, f"{module} imports {imported}"
