@@ -82,7 +82,7 @@ def attention(layer, x):
         (lambda: ConvolutionStack(0), "units"),
         (lambda: ConvolutionStack(4, num_layers=0), "num_layers"),
         (lambda: ConvolutionStack(4, kernel_size=2), "odd"),
-        (lambda: TransformerEncoder(6, num_heads=4), "divide"),
+        (lambda: TransformerEncoder(6, num_heads=4), "divisible"),
         (lambda: TransformerEncoder(3, num_heads=3), "even"),
         (lambda: TransformerEncoder(4, num_blocks=0), "num_blocks"),
         (lambda: TransformerEncoder(4, dropout=1.0), "dropout"),

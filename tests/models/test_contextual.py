@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run
 
 TEXTS = ["a flight to rome", "my flight", "rome"]
 PAIRS = [("a flight to rome", "my flight"), ("rome", "a flight"), ("", "rome my")]
-TINY = {"units": 4, "embedding_dim": 3, "dropout": 0.0}
+TINY = {"units": 4, "embedding_dim": 3, "dropout": 0.0, "word_dropout": 0.0}
 
 
 @keras.saving.register_keras_serializable(package="tests")

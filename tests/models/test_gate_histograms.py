@@ -81,7 +81,7 @@ def test_all_that_a_model_reads_of_texts_is_read():
 
 def test_a_translation_model_shows_those_of_its_encoder():
     pytest.importorskip("tokenizers")
-    model = Seq2Seq(units=4, embedding_dim=4, bidirectional=True, vectorizer={"size": 270})
+    model = Seq2Seq(units=4, embedding_dim=4, bidirectional=True, vectorizer={"max_tokens": 270})
     model.adapt(TEXTS)
     histograms = GateHistograms()
     for gates, mask in read_gates(model, TEXTS, batch_size=2):
