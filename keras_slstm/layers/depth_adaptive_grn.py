@@ -18,6 +18,7 @@ from keras_slstm.ops.depth_adaptive_grn import (
     expected_depth,
     gumbel_noise,
 )
+from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn
 from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.precision import accumulation_dtype
@@ -260,7 +261,10 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
 
         h_dropout_mask = g_dropout_mask = None
         if self.recurrent_dropout and training:
-            h_dropout_mask, g_dropout_mask = self._dropout_mask(h0), self._dropout_mask(h0[:, :1])
+            node = ops.ones((ops.shape(h0)[0], 1, self.units), dtype=h0.dtype)  # one even where there is no word
+            h_dropout_mask, g_dropout_mask = (
+                dropout_mask(like, self.recurrent_dropout, self.seed_generator) for like in (h0, node)
+            )
         h, g, c_g = depth_adaptive_grn(
             self.transition_weights(),
             x,
@@ -343,9 +347,6 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         if self.selection == "gumbel" and training:
             noise = gumbel_noise(ops.shape(logits), dtype, self.seed_generator)
         return choose_depths(logits, self.selection, mask, noise)
-
-    def _dropout_mask(self, like: Tensor) -> Tensor:
-        return keras.random.dropout(ops.ones_like(like), self.recurrent_dropout, seed=self.seed_generator)
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         masks = [mask if self.return_sequences else None]

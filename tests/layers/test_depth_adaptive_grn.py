@@ -332,3 +332,11 @@ def test_former_name_of_the_penalty_loads():
     config = layer.get_config()
     config["depth_regularizer"] = config.pop("depth_penalty")
     assert layers.DepthAdaptiveGRN.from_config(config).depth_penalty == 0.5
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_recurrent_dropout_without_a_word(batch):
+    layer = layers.DepthAdaptiveGRN(3, 2, recurrent_dropout=0.5, return_sequences=True, return_state=True)
+    outputs = layer(np.zeros((batch, 0, 4), "float32"), training=True)
+    assert [tuple(y.shape) for y in outputs] == [(batch, 0, 3), (batch, 3), (batch, 3)]
+    assert not np.any(to_numpy(outputs[1]))
