@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf, depth, recipe_tables, subilstm
+from benchmarks import crf, depth, study_report, subilstm
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
 from keras_slstm.transfer import TASKS
@@ -354,12 +354,6 @@ def scaling() -> str:
     return "\n".join(lines)
 
 
-def recipe_lines() -> Runs:
-    """The trainings of `benchmarks.recipes`."""
-    path = RESULTS / "recipes.jsonl"
-    return list(read_results(path)) if path.exists() else []
-
-
 TABLES = {
     "classification": classification,
     "depths": depths,
@@ -373,8 +367,8 @@ TABLES = {
     "depth-costs": depth_costs,
     "suffixes": suffixes,
     "crf": crf_speed,
-    "recipe-changes": lambda: recipe_tables.differences(recipe_lines()),
-    "recipe-encoders": lambda: recipe_tables.encoders(recipe_lines()),
+    "studies": study_report.tables,
+    "claims": study_report.claims,
 }
 
 

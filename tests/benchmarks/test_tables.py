@@ -234,36 +234,3 @@ def test_equal_footnotes_are_one():
 def test_marks_become_tables():
     filled = tables.fill("before\n<!-- table: scaling -->\nafter")
     assert filled == f"before\n{tables.scaling()}\nafter"
-
-
-def recipe(name: str, seed: int, test: float, encoder: str = "slstm", **more) -> dict:
-    return {
-        "data": "trec", "fold": None, "limit": None, "vectors": None, "encoder": encoder, "name": name, "seed": seed,
-        "updates_asked": 600, "updates": 616, "commit": "abc", "development_accuracy": 0.8, "test_accuracy": test,
-        "best_round": 3, "rounds": 4, "command": f"python -m benchmarks.recipes --name {name} --change '{{}}'",
-        "backend": "jax",
-        **more,
-    }  # fmt: skip
-
-
-def test_a_changed_setting_stands_beside_the_defaults_of_the_same_seeds(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "RESULTS", tmp_path)
-    assert tables.TABLES["recipe-changes"]().count("\n") == 1
-    lines = [
-        recipe("default", 0, 0.80), recipe("default", 1, 0.82), recipe("default", 2, 0.99),
-        recipe("node", 0, 0.75), recipe("node", 1, 0.79), recipe("node", 3, 0.1),
-        recipe("node", 2, 0.2, commit="def"),  # of other code
-        recipe("node", 2, 0.2, backend="torch"),
-        recipe("default", 0, 0.9, encoder="bilstm"),
-    ]  # fmt: skip
-    (tmp_path / "recipes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    command = "`KERAS_BACKEND=jax python -m benchmarks.recipes --name {} --change '{{}}' --results PATH`"
-    changed = command.format("node")
-    assert cells(tables.TABLES["recipe-changes"]()) == [
-        ["trec, no vectors", "slstm", "node", "77.0 ± 2.8", "81.0 ± 1.4", "-4.0 ± 1.4", "2", "616", changed]
-    ]
-    command = command.format("default")
-    assert cells(tables.TABLES["recipe-encoders"]()) == [
-        ["trec, no vectors", "slstm", "80.0 ± 0.0", "87.0 ± 10.4", "3", "616", "3 of 4, 3 of 4, 3 of 4", command],
-        ["trec, no vectors", "bilstm", "80.0", "90.0", "1", "616", "3 of 4", command],
-    ]

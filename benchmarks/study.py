@@ -1,0 +1,259 @@
+"""Runs a study: encoders or settings that differ in nothing but what the study compares.
+
+    python -m benchmarks.study benchmarks/studies/travel_requests.toml
+    python -m benchmarks.study benchmarks/studies/trec.toml --root PATH    # PATH holds original files and word vectors
+
+A study is a TOML file: the command and its options, the data sets, the rows with their own options, the seeds, the row
+that is the baseline, and the values among which each row chooses one option on development data. All rows get the same
+data, seeds, updates and number of values. `benchmarks/study_report.py` makes the table, and refuses comparisons that
+are not fair.
+
+Each training is a command of `keras-slstm` in a process of its own, and a line in `benchmarks/results/studies`. A
+training that has a line is not repeated, and one that was interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keras_slstm.files import read_json
+from keras_slstm.text.tag_schemes import detect_scheme, tags_to_spans
+from keras_slstm.training.fingerprint import fingerprint
+from keras_slstm.training.results import append_result, read_results
+
+RESULTS = Path(__file__).parent / "results" / "studies"
+PATHS = ("data", "dev-data", "test-data", "manual-dir", "vectors")  # options that name something below --root
+Options = dict[str, Any]
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as its file describes it.
+
+    Attributes:
+        name: The name of the file without its ending.
+        question: The question that the study answers.
+        command: The command of `keras-slstm`: classify, tag, match or translate.
+        measure: The score, such as `accuracy` or `f1`.
+        data: The data sets, each with the options that it needs.
+        options: The options of all trainings.
+        rows: The options in which the rows differ, by the name of the row.
+        baseline: The row that the others are compared with.
+        seeds: The seeds of each row.
+        search: The option that each row chooses on development data, with its values. The choice uses the first seed.
+        claims: Sentences of papers: `row`, `paper` (the source), `says`, and `number` (the paper's difference).
+    """
+
+    name: str
+    question: str
+    command: str
+    measure: str
+    data: dict[str, Options]
+    options: Options
+    rows: dict[str, Options]
+    baseline: str
+    seeds: list[int]
+    search: dict[str, list[float]] = field(default_factory=dict)
+    claims: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for problem, wrong in {
+            f"the baseline {self.baseline!r} is no row": self.baseline not in self.rows,
+            "there are fewer than two rows": len(self.rows) < 2,
+            "there is no seed": not self.seeds,
+            "a seed stands there twice": len(set(self.seeds)) < len(self.seeds),
+            "[search] takes one option with a list of values": len(self.search) > 1 or not all(self.search.values()),
+            "a claim is about a row that is not there": any(claim["row"] not in self.rows for claim in self.claims),
+        }.items():
+            if wrong:
+                raise ValueError(f"study {self.name}: {problem}")
+
+    @property
+    def results(self) -> Path:
+        """The file with a line for each training."""
+        return RESULTS / f"{self.name}.jsonl"
+
+    @property
+    def searched(self) -> str | None:
+        """The option that each row chooses."""
+        return next(iter(self.search), None)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training of a study."""
+
+    study: Study
+    row: str
+    data: str
+    seed: int
+    value: float | None  # of the searched option
+
+    @property
+    def key(self) -> Line:
+        """All that identifies the training. A study whose options have changed has other trainings."""
+        study = self.study
+        recipe = [study.command, repr(study.options), repr(study.data[self.data]), repr(study.rows[self.row])]
+        key = {"row": self.row, "data": self.data, "seed": self.seed, "value": self.value}
+        return {**key, "recipe": fingerprint(recipe)}
+
+    def words(self, root: Path) -> list[str]:
+        """The words of the command, without the folder for its results."""
+        study = self.study
+        options = {**study.options, **study.data[self.data], **study.rows[self.row]}
+        options = {name: str(root / value) if name in PATHS else value for name, value in options.items()}
+        if study.searched is not None:
+            options[study.searched] = self.value
+        words = [study.command]
+        for name, value in {**options, "seed": self.seed}.items():
+            if value is not False and value is not None:
+                values = value if isinstance(value, list) else [value]
+                words += [f"--{name}", *([] if value is True else map(str, values))]
+        return words
+
+
+def read_study(path: Path) -> Study:
+    """Read a study.
+
+    Raises:
+        ValueError: If the file is no complete study. The message names it.
+    """
+    try:
+        return Study(path.stem, **tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def lines_of(study: Study) -> list[Line]:
+    """The recorded trainings that belong to the study as it is now."""
+    lines = read_results(study.results) if study.results.exists() else []
+    return [
+        line
+        for line in lines
+        if line["row"] in study.rows
+        and line["data"] in study.data
+        and line["recipe"] == Training(study, line["row"], line["data"], line["seed"], line["value"]).key["recipe"]
+    ]
+
+
+def chosen_value(study: Study, lines: list[Line], row: str, data: str) -> float | None:
+    """The value with the best development score for the first seed; None where the search is not complete."""
+    of_row = [line for line in lines if (line["row"], line["data"], line["seed"]) == (row, data, study.seeds[0])]
+    found = {line["value"]: line["development_score"] for line in of_row}
+    values = next(iter(study.search.values()))
+    return max(values, key=found.__getitem__) if set(values) <= set(found) else None
+
+
+def trainings(study: Study) -> Iterator[Training]:
+    """The trainings, in the order in which they run: for each data set and row, the search and then the other seeds."""
+    for data in study.data:
+        for row in study.rows:
+            value = None
+            if study.search:
+                for tried in next(iter(study.search.values())):
+                    yield Training(study, row, data, study.seeds[0], tried)
+                value = chosen_value(study, lines_of(study), row, data)
+            for seed in study.seeds[bool(study.search) :]:
+                yield Training(study, row, data, seed, value)
+
+
+def train(training: Training, root: Path, work: Path) -> Line:
+    """Train, or go on where an interrupted training stood; return the line of results.
+
+    Raises:
+        subprocess.CalledProcessError: If the command fails.
+    """
+    name = fingerprint([repr(training.key)])
+    folder = work / training.study.name / name
+    words = [*training.words(root), "--output", str(folder), "--results", str(folder.with_suffix(".jsonl"))]
+    with open(work / "log.txt", "a", encoding="utf-8") as log:
+        subprocess.run([sys.executable, "-m", "keras_slstm", *words], check=True, stdout=log)
+    return summary(training, folder)
+
+
+def summary(training: Training, folder: Path) -> Line:
+    """The line of a finished training: its scores, and how the test items came out."""
+    found = read_json(folder / "results.json")
+    measure = training.study.measure
+    kept = ("settings", "split", "command", "vectors", "coverage", "best_epoch", "epochs", "updates", "parameters")
+    return {
+        **training.key,
+        "development_score": found[f"development_{measure}"],
+        "test_score": found[f"test_{measure}"],
+        **{name: found.get(name) for name in kept},
+        **read_items(folder / "predictions.tsv", measure),
+    }
+
+
+def read_items(path: Path, measure: str) -> Line:
+    """How each test item came out, as numbers of right, found and wanted answers, and a fingerprint of the test part.
+
+    A text is an item, and so is a sentence with its spans or tags. Other measures are no sums over items.
+    """
+    if measure not in ("accuracy", "f1") or not path.exists():
+        return {"items": None, "test_part": None}
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    heads, rows = rows[0], rows[1:]
+    if heads[0] != "sentence":
+        counts = [[int(row[0] == row[1]), 1, 1] for row in rows]
+        return {"items": counts, "test_part": fingerprint([row[0] + "\t" + row[-1] for row in rows])}
+    sentences: dict[str, list[list[str]]] = {}
+    for row in rows:
+        sentences.setdefault(row[0], []).append(row)
+    counts = []
+    scheme = detect_scheme([[row[2] for row in words] for words in sentences.values()])
+    for words in sentences.values():
+        wanted, found = ([row[column] for row in words] for column in (2, 3))
+        if measure == "f1":
+            spans, guesses = (set(tags_to_spans(tags, scheme)) for tags in (wanted, found))
+            counts.append([len(spans & guesses), len(guesses), len(spans)])
+        else:
+            right = sum(one == other for one, other in zip(wanted, found, strict=True))
+            counts.append([right, len(words), len(words)])
+    return {"items": counts, "test_part": fingerprint(["\t".join(row[:3]) for row in rows])}
+
+
+def run(study: Study, root: Path, work: Path) -> None:
+    """Run all trainings that have no line yet."""
+    work.mkdir(parents=True, exist_ok=True)
+    for training in trainings(study):
+        key = training.key
+        if any(all(line.get(name) == value for name, value in key.items()) for line in lines_of(study)):
+            continue
+        line = train(training, root, work)
+        append_result(study.results, line)
+        value = f" {study.searched} {training.value:g}" if training.value is not None else ""
+        scores = f"development {100 * line['development_score']:.2f}, test {100 * line['test_score']:.2f}"
+        epochs = f"best epoch {line['best_epoch']} of {line['epochs']}"
+        print(f"{training.data}, {training.row}{value}, seed {training.seed}: {scores}, {epochs}", flush=True)
+
+
+def main() -> int:
+    """Run the studies that are named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("studies", nargs="+", type=Path, metavar="FILE", help="studies")
+    parser.add_argument("--root", type=Path, default=Path(), help="folder of the original files and word vectors")
+    parser.add_argument("--work", type=Path, default=Path("runs/studies"), help="folder for the trainings")
+    arguments = parser.parse_args()
+    try:
+        for path in arguments.studies:
+            run(read_study(path), arguments.root, arguments.work)
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    except subprocess.CalledProcessError as error:
+        parser.exit(error.returncode, f"This training failed: {' '.join(map(str, error.cmd[1:]))}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

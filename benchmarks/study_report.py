@@ -1,0 +1,171 @@
+"""The tables of studies: what each row reaches, and how it differs from the baseline, where the comparison is fair."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import study_statistics
+from benchmarks.study import Line, Study, chosen_value, lines_of, read_study
+from keras_slstm.metrics.summaries import mean_and_spread
+
+STUDIES = Path(__file__).parent / "studies"
+FEWEST_SEEDS = 3
+# Settings that may differ although no row names them: the seed, and what follows from it or from the machine.
+_FREE = {"seed"}
+
+
+def tables() -> str:
+    """All studies, each with its question, its table and its command."""
+    return "\n\n".join(table(read_study(path)) for path in sorted(STUDIES.glob("*.toml")))
+
+
+def table(study: Study) -> str:
+    """The table of a study; rows without a training are left out."""
+    lines = lines_of(study)
+    searched = f"{study.searched} (of {len(study.search[study.searched])})" if study.searched else "setting"
+    heads = ["data", "row", searched, "development", "test", f"against {study.baseline} [95%]", "McNemar's p"]
+    rows = [
+        "| " + " | ".join([*heads, "seeds", "best epoch of", "parameters"]) + " |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for data in study.data:
+        for row in study.rows:
+            if runs := chosen_runs(study, lines, row, data):
+                rows.append("| " + " | ".join([data, row, *_cells(study, lines, data, row, runs)]) + " |")
+    text = [f"**{study.question}**", "", *(rows if len(rows) > 2 else ["Not measured yet."])]
+    if (over_data := _over_data(study, lines)) is not None:
+        text += ["", over_data]
+    return "\n".join([*text, "", f"`python -m benchmarks.study benchmarks/studies/{study.name}.toml --root PATH`"])
+
+
+def chosen_runs(study: Study, lines: Sequence[Line], row: str, data: str) -> dict[int, Line]:
+    """The trainings of a row by their seed, with the value that it has chosen."""
+    value = chosen_value(study, list(lines), row, data) if study.search else None
+    if study.search and value is None:
+        return {}
+    return {line["seed"]: line for line in lines if (line["row"], line["data"], line["value"]) == (row, data, value)}
+
+
+def unfair(study: Study, one: dict[int, Line], other: dict[int, Line]) -> str | None:
+    """The reason why two rows cannot be compared; None where they can."""
+    if not one or not other:
+        return "the search or a row is not complete"
+    if set(one) != set(other) or set(one) != set(study.seeds):
+        return f"{len(one)} and {len(other)} of {len(study.seeds)} seeds are done"
+    if len(one) < FEWEST_SEEDS:
+        return f"fewer than {FEWEST_SEEDS} seeds"
+    lines = [*one.values(), *other.values()]
+    if any(line["commit"] is None or line["commit"].endswith("+") for line in lines):
+        return "a training does not name a commit"
+    for name, value in {
+        "code": lambda line: line["commit"],
+        "machines or versions": lambda line: line["conditions"],
+        "parts of the data": lambda line: line["split"],
+        "test parts": lambda line: line["test_part"],
+    }.items():
+        if any(value(line) != value(lines[0]) for line in lines):
+            return f"different {name}"
+    if names := unequal_settings(study, lines):
+        return f"different settings: {', '.join(names)}"
+    last = sum(line["best_epoch"] == line["epochs"] for line in lines)
+    return f"{last} of {len(lines)} trainings were best in their last epoch" if last else None
+
+
+def unequal_settings(study: Study, lines: Sequence[Line]) -> list[str]:
+    """The settings in which trainings differ although neither a row nor the search names them."""
+    declared = {option.replace("-", "_") for options in study.rows.values() for option in options}
+    declared |= {study.searched.replace("-", "_")} if study.searched else set()
+    declared |= {"encoder_options"} if "encoder_option" in declared else set()
+    common = set.intersection(*(set(line["settings"]) for line in lines)) - declared - _FREE
+    return sorted(
+        name for name in common if any(line["settings"][name] != lines[0]["settings"][name] for line in lines)
+    )
+
+
+def difference(one: dict[int, Line], other: dict[int, Line]) -> tuple[float, float, float]:
+    """The mean difference of the test scores of paired seeds, and its interval: over seeds and test items."""
+    by_seed = [one[seed]["test_score"] - other[seed]["test_score"] for seed in sorted(one)]
+    if (counts := _counts(one)) is None or (before := _counts(other)) is None:
+        return statistics.fmean(by_seed), *study_statistics.interval_over_seeds(by_seed)
+    return statistics.fmean(by_seed), *study_statistics.paired_interval(counts, before)
+
+
+def verdict(interval: tuple[float, float]) -> str:
+    """Whether a paper's "better" is seen here."""
+    low, high = interval
+    if math.isnan(low) or low <= 0 <= high:
+        return "cannot be told from chance"
+    return "holds" if low > 0 else "does not hold: it is worse here"
+
+
+def claims() -> str:
+    """What papers say, beside what the studies found."""
+    rows = ["| paper | it says | data | difference here [95%] | verdict |", "| --- | --- | --- | ---: | --- |"]
+    for path in sorted(STUDIES.glob("*.toml")):
+        study = read_study(path)
+        lines = lines_of(study)
+        for claim in study.claims:
+            for data in study.data:
+                pair = [chosen_runs(study, lines, name, data) for name in (claim["row"], study.baseline)]
+                if (reason := unfair(study, *pair)) is not None:
+                    cells = ["", f"not compared: {reason}"]
+                else:
+                    mean, *interval = difference(*pair)
+                    cells = [_difference(mean, *interval), verdict((interval[0], interval[1]))]
+                rows.append("| " + " | ".join([claim["paper"], claim["says"], data, *cells]) + " |")
+    return "\n".join(rows)
+
+
+def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:
+    of_seeds = [runs[seed] for seed in sorted(runs)]
+    value = of_seeds[0]["value"]
+    cells = [f"{value:g}" if value is not None else ""]
+    cells += [_percent([line[f"{part}_score"] for line in of_seeds]) for part in ("development", "test")]
+    cells += ["", ""] if row == study.baseline else _compare(study, lines, data, runs)
+    epochs = ", ".join(f"{line['best_epoch']} of {line['epochs']}" for line in of_seeds)
+    return [*cells, str(len(runs)), epochs, f"{of_seeds[0]['parameters']:,}"]
+
+
+def _compare(study: Study, lines: Sequence[Line], data: str, runs: dict[int, Line]) -> list[str]:
+    baseline = chosen_runs(study, lines, study.baseline, data)
+    if (reason := unfair(study, runs, baseline)) is not None:
+        return [f"not compared: {reason}", ""]
+    counts, before = _counts(runs), _counts(baseline)
+    p = "" if counts is None or before is None else f"{study_statistics.mcnemar(counts, before):.3f}"
+    return [_difference(*difference(runs, baseline)), p]
+
+
+def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
+    """Wilcoxon's test of each row over several data sets, where all of them can be compared."""
+    if len(study.data) < 2:
+        return None
+    sentences = []
+    for row in study.rows:
+        pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in study.data]
+        if row == study.baseline or any(unfair(study, *pair) for pair in pairs):
+            continue
+        differences = [difference(*pair)[0] for pair in pairs]
+        mean, p = 100 * statistics.fmean(differences), study_statistics.wilcoxon(differences)
+        sentences.append(f"{row}: {mean:+.2f} on average over {len(pairs)} data sets, Wilcoxon's p {p:.3f}.")
+    return " ".join(sentences) or None
+
+
+def _counts(runs: dict[int, Line]) -> Any:
+    """The counts of the test items, shape `(seeds, items, 3)`; None where the measure is no sum over items."""
+    items = [runs[seed]["items"] for seed in sorted(runs)]
+    return None if any(of is None for of in items) else np.array(items, "float64")
+
+
+def _percent(scores: list[float]) -> str:
+    mean, spread = mean_and_spread(100 * score for score in scores)
+    return f"{mean:.2f} ± {spread:.2f}" if len(scores) > 1 else f"{mean:.2f}"
+
+
+def _difference(mean: float, low: float, high: float) -> str:
+    return f"{100 * mean:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"

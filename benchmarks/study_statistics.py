@@ -1,0 +1,75 @@
+"""How much better one row of a study is than another, and how sure that is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Counts = NDArray[np.float64]
+RESAMPLES = 10_000
+AT_ONCE = 200  # resamples, to bound the memory
+CONFIDENCE = 0.95
+
+
+def score(counts: Counts) -> Counts:
+    """F1 from the counts of right, found and wanted spans, over all test items; accuracy, where each item is one.
+
+    Args:
+        counts: Shape `(..., items, 3)`.
+    """
+    right, found, wanted = np.moveaxis(counts.sum(axis=-2), -1, 0)
+    return 2 * right / np.maximum(found + wanted, 1)
+
+
+def paired_interval(row: Counts, baseline: Counts, seed: int = 0) -> tuple[float, float]:
+    """The bootstrap interval of the difference of mean scores, over the seeds and over the test items.
+
+    Each resample draws seeds and items with replacement, the same ones for both: they are paired.
+
+    Args:
+        row: The counts, shape `(seeds, items, 3)`.
+        baseline: Those of the row to compare with, for the same seeds and items.
+        seed: The seed of the resamples.
+    """
+    rng = np.random.default_rng(seed)
+    seeds, items, _ = row.shape
+    by_item = np.concatenate([row, baseline], axis=-1).swapaxes(0, 1).reshape(items, -1)
+    differences: list[float] = []
+    while len(differences) < RESAMPLES:
+        # A resample is how often it holds each item. The sums of its counts are then one product.
+        times = rng.multinomial(items, np.full(items, 1 / items), size=AT_ONCE)
+        sums = (times @ by_item).reshape(AT_ONCE, seeds, 2, 3)
+        by_seed = score(sums[..., 0, None, :]) - score(sums[..., 1, None, :])
+        chosen = rng.integers(seeds, size=(AT_ONCE, seeds))
+        differences += np.take_along_axis(by_seed, chosen, axis=1).mean(axis=1).tolist()
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(differences, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def interval_over_seeds(differences: list[float]) -> tuple[float, float]:
+    """Student's interval of the mean of paired differences, for measures that are no sum over test items."""
+    interval = stats.ttest_1samp(differences, 0.0).confidence_interval(CONFIDENCE)
+    return float(interval.low), float(interval.high)
+
+
+def mcnemar(row: Counts, baseline: Counts) -> float:
+    """The exact McNemar test: the probability that items are so unevenly right by chance.
+
+    An item counts as right where most seeds have it completely right.
+
+    Args:
+        row: The counts, shape `(seeds, items, 3)`.
+        baseline: Those of the row to compare with.
+    """
+    right = [np.mean((of[..., 0] == of[..., 1]) & (of[..., 0] == of[..., 2]), axis=0) > 0.5 for of in (row, baseline)]
+    only_row, only_baseline = int(np.sum(right[0] & ~right[1])), int(np.sum(right[1] & ~right[0]))
+    if not only_row + only_baseline:
+        return 1.0
+    return float(stats.binomtest(only_row, only_row + only_baseline).pvalue)
+
+
+def wilcoxon(differences: list[float]) -> float:
+    """Wilcoxon's signed-rank test over the differences of several data sets."""
+    return float(stats.wilcoxon(differences).pvalue) if any(differences) else 1.0

@@ -1,0 +1,245 @@
+"""Studies: their files, their trainings, and a report that refuses unfair comparisons."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import f1_score
+
+from benchmarks import study as studies
+from benchmarks import study_report, study_statistics
+from keras_slstm.cli.main import parse
+
+FILE = """
+question = "Is one better?"
+command = "classify"
+measure = "accuracy"
+options = { preset = "small", updates = 2, manual-dir = "files" }
+seeds = [0, 1, 2]
+baseline = "two"
+[data]
+a = { dataset = "a" }
+[search]
+learning-rate = [0.1, 0.2]
+[rows]
+one = { encoder = "slstm" }
+two = { encoder = "bilstm", fixed-vectors = true, encoder-option = ["x=1", "y=2"] }
+[[claims]]
+row = "one"
+paper = "A paper"
+says = "It is."
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.setattr(studies, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(study_report, "STUDIES", tmp_path)
+    monkeypatch.setattr(study_statistics, "RESAMPLES", 1_000)
+    (tmp_path / "s.toml").write_text(FILE)
+    return studies.read_study(tmp_path / "s.toml")
+
+
+class TestFile:
+    def test_errors_name_the_problem(self, study, tmp_path):
+        for good, bad, words in [
+            ('baseline = "two"', 'baseline = "three"', "'three' is no row"),
+            ("seeds = [0, 1, 2]", "seeds = [0, 0]", "twice"),
+            ("[0.1, 0.2]", "[]", "list of values"),
+            ('row = "one"\n', 'row = "four"\n', "a claim is about a row"),
+            ('measure = "accuracy"', "", "measure"),
+            ('command = "classify"', "command = ", "s.toml"),
+        ]:
+            (tmp_path / "s.toml").write_text(FILE.replace(good, bad))
+            with pytest.raises(ValueError, match=words):
+                studies.read_study(tmp_path / "s.toml")
+
+    def test_all_studies_of_the_project_are_complete(self):
+        paths = sorted((studies.RESULTS.parents[1] / "studies").glob("*.toml"))
+        assert paths
+        for path in paths:
+            for training in studies.trainings(studies.read_study(path)):
+                words = training.words(path.parent)
+                parse(words[0], words[1:])
+
+    def test_a_training_is_a_command(self, study, tmp_path):
+        words = studies.Training(study, "two", "a", 1, 0.2).words(tmp_path)
+        expected = f"classify --preset small --updates 2 --manual-dir {tmp_path}/files --dataset a --encoder bilstm"
+        expected += " --fixed-vectors --encoder-option x=1 y=2 --learning-rate 0.2 --seed 1"
+        assert " ".join(words) == expected
+
+
+def line(training, test=0.5, development=0.5, **more):
+    rng = np.random.default_rng(training.seed)
+    right = rng.permutation([1] * round(40 * test) + [0] * (40 - round(40 * test)))
+    return {
+        **training.key,
+        "development_score": development, "test_score": test, "best_epoch": 2, "epochs": 3, "parameters": 1000,
+        "settings": {"encoder": training.row, "units": 3, "learning_rate": training.value, "seed": training.seed},
+        "split": {"seed": 0}, "test_part": "x", "items": [[int(one), 1, 1] for one in right],
+        "commit": "abc", "conditions": {"cores": 2},
+        **more,
+    }  # fmt: skip
+
+
+def record(study, change=lambda line: {}, scores=(0.9, 0.5)):
+    """Write the lines of a study in which the second value is better on development data."""
+    study.results.parent.mkdir(exist_ok=True)
+    study.results.unlink(missing_ok=True)
+    with open(study.results, "a", encoding="utf-8") as file:
+        for _ in range(2):  # the second time with the values that were chosen
+            known = {json.dumps(found) for found in read(study)}
+            for training in list(studies.trainings(study)):
+                if training.value is not None:
+                    score = dict(zip(study.rows, scores))[training.row]
+                    made = line(training, score, training.value)
+                    text = json.dumps({**made, **change(made)})
+                    if text not in known:
+                        file.write(text + "\n")
+            file.flush()
+
+
+def read(study):
+    return studies.lines_of(study)
+
+
+class TestRun:
+    def test_each_training_runs_once_with_the_value_that_its_row_chooses(self, study, tmp_path, monkeypatch):
+        asked = []
+
+        def train(training, root, work):
+            asked.append((training.row, training.seed, training.value))
+            best = {"one": 0.1, "two": 0.2}[training.row]
+            return line(training, development=0.9 if training.value == best else 0.8)
+
+        monkeypatch.setattr(studies, "train", train)
+        studies.run(study, tmp_path, tmp_path / "work")
+        of_one = [("one", 0, 0.1), ("one", 0, 0.2), ("one", 1, 0.1), ("one", 2, 0.1)]
+        assert asked == [*of_one, ("two", 0, 0.1), ("two", 0, 0.2), ("two", 1, 0.2), ("two", 2, 0.2)]
+        studies.run(study, tmp_path, tmp_path / "work")
+        assert len(asked) == 8
+        other = dataclasses.replace(study, options={**study.options, "updates": 3})
+        assert read(other) == []  # other options are another study
+        studies.run(other, tmp_path, tmp_path / "work")
+        assert len(asked) == 16
+
+    @pytest.mark.short_run
+    @pytest.mark.backends("torch")
+    def test_a_study_of_own_data(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(studies, "RESULTS", tmp_path / "results")
+        rows = [f"{'good' if i % 2 else 'bad'} number{i}\t{'yes' if i % 2 else 'no'}" for i in range(40)]
+        (tmp_path / "own.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+        text = FILE.replace('manual-dir = "files"', "units = 4, embedding-dim = 4").replace("[0, 1, 2]", "[5]")
+        text = text.replace('dataset = "a"', 'data = "own.tsv"').replace("[0.1, 0.2]", "[0.1]")
+        text = text.replace('encoder = "slstm"', 'encoder = "lstm"')
+        text = text.replace(', fixed-vectors = true, encoder-option = ["x=1", "y=2"]', "")
+        (tmp_path / "own.toml").write_text(text)
+        study = studies.read_study(tmp_path / "own.toml")
+        studies.run(study, tmp_path, tmp_path / "work")
+        lines = read(study)
+        assert [(found["row"], found["seed"]) for found in lines] == [("one", 5), ("two", 5)]
+        assert len({found["test_part"] for found in lines}) == 1
+        for found in lines:
+            counts = np.array(found["items"])
+            assert study_statistics.score(counts) == pytest.approx(found["test_score"])
+        shutil.rmtree(tmp_path / "work")
+        studies.run(study, tmp_path, tmp_path / "work")  # nothing is left to do
+        assert len(read(study)) == 2
+
+
+def test_items_of_tagged_sentences(tmp_path):
+    rows = ["sentence\tword\ttag\tprediction", "1\ta\tB-X\tB-X", "1\tb\tI-X\tO", "2\tc\tB-Y\tB-Y", "2\td\tO\tB-X"]
+    (tmp_path / "p.tsv").write_text("\n".join(rows) + "\n")
+    assert studies.read_items(tmp_path / "p.tsv", "f1")["items"] == [[0, 1, 1], [1, 2, 1]]
+    assert studies.read_items(tmp_path / "p.tsv", "accuracy")["items"] == [[1, 2, 2], [1, 2, 2]]
+    assert studies.read_items(tmp_path / "p.tsv", "pearson")["items"] is None
+
+
+class TestReport:
+    def test_a_fair_comparison_has_an_interval(self, study):
+        record(study)
+        table = study_report.table(study)
+        assert "| a | one | 0.2 | 20.00 ± 0.00 | 90.00 ± 0.00 | +40.00 [+" in table
+        assert "| a | two | 0.2 | 20.00 ± 0.00 | 50.00 ± 0.00 |  |  | 3 | 2 of 3, 2 of 3, 2 of 3 | 1,000 |" in table
+        assert "| A paper | It is. | a | +40.00 [+" in study_report.claims()
+        assert study_report.claims().endswith("| holds |")
+        record(study, scores=(0.5, 0.9))
+        assert "does not hold" in study_report.claims()
+        record(study, scores=(0.5, 0.5))
+        assert "cannot be told from chance" in study_report.claims()
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            ({"commit": "def"}, "different code"),
+            ({"commit": None}, "a training does not name a commit"),
+            ({"commit": "abc+"}, "a training does not name a commit"),
+            ({"conditions": {"cores": 4}}, "different machines"),
+            ({"split": {"seed": 1}}, "different parts of the data"),
+            ({"test_part": "y"}, "different test parts"),
+            ({"best_epoch": 3}, "3 of 6 trainings were best in their last epoch"),
+            ({"settings": {"units": 4, "encoder": "one"}}, "different settings: units"),
+        ],
+    )
+    def test_an_unfair_comparison_is_refused(self, study, change, reason):
+        record(study, lambda line: change if line["row"] == "one" else {})
+        assert f"not compared: {reason}" in study_report.table(study)
+        assert f"not compared: {reason}" in study_report.claims()
+
+    def test_missing_trainings_are_refused(self, study):
+        record(study)
+        lines = study.results.read_text().splitlines(keepends=True)
+        study.results.write_text("".join(lines[:-1]))
+        assert "3 and 2 of 3 seeds are done" in study_report.table(study)
+        two = [text for text in lines if json.loads(text)["seed"] < 2]
+        study.results.write_text("".join(two))
+        few = dataclasses.replace(study, seeds=[0, 1])
+        assert "fewer than 3 seeds" in study_report.table(few)
+        study.results.write_text(lines[0])
+        assert "Not measured yet." in study_report.table(study)
+
+
+class TestStatistics:
+    def test_score_is_f1(self):
+        rng = np.random.default_rng(0)
+        wanted, found = rng.integers(2, size=(2, 50))
+        counts = np.stack([wanted & found, found, wanted], axis=-1).astype("float64")
+        assert study_statistics.score(counts) == pytest.approx(f1_score(wanted, found))
+
+    def test_the_interval_is_that_of_scipy_for_one_seed(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        right = rng.random((2, 1, 300)) < [[[0.8]], [[0.6]]]
+        one, other = (np.stack([of, np.ones_like(of), np.ones_like(of)], axis=-1).astype("float64") for of in right)
+        found = study_statistics.paired_interval(one, other)
+        by_item = (right[0, 0] * 1.0 - right[1, 0],)
+        known = stats.bootstrap(by_item, np.mean, method="percentile", rng=rng).confidence_interval
+        np.testing.assert_allclose(found, known, atol=0.01)
+
+    def test_seeds_that_differ_widen_the_interval(self):
+        counts = np.ones((3, 200, 3))
+        other = counts.copy()
+        same, wide = other.copy(), other.copy()
+        same[:, :100, 0] = 0
+        wide[0, :, 0] = 0
+        widths = [np.diff(study_statistics.paired_interval(of, other))[0] for of in (same, wide)]
+        assert widths[0] < 0.2 < 0.6 < widths[1]
+
+    def test_mcnemar_counts_items_of_which_one_side_is_right(self):
+        one = np.ones((1, 20, 3))
+        other = one.copy()
+        other[0, :8, 0] = 0
+        assert study_statistics.mcnemar(one, other) == pytest.approx(2 / 2**8)
+        assert study_statistics.mcnemar(one, one) == 1.0
+
+    def test_wilcoxon(self):
+        assert study_statistics.wilcoxon([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]) == pytest.approx(2 / 2**6)
+        assert study_statistics.wilcoxon([0.0, 0.0]) == 1.0
+
+    def test_few_seeds_have_a_wide_interval(self):
+        low, high = study_statistics.interval_over_seeds([0.01, 0.02, 0.03])
+        assert low < 0 < 0.02 < high
