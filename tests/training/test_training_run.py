@@ -1,8 +1,6 @@
 import json
-import os
 import signal
 import sys
-import threading
 from pathlib import Path
 
 import keras
@@ -197,20 +195,6 @@ def test_a_damaged_random_state_is_named(tmp_path, state):
         train(TrainingRun(tmp_path), new_model(), 2)
 
 
-def test_without_any_score_there_is_no_best_epoch(tmp_path):
-    run, model = TrainingRun(tmp_path), new_model()
-    with pytest.warns(RuntimeWarning, match=r"There is no best epoch.*'score' is no number"):
-        run.fit(
-            model,
-            model.batches(TEXTS, LABELS),
-            epochs=2,
-            monitor="score",
-            callbacks=[fake_logs([float("nan")] * 2)],
-            verbose=0,
-        )
-    assert run.best_epoch == 0
-
-
 def test_a_run_can_be_resumed_until_it_is_finished(tmp_path):
     """Between the model and the end of the run, a script writes its results, and may be killed."""
     run, model = TrainingRun(tmp_path), new_model()
@@ -391,86 +375,3 @@ def test_a_loss_that_is_no_number(tmp_path, sharp):
         np.testing.assert_allclose(history[name], expected[name], rtol=1e-6)
     for a, b in zip(model.get_weights(), truth.get_weights()):
         np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
-def train_and_die(folder, steps=None, seconds=0.0):
-    """A training of 180 steps, unless it is killed so many seconds after so many."""
-
-    class Die(keras.callbacks.Callback):
-        left = steps
-
-        def on_train_batch_end(self, batch, logs=None):
-            if self.left is None:
-                return
-            self.left -= 1
-            if self.left == 0:
-                timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
-                timer.daemon = True
-                timer.start()
-
-    model = new_model()
-    train(TrainingRun(folder), model, 30, [Die()], save_every=1)
-    np.savez(Path(folder) / "weights.npz", *model.get_weights())
-
-
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough for the signal")
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_a_training_killed_at_random_moments(tmp_path, kills):
-    train_and_die(str(tmp_path))
-    with np.load(tmp_path / "weights.npz") as file:
-        expected = list(file.values())
-    rng = np.random.default_rng(kills)
-    moments = [(int(rng.integers(1, 9)), rng.uniform(0.0, 0.05)) for _ in range(kills)]
-    for arguments in [*moments, ()]:
-        call = f"train_and_die{(str(tmp_path / 'run'), *arguments)!r}"
-        done = run_python("-c", f"from tests.training.test_training_run import train_and_die; {call}")
-        assert done.returncode == (-signal.SIGKILL if arguments else 0)
-    with np.load(tmp_path / "run" / "weights.npz") as file:
-        for a, b in zip(file.values(), expected, strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-6)
-
-
-def test_length_and_patience_in_updates(tmp_path):
-    model = new_model()
-    run = TrainingRun(tmp_path / "run")
-    batches = model.batches(TEXTS, LABELS, batch_size=10, min_batches=12)
-    history = run.fit(model, batches, updates=30, monitor="loss", mode="min", verbose=0)
-    assert len(batches) == 12
-    assert len(history["loss"]) == run.epochs_done == 3  # 36 updates
-    assert int(model.optimizer.iterations) == 12 * run.best_epoch  # the state of the best epoch is back
-
-    stopped = TrainingRun(tmp_path / "patience")
-    model = new_model()
-    model.optimizer.learning_rate.assign(0.0)
-    batches = model.batches(TEXTS, LABELS, batch_size=10, min_batches=12)
-    data = (TEXTS, LABELS)
-    stopped.fit(model, batches, validation_data=data, updates=600, patience=40, verbose=0)
-    assert stopped.best_epoch == 1
-    assert stopped.epochs_done == 5  # 4 epochs are 48 updates
-
-    # Where an epoch is cut, its steps count.
-    cut = TrainingRun(tmp_path / "cut").fit(
-        new_model(), x=batches, updates=8, steps_per_epoch=4, monitor="loss", mode="min", verbose=0
-    )
-    assert len(cut["loss"]) == 2
-
-    for wrong in ({}, {"epochs": 1, "updates": 1}):
-        with pytest.raises(ValueError, match="Either `epochs` or `updates`"):
-            run.fit(model, batches, **wrong)
-    with pytest.raises(ValueError, match=r"number of batches must be known: .* not list"):
-        run.fit(model, [1], [2], updates=3)
-    with pytest.raises(ValueError, match="`updates` must be an integer of at least 1, but got 0"):
-        run.fit(model, batches, updates=0)
-
-
-def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path):
-    class Scores(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            logs.update(val_accuracy=[0.4, 0.5, 0.5, 0.5][epoch], val_loss=[9.0, 3.0, 2.0, 2.5][epoch])
-
-    run = TrainingRun(tmp_path / "run")
-    model = new_model()
-    batches = model.batches(TEXTS, LABELS, batch_size=10)
-    run.fit(model, batches, epochs=9, patience=1, callbacks=[Scores()], verbose=0)
-    assert run.epochs_done == 4
-    assert run.best_epoch == 3

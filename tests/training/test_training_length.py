@@ -1,0 +1,69 @@
+"""The length of a training, its patience, and its best epoch."""
+
+from __future__ import annotations
+
+import keras
+import pytest
+
+from keras_slstm.training.training_run import TrainingRun
+from tests.training.test_training_run import LABELS, TEXTS, fake_logs, new_model
+
+
+def test_without_any_score_there_is_no_best_epoch(tmp_path):
+    run, model = TrainingRun(tmp_path), new_model()
+    with pytest.warns(RuntimeWarning, match=r"There is no best epoch.*'score' is no number"):
+        run.fit(
+            model,
+            model.batches(TEXTS, LABELS),
+            epochs=2,
+            monitor="score",
+            callbacks=[fake_logs([float("nan")] * 2)],
+            verbose=0,
+        )
+    assert run.best_epoch == 0
+
+
+def test_length_and_patience_in_updates(tmp_path):
+    model = new_model()
+    run = TrainingRun(tmp_path / "run")
+    batches = model.batches(TEXTS, LABELS, batch_size=10, min_batches=12)
+    history = run.fit(model, batches, updates=30, monitor="loss", mode="min", verbose=0)
+    assert len(batches) == 12
+    assert len(history["loss"]) == run.epochs_done == 3  # 36 updates
+    assert int(model.optimizer.iterations) == 12 * run.best_epoch  # the state of the best epoch is back
+
+    stopped = TrainingRun(tmp_path / "patience")
+    model = new_model()
+    model.optimizer.learning_rate.assign(0.0)
+    batches = model.batches(TEXTS, LABELS, batch_size=10, min_batches=12)
+    data = (TEXTS, LABELS)
+    stopped.fit(model, batches, validation_data=data, updates=600, patience=40, verbose=0)
+    assert stopped.best_epoch == 1
+    assert stopped.epochs_done == 5  # 4 epochs are 48 updates
+
+    # Where an epoch is cut, its steps count.
+    cut = TrainingRun(tmp_path / "cut").fit(
+        new_model(), x=batches, updates=8, steps_per_epoch=4, monitor="loss", mode="min", verbose=0
+    )
+    assert len(cut["loss"]) == 2
+
+    for wrong in ({}, {"epochs": 1, "updates": 1}):
+        with pytest.raises(ValueError, match="Either `epochs` or `updates`"):
+            run.fit(model, batches, **wrong)
+    with pytest.raises(ValueError, match=r"number of batches must be known: .* not list"):
+        run.fit(model, [1], [2], updates=3)
+    with pytest.raises(ValueError, match="`updates` must be an integer of at least 1, but got 0"):
+        run.fit(model, batches, updates=0)
+
+
+def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path):
+    class Scores(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            logs.update(val_accuracy=[0.4, 0.5, 0.5, 0.5][epoch], val_loss=[9.0, 3.0, 2.0, 2.5][epoch])
+
+    run = TrainingRun(tmp_path / "run")
+    model = new_model()
+    batches = model.batches(TEXTS, LABELS, batch_size=10)
+    run.fit(model, batches, epochs=9, patience=1, callbacks=[Scores()], verbose=0)
+    assert run.epochs_done == 4
+    assert run.best_epoch == 3
