@@ -35,6 +35,7 @@ from keras_slstm.ops.crf_functions import (
     crf_marginals,
     crf_sequence_score,
 )
+from keras_slstm.ops.export_mode import export_mode
 from keras_slstm.ops.label_schemes import allowed_transitions, seen_transitions
 from keras_slstm.ops.semi_crf_functions import (
     semi_crf_decode,
@@ -89,6 +90,7 @@ __all__ = [
     "crf_sequence_score",
     "datasets",
     "distribute",
+    "export_mode",
     "layers",
     "losses",
     "metrics",

@@ -92,9 +92,9 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
         h, mask = masked_inputs(self, inputs, mask)
         eps = tanh(h @ ops.convert_to_tensor(self.kernel) + self.bias)
         wide = accumulation_dtype(self.compute_dtype)
-        scores = (ops.cast(eps, wide) @ ops.cast(self.query, wide)[:, None])[..., 0]
+        scores = (ops.cast(eps, wide) @ ops.expand_dims(ops.cast(self.query, wide), 1))[..., 0]
         alpha = masked_softmax(scores, mask)
-        output = ops.cast(ops.sum(alpha[..., None] * ops.cast(h, wide), axis=1), self.compute_dtype)
+        output = ops.cast(ops.sum(ops.expand_dims(alpha, -1) * ops.cast(h, wide), axis=1), self.compute_dtype)
         if return_attention_scores:
             return output, ops.cast(alpha, self.compute_dtype)
         return output

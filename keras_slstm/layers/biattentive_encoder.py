@@ -113,9 +113,9 @@ class BiattentiveEncoder(ConfigFromArguments, keras.layers.Layer):
 
     def _attended(self, z: Tensor, mask: Tensor | None) -> Tensor:
         wide = accumulation_dtype(self.compute_dtype)
-        scores = (ops.cast(z, wide) @ ops.cast(self.query, wide)[:, None])[..., 0]
+        scores = (ops.cast(z, wide) @ ops.expand_dims(ops.cast(self.query, wide), 1))[..., 0]
         weights = masked_softmax(scores, mask)
-        return ops.cast(ops.sum(weights[..., None] * ops.cast(z, wide), axis=1), self.compute_dtype)
+        return ops.cast(ops.sum(ops.expand_dims(weights, -1) * ops.cast(z, wide), axis=1), self.compute_dtype)
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         return None

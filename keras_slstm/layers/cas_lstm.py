@@ -173,7 +173,7 @@ class CASLSTM(MaskedRNN):
         """Run the layers, one after the other, over the whole sentence."""
         x = _swap_batch_and_time(self._in_reading_order(sequences))
         if mask is not None:
-            mask = _swap_batch_and_time(self._in_reading_order(mask))[..., None]
+            mask = ops.expand_dims(_swap_batch_and_time(self._in_reading_order(mask)), -1)
         lower_cells = None
         runs: list[_LayerRun] = []
         for weights, h, c in zip(self.cell.layer_weights(), states[::2], states[1::2], strict=True):
@@ -215,12 +215,12 @@ class _LayerRun(NamedTuple):
 
 def _before(first: Tensor, states: Tensor) -> Tensor:
     """The state before every word."""
-    return ops.concatenate([first[None], states], axis=0)[:-1]
+    return ops.concatenate([ops.expand_dims(first, 0), states], axis=0)[:-1]
 
 
 def _last(first: Tensor, states: Tensor) -> Tensor:
     """The state after the last word; the first state if there is no word."""
-    return ops.concatenate([first[None], states[-1:]], axis=0)[-1]
+    return ops.concatenate([ops.expand_dims(first, 0), states[-1:]], axis=0)[-1]
 
 
 def _swap_batch_and_time(x: Tensor) -> Tensor:

@@ -263,7 +263,7 @@ class CRF(WeightArguments, keras.layers.Layer):
         if self._allowed is not None:
             # As tensors: PyTorch does not join a tensor on a GPU with an array.
             no_first, no_pair, no_last = (ops.convert_to_tensor(~part, "bool") for part in self._allowed)
-            unary = _forbid(unary, first[..., None] & no_first | last[..., None] & no_last)
+            unary = _forbid(unary, ops.expand_dims(first, -1) & no_first | ops.expand_dims(last, -1) & no_last)
             transitions = _forbid(transitions, no_pair)
         potentials = pack(zero_padding(unary, mask), transitions, mask)
         return addons.mark(potentials) if self.engine == "addons" else potentials

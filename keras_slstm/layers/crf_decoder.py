@@ -57,7 +57,7 @@ class CRFDecoder(ConfigFromArguments, keras.layers.Layer):
         labels = crf_decode(inputs)
         if not self.return_probabilities:
             return labels
-        probabilities = ops.take_along_axis(crf_marginals(inputs), labels[..., None], axis=2)[..., 0]
+        probabilities = ops.take_along_axis(crf_marginals(inputs), ops.expand_dims(labels, -1), axis=2)[..., 0]
         return labels, probabilities
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:

@@ -327,7 +327,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         if self.bilstm is not None:
             return self.bilstm(x, mask=mask, training=False)  # nothing in it depends on `training`
         if mask is None:
-            positions = ops.arange(ops.shape(x)[1], dtype="int32")[None]
+            positions = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="int32"), 0)
         else:
             positions = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
         if self.max_length is None:
@@ -339,7 +339,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         logits = self._logits(inner)
         dtype = keras.backend.standardize_dtype(logits.dtype)
         if self.depth_penalty:
-            total = ops.sum(zero_padding(expected_depth(logits)[..., None], mask))
+            total = ops.sum(zero_padding(ops.expand_dims(expected_depth(logits), -1), mask))
             words = ops.size(logits) // self.max_depth if mask is None else ops.sum(ops.cast(mask, "int32"))
             share = total / ops.cast(ops.maximum(words, 1), dtype) / self.max_depth
             self.add_loss(self.depth_penalty * share)

@@ -231,7 +231,10 @@ class NormalizedLSTM(MaskedRNN):
             carried = (ops.cast(state, self.compute_dtype) for state in self.states)
             initial_state = [ops.where(started, x, y) for x, y in zip(carried, first, strict=True)]
         result = super().call(sequences, initial_state, mask, training)
-        read = ops.ones_like(self._started.value) if mask is None else ops.any(ops.cast(mask, "bool"), axis=1)[:, None]
+        if mask is None:
+            read = ops.ones_like(self._started.value)
+        else:
+            read = ops.any(ops.cast(mask, "bool"), axis=1, keepdims=True)
         self._started.assign(ops.maximum(self._started.value, ops.cast(read, self._started.dtype)))
         return result
 

@@ -189,7 +189,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
             x = x * dropout_mask(x[:, :1], self.dropout, self.seed_generator)
         words = ops.transpose(x, (1, 0, 2))
-        word_mask = None if mask is None else ops.transpose(mask)[..., None]
+        word_mask = None if mask is None else ops.expand_dims(ops.transpose(mask), -1)
         context = self._context(training)
 
         prefixes, suffixes = self._encode(0, words, word_mask, context, training)

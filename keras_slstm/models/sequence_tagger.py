@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple, overload
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_slstm.layers.crf import CRF
 from keras_slstm.losses import CRFLoss
@@ -16,6 +15,7 @@ from keras_slstm.models.labels import LabelIds
 from keras_slstm.models.serving import write_saved_model
 from keras_slstm.models.span_probabilities import span_probabilities
 from keras_slstm.models.text_model import TextModel
+from keras_slstm.ops.argmax import argmax
 from keras_slstm.ops.crf_functions import crf_decode, crf_marginals
 from keras_slstm.text.tag_schemes import tags_to_spans
 from keras_slstm.text.token_batches import TokenBatches
@@ -339,7 +339,7 @@ class OutputReader(keras.Model):
     def call(self, outputs: Any) -> tuple[Any, Any]:
         if self.head == "crf":
             return crf_decode(outputs), crf_marginals(outputs)
-        return ops.cast(ops.argmax(outputs, axis=-1), "int32"), outputs
+        return argmax(outputs, axis=-1), outputs
 
 
 def _confidence(ids: np.ndarray, probabilities: np.ndarray) -> np.ndarray:

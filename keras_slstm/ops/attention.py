@@ -37,7 +37,7 @@ def remember(values: Tensor, mask: Tensor | None, kernel: Tensor) -> Memory:
     wide = accumulation_dtype(keras.backend.standardize_dtype(values.dtype))
     values = zero_padding(values, mask)
     keys = values @ ops.transpose(ops.cast(kernel, values.dtype))
-    return Memory(ops.cast(values, wide), ops.cast(keys, wide), None if mask is None else mask[:, None])
+    return Memory(ops.cast(values, wide), ops.cast(keys, wide), None if mask is None else ops.expand_dims(mask, 1))
 
 
 def attend(h: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:

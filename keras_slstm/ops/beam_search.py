@@ -66,7 +66,7 @@ def beam_search(
     """
     batch = ops.shape(limits)[0]
     first_rows = ops.reshape(ops.arange(batch, dtype="int32") * beam, (-1, 1))
-    limits = ops.cast(limits, dtype)[:, None]
+    limits = ops.expand_dims(ops.cast(limits, dtype), 1)
     times = ops.arange(longest, dtype="int32")
     vocabulary = ops.arange(ids.size, dtype="int32")
     is_padding = vocabulary == ids.padding
@@ -89,9 +89,9 @@ def beam_search(
         log_probabilities, new_state = step(last, list(state))
         log_probabilities = ops.where(never, minus_infinity, log_probabilities)
         log_probabilities = ops.reshape(log_probabilities, (-1, beam, ids.size))
-        totals = totals[..., None] + ops.where(ended[..., None], after_end, log_probabilities)
+        totals = ops.expand_dims(totals, -1) + ops.where(ops.expand_dims(ended, -1), after_end, log_probabilities)
         lengths = ops.where(ended, lengths, lengths + 1)
-        candidates = ops.reshape(scores(totals, lengths[..., None]), (-1, beam * ids.size))
+        candidates = ops.reshape(scores(totals, ops.expand_dims(lengths, -1)), (-1, beam * ids.size))
 
         best, chosen = ops.top_k(candidates, beam)
         chosen = ops.cast(chosen, "int32")
@@ -99,13 +99,13 @@ def beam_search(
         last = ops.reshape(chosen % ids.size, (-1,))
         totals = ops.take(ops.reshape(totals, (-1,)), first_rows * ids.size + chosen)
         lengths, ended = (ops.reshape(ops.take(ops.reshape(x, (-1,)), rows), (-1, beam)) for x in (lengths, ended))
-        sequences = ops.where(times == time, last[:, None], ops.take(sequences, rows, axis=0))
+        sequences = ops.where(times == time, ops.expand_dims(last, 1), ops.take(sequences, rows, axis=0))
         new_state = [ops.take(x, rows, axis=0) for x in new_state]
 
         ended = ended | (ops.reshape(last, (-1, beam)) == ids.end) | (lengths >= limits)
         best_ended = ops.max(ops.where(ended, best, minus_infinity), axis=1)
         attainable = ops.max(ops.where(ended, minus_infinity, scores(totals, limits)), axis=1)
-        ended = ended | (best_ended >= attainable)[:, None]
+        ended = ended | ops.expand_dims(best_ended >= attainable, 1)
         return time + 1, sequences, last, totals, lengths, ended, *new_state
 
     lengths = ops.zeros((batch, beam), dtype=dtype)

@@ -27,5 +27,5 @@ def add_boundary_words(x: Tensor, mask: Tensor | None, embeddings: Tensor) -> tu
     is_start = ops.pad(is_first(mask), ((0, 0), (0, 2)))
     is_end = ops.pad(is_last(mask), ((0, 0), (2, 0)))
     x = ops.pad(x, ((0, 0), (1, 1), (0, 0)))
-    x = ops.where(is_start[..., None], start, ops.where(is_end[..., None], end, x))
+    x = ops.where(ops.expand_dims(is_start, -1), start, ops.where(ops.expand_dims(is_end, -1), end, x))
     return x, ops.pad(mask, ((0, 0), (1, 1))) | is_start | is_end

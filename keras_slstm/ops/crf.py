@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from keras_slstm.ops.argmax import argmax
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
@@ -55,7 +56,7 @@ def sequence_score(potentials: Potentials, labels: Tensor) -> Tensor:
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         score, before = state
         u, T, y, mask_t = at_time
-        added = ops.sum(u * y, axis=1) + ops.sum(before[:, :, None] * T * y[:, None, :], axis=(1, 2))
+        added = ops.sum(u * y, axis=1) + ops.sum(ops.expand_dims(before, 2) * T * ops.expand_dims(y, 1), axis=(1, 2))
         return ops.where(mask_t[:, 0], score + added, score), ops.where(mask_t, y, before)
 
     nothing = _zeros(unary)  # no label stands before the first word
@@ -74,7 +75,7 @@ def log_partition(potentials: Potentials) -> Tensor:
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         (alpha,) = state
         u, T, mask_t, first_t = at_time
-        message = ops.logsumexp(alpha[:, :, None] + T, axis=1)
+        message = ops.logsumexp(ops.expand_dims(alpha, 2) + T, axis=1)
         return (ops.where(mask_t, u + ops.where(first_t, ops.zeros_like(message), message), alpha),)
 
     inputs = (unary, transitions, mask, _first(potentials))
@@ -101,7 +102,7 @@ def incoming(potentials: Potentials) -> Tensor:
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         _, alpha = state
         u, T, mask_t, first_t = at_time
-        message = ops.logsumexp(alpha[:, :, None] + T, axis=1)
+        message = ops.logsumexp(ops.expand_dims(alpha, 2) + T, axis=1)
         message = ops.where(first_t | ~mask_t, ops.zeros_like(message), message)
         return message, ops.where(mask_t, _shifted(message + u), alpha)
 
@@ -120,7 +121,7 @@ def outgoing(potentials: Potentials) -> Tensor:
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         _, message = state
         u, T, mask_t = at_time
-        before = ops.logsumexp(T + _shifted(u + message)[:, None, :], axis=2)
+        before = ops.logsumexp(T + ops.expand_dims(_shifted(u + message), 1), axis=2)
         return ops.where(mask_t, message, ops.zeros_like(message)), ops.where(mask_t, before, message)
 
     initial = (_zeros(unary), _zeros(unary))
@@ -130,7 +131,7 @@ def outgoing(potentials: Potentials) -> Tensor:
 def marginals(potentials: Potentials) -> Tensor:
     """p(y_i = y) at each word i, `(batch, time, labels)`; 0 at masked positions."""
     found = softmax(incoming(potentials) + potentials.unary + outgoing(potentials), axis=2)
-    return ops.where(potentials.mask[..., None], found, ops.zeros_like(found))
+    return ops.where(ops.expand_dims(potentials.mask, -1), found, ops.zeros_like(found))
 
 
 def best_labels(potentials: Potentials) -> Tensor:
@@ -146,9 +147,9 @@ def best_labels(potentials: Potentials) -> Tensor:
     def forward(state: Tensors, at_time: Tensors) -> Tensors:
         _, best = state
         u, T, mask_t, first_t = at_time
-        scores = best[:, :, None] + T
+        scores = ops.expand_dims(best, 2) + T
         came = ops.where(first_t, ops.zeros_like(best), ops.max(scores, axis=1))
-        origin = ops.cast(ops.argmax(scores, axis=1), "int32")
+        origin = argmax(scores, axis=1)
         return ops.where(mask_t, origin, stay), ops.where(mask_t, u + came, best)
 
     inputs = (unary, transitions, mask, _first(potentials))
@@ -157,11 +158,11 @@ def best_labels(potentials: Potentials) -> Tensor:
     def backward(state: Tensors, at_time: Tensors) -> Tensors:
         (label,) = state
         (origin,) = at_time
-        return (ops.take_along_axis(origin, label[:, None], axis=1)[:, 0],)
+        return (ops.take_along_axis(origin, ops.expand_dims(label, 1), axis=1)[:, 0],)
 
-    label = ops.cast(ops.argmax(best, axis=1), "int32")
+    label = argmax(best, axis=1)
     (before,) = scan(backward, (label,), (origins,), reverse=True)
-    labels = ops.transpose(ops.concatenate([before, label[None]], axis=0)[1:])
+    labels = ops.transpose(ops.concatenate([before, ops.expand_dims(label, 0)], axis=0)[1:])
     return ops.where(potentials.mask, labels, ops.zeros_like(labels))
 
 
@@ -176,8 +177,8 @@ def penalized(potentials: Potentials) -> Potentials:
 def restricted(potentials: Potentials, labels: Tensor) -> Potentials:
     """The penalized potentials with all labels forbidden but those that agree with the known ones, `(batch, time)`."""
     potentials = penalized(potentials)
-    agree = one_hot(labels, potentials.unary.shape[2]) | (labels == UNKNOWN)[..., None]
-    agree = agree | ~potentials.mask[..., None]
+    agree = one_hot(labels, potentials.unary.shape[2]) | ops.expand_dims(labels == UNKNOWN, -1)
+    agree = agree | ~ops.expand_dims(potentials.mask, -1)
     return potentials._replace(unary=ops.where(agree, potentials.unary, ops.full_like(potentials.unary, FORBIDDEN)))
 
 
@@ -188,7 +189,7 @@ def is_forbidden(scores: Tensor) -> Tensor:
 
 def one_hot(labels: Tensor, size: int) -> Tensor:
     """`(..., size)` bool, True at the place of each label; False everywhere for a label that does not exist."""
-    return labels[..., None] == ops.arange(size, dtype="int32")
+    return ops.expand_dims(labels, -1) == ops.arange(size, dtype="int32")
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
@@ -206,13 +207,14 @@ def _by_time(potentials: Potentials) -> Potentials:
     """Potentials by time: transitions `(time, batch or 1, from, to)`, mask `(time, batch, 1)`."""
     unary, transitions, mask = potentials
     if not potentials.pairwise:
-        transitions = ops.broadcast_to(transitions[None], (ops.shape(mask)[1], *transitions.shape))[None]
-    return Potentials(time_first(unary), time_first(transitions), time_first(mask)[..., None])
+        transitions = ops.broadcast_to(transitions, (ops.shape(mask)[1], *transitions.shape))
+        transitions = ops.expand_dims(transitions, 0)
+    return Potentials(time_first(unary), time_first(transitions), ops.expand_dims(time_first(mask), -1))
 
 
 def _first(potentials: Potentials) -> Tensor:
     """`(time, batch, 1)` bool: whether a position is that of the first word."""
-    return time_first(is_first(potentials.mask))[..., None]
+    return ops.expand_dims(time_first(is_first(potentials.mask)), -1)
 
 
 def _zeros(unary: Tensor) -> Tensor:

@@ -26,11 +26,11 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
         column, and below them the K rows of the transitions. In the pairwise form `(batch, time, K + 1, K + 1)`: for
         each word its transitions, below them its unary scores, and the mask in the last corner.
     """
-    words = ops.concatenate([unary, ops.cast(mask, unary.dtype)[..., None]], axis=2)
+    words = ops.concatenate([unary, ops.expand_dims(ops.cast(mask, unary.dtype), -1)], axis=2)
     # Not `ops.pad`: in a RematScope on TensorFlow, it doubles the gradient of a variable.
     transitions = ops.concatenate([transitions, ops.zeros_like(transitions[..., :1])], axis=-1)
     if len(transitions.shape) == 4:
-        return ops.concatenate([transitions, words[:, :, None]], axis=2)
+        return ops.concatenate([transitions, ops.expand_dims(words, 2)], axis=2)
     below = ops.broadcast_to(transitions, (ops.shape(unary)[0], *transitions.shape))
     return ops.concatenate([words, below], axis=1)
 

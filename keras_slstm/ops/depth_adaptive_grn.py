@@ -8,6 +8,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from keras_slstm.ops.argmax import argmax
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state, step
@@ -33,7 +34,7 @@ def choose_depths(logits: Tensor, selection: str, mask: Tensor | None, noise: Te
     elif selection == "soft":
         depths = expected_depth(logits)
     else:
-        depths = 1 + ops.argmax(logits if noise is None else logits + noise, axis=-1)
+        depths = 1 + argmax(logits if noise is None else logits + noise, axis=-1)
     return clip_depths(depths, logits.shape[-1], mask)
 
 
@@ -109,7 +110,7 @@ def depth_adaptive_grn(
 
 def select(depths: Tensor, layer: int, new: State, old: State) -> State:
     """Eq. 14: the new state where the depth is not yet reached, else the old one."""
-    runs = (depths >= layer)[..., None]
+    runs = ops.expand_dims(depths >= layer, -1)
     node_runs = ops.any(runs, axis=1, keepdims=True)
     return State(
         ops.where(runs, new.h, old.h),

@@ -49,7 +49,7 @@ def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
     """
     if mask is None:
         return x
-    return ops.where(mask[..., None], x, ops.zeros_like(x))
+    return ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
 
 
 def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -62,8 +62,8 @@ def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
             return largest
         return ops.where(ops.shape(x)[1] > 0, largest, ops.zeros_like(largest))
     lowest = ops.full_like(x, -float("inf"))
-    largest = ops.max(ops.where(mask[..., None], x, lowest), axis=1)
-    return ops.where(ops.any(mask, axis=1)[:, None], largest, ops.zeros_like(largest))
+    largest = ops.max(ops.where(ops.expand_dims(mask, -1), x, lowest), axis=1)
+    return ops.where(ops.any(mask, axis=1, keepdims=True), largest, ops.zeros_like(largest))
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -74,7 +74,7 @@ def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
         count = ops.maximum(ops.cast(ops.shape(x)[1], x.dtype), 1)
         mean = ops.sum(x, axis=1) / count  # `ops.mean` rounds float64 on PyTorch
     else:
-        count = ops.sum(ops.cast(mask, x.dtype), axis=1)[:, None]
+        count = ops.sum(ops.cast(mask, x.dtype), axis=1, keepdims=True)
         mean = ops.sum(zero_padding(x, mask), axis=1) / ops.maximum(count, 1)
     return ops.cast(mean, dtype)
 

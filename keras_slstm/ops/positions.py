@@ -38,4 +38,4 @@ def take_words(x: Tensor, index: Tensor) -> Tensor:
     """Take `x[b, index[b, t]]` from `x`, `(batch, time, ...)`, for all positions of `index`, `(batch, time)`."""
     batch, time = ops.shape(index)
     flat = ops.reshape(x, (-1, *x.shape[2:]))
-    return ops.take(flat, ops.arange(batch, dtype="int32")[:, None] * time + index, axis=0)
+    return ops.take(flat, ops.expand_dims(ops.arange(batch, dtype="int32"), 1) * time + index, axis=0)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
+from keras_slstm.ops.export_mode import in_export_mode
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _reference_mode: ContextVar[bool] = ContextVar(
@@ -57,11 +59,12 @@ def in_reference_mode() -> bool:
     return _reference_mode.get()
 
 
-def kernel_of(equation: Callable[..., Any]) -> Callable[[Function], Function]:
+def kernel_of(equation: Callable[..., Any], exports: bool = False) -> Callable[[Function], Function]:
     """Pair a kernel with its equation; in reference mode, calling the kernel calls the equation.
 
     Args:
         equation: A function with the name and the parameters of the decorated one.
+        exports: Whether the kernel runs in export mode, too: converters know all its operations.
 
     Raises:
         TypeError: If name or parameters differ.
@@ -77,7 +80,8 @@ def kernel_of(equation: Callable[..., Any]) -> Callable[[Function], Function]:
 
         @functools.wraps(kernel)
         def run(*args: Any, **kwargs: Any) -> Any:
-            return (equation if in_reference_mode() else kernel)(*args, **kwargs)
+            by_equation = in_reference_mode() or (in_export_mode() and not exports)
+            return (equation if by_equation else kernel)(*args, **kwargs)
 
         PAIRS[f"{kernel.__module__}.{kernel.__qualname__}"] = Pair(equation, kernel)
         return run  # type: ignore[return-value]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
 
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.types import Tensor, Tensors
 
 Step = Callable[[Tensors, Tensors], Tensors]
@@ -33,6 +35,8 @@ def scan(
         For each stacked tensor of the state, `(time, *its shape)`; for each of the others, its last value.
     """
     run = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[keras.backend.backend()]
+    if run is _tensorflow and in_export_mode():
+        run = _tensorflow_for_export
     return run(step, tuple(initial), tuple(inputs), reverse, len(initial) if num_stacked is None else num_stacked)
 
 
@@ -64,6 +68,26 @@ def _tensorflow(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, nu
     return (*(stack.stack()[:time] for stack in stacks), *state[num_stacked:])
 
 
+def _tensorflow_for_export(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
+    """Write the stacks as plain tensors: 20 to 80% slower, but what every converter knows."""
+    import tensorflow as tf
+
+    time = tf.shape(inputs[0])[0]
+    stacks = tuple(tf.zeros(tf.concat([[time], tf.shape(x)], axis=0), x.dtype) for x in initial[:num_stacked])
+
+    def body(count: Tensor, state: Tensors, stacks: Tensors) -> Tensors:
+        t = time - 1 - count if reverse else count
+        state = step(state, tuple(tf.gather(x, t) for x in inputs))
+        for x, first in zip(state, initial):
+            x.set_shape(first.shape)
+        place = tf.reshape(t, (1, 1))
+        written = (tf.tensor_scatter_nd_update(s, place, tf.expand_dims(x, 0)) for s, x in zip(stacks, state))
+        return count + 1, state, tuple(written)
+
+    _, state, stacks = tf.while_loop(lambda count, *_: count < time, body, (0, initial, stacks))
+    return (*stacks, *state[num_stacked:])
+
+
 def _jax(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
     import jax
 
@@ -78,6 +102,7 @@ def _jax(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stack
 def _torch(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
     state, history = initial, []
     time = inputs[0].shape[0]
+    _check_length(time)
     if time == 0:
         return _no_step(initial, num_stacked)
     for t in reversed(range(time)) if reverse else range(time):
@@ -88,6 +113,18 @@ def _torch(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_sta
     return (*(ops.stack(list(column)) for column in zip(*history)), *state[num_stacked:])
 
 
+def _check_length(time: Any) -> None:
+    """Raise ValueError where PyTorch exports a loop, which it would write at the length of its example, for any."""
+    import torch
+
+    traced = torch.jit.is_tracing() and (in_export_mode() or torch.onnx.is_in_onnx_export())
+    if traced or isinstance(time, torch.SymInt):
+        raise ValueError(
+            "PyTorch cannot export a loop over time for any number of words: give an `input_signature` of a fixed "
+            "length, or load the model with KERAS_BACKEND=tensorflow and export it there."
+        )
+
+
 def _no_step(initial: Tensors, num_stacked: int) -> Tensors:
     """Return the result of a loop over no time."""
-    return (*(initial[i][None][:0] for i in range(num_stacked)), *initial[num_stacked:])
+    return (*(ops.expand_dims(initial[i], 0)[:0] for i in range(num_stacked)), *initial[num_stacked:])

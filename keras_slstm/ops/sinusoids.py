@@ -24,7 +24,7 @@ def sinusoidal_code(numbers: Tensor, size: int, dtype: str) -> Tensor:
     wide = "float64" if keras.backend.standardize_dtype(dtype) == "float64" else "float32"
     pairs = -(-size // 2)
     wavelengths = 10_000.0 ** (2 * np.arange(pairs) / size)
-    angles = ops.cast(numbers, wide)[..., None] / ops.convert_to_tensor(wavelengths, dtype=wide)
+    angles = ops.expand_dims(ops.cast(numbers, wide), -1) / ops.convert_to_tensor(wavelengths, dtype=wide)
     code = ops.stack([sin(angles), cos(angles)], axis=-1)
     code = ops.reshape(code, (*ops.shape(code)[:-2], 2 * pairs))
     return ops.cast(code[..., :size], dtype)

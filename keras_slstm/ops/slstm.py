@@ -88,7 +88,7 @@ def initial_state(weights: SLSTMWeights, x: Tensor, mask: Tensor | None, h0: Ten
     if not m:
         return State(h, c, None, None)
     c_g = ops.zeros((batch, m, d), dtype=h0.dtype)
-    g = c_g + (h0 if len(h0.shape) == 1 else masked_mean(h, mask)[:, None])
+    g = c_g + (h0 if len(h0.shape) == 1 else ops.expand_dims(masked_mean(h, mask), 1))
     return State(h, c, g, c_g)
 
 
@@ -155,7 +155,7 @@ def update_node(
     others = [q for q in range(m) if q != j]
     h = ops.concatenate([h, *(g[:, q : q + 1] for q in others)], axis=1)
     c = ops.concatenate([c, *(c_g[:, q : q + 1] for q in others)], axis=1)
-    f = ops.sigmoid((g[:, j] @ W_f)[:, None] + h @ U_f + b_f)
+    f = ops.sigmoid(ops.expand_dims(g[:, j] @ W_f, 1) + h @ U_f + b_f)
 
     # f_g, f_1, f_2, ... = softmax over (f_g, f_1, f_2, ...); the sums over words run in at least float32
     dtype = keras.backend.standardize_dtype(f.dtype)

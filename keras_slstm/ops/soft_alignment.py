@@ -25,4 +25,4 @@ def align(a: Tensor, b: Tensor, b_mask: Tensor | None) -> Tensor:
     wide = accumulation_dtype(dtype)
     b = ops.cast(zero_padding(b, b_mask), wide)
     scores = ops.cast(a, wide) @ ops.transpose(b, (0, 2, 1))
-    return ops.cast(masked_softmax(scores, None if b_mask is None else b_mask[:, None]) @ b, dtype)
+    return ops.cast(masked_softmax(scores, None if b_mask is None else ops.expand_dims(b_mask, 1)) @ b, dtype)

@@ -100,11 +100,12 @@ def from_every_word(
     """
     mask = ops.ones_like(x[..., :1], dtype="bool") if mask is None else mask
     position = ops.arange(ops.shape(x)[0], dtype="int32")
-    started = (position[:, None] >= position)[..., None, None]  # at word t, the cell that starts at word i
-    reads = mask[:, None] & started
+    started = ops.expand_dims(position, 1) >= position  # at word t, the cell that starts at word i
+    started = ops.expand_dims(started, (-2, -1))
+    reads = ops.expand_dims(mask, 1) & started
     if context is not None:
         count = ops.cumsum(ops.cast(mask, "int32"), axis=0)
-        reads = reads & (count[:, None] - count <= context.words)
+        reads = reads & (ops.expand_dims(count, 1) - count <= context.words)
     h = _run(cell, weights, x, reads, dropout_mask, num_stacked=0)
     return ops.where(mask, h, ops.zeros_like(h))
 

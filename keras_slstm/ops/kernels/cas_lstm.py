@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_slstm.ops import cas_lstm as equation
 from keras_slstm.ops.cas_lstm import LayerWeights
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.reference import kernel_of
@@ -19,7 +20,7 @@ from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor
 
 
-@kernel_of(equation.sequence)
+@kernel_of(equation.sequence, exports=True)
 def sequence(
     weights: LayerWeights,
     x: Tensor,
@@ -88,6 +89,8 @@ def _run(loop: _Loop) -> tuple[Tensor, Tensor]:
     The gradient computes the gates of all words again at once, and the gradient of U is one product instead of one a
     word.
     """
+    if in_export_mode():  # no gradient is taken
+        return _forward(loop)
     tensors = {name: x for name, x in loop._asdict().items() if x is not None and not isinstance(x, float)}
 
     @ops.custom_gradient
@@ -240,7 +243,7 @@ def _from_left(loop: _Loop, h_read: Tensor, c: Tensor) -> Tensor:
 
 def _states_before(first: Tensor, states: Tensor) -> Tensor:
     """The state before every word."""
-    return ops.concatenate([first[None], states], axis=0)[:-1]
+    return ops.concatenate([ops.expand_dims(first, 0), states], axis=0)[:-1]
 
 
 def _times(weight: Tensor | float | None, x: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import depth_adaptive_grn as equation
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.kernels.slstm import (
     ArrangedWeights,
     Inputs,
@@ -30,7 +31,7 @@ from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state
 from keras_slstm.types import Tensor
 
 
-@kernel_of(equation.depth_adaptive_grn)
+@kernel_of(equation.depth_adaptive_grn, exports=True)
 def depth_adaptive_grn(
     weights: SLSTMWeights,
     x: Tensor,
@@ -47,7 +48,8 @@ def depth_adaptive_grn(
     state = initial_state(weights, x, mask, h0)
     dropout_masks = h_dropout_mask, g_dropout_mask
     backend = keras.backend.backend()
-    if depths is None or _is_empty(depths) or inside_xla() or (backend == "jax" and not _is_static(depths)):
+    needs_fixed_shapes = inside_xla() or in_export_mode() or (backend == "jax" and not _is_static(depths))
+    if depths is None or _is_empty(depths) or needs_fixed_shapes:
         state = _compute_every_word(arranged, state, inputs, depths, max_depth, *dropout_masks)
     elif backend == "tensorflow":
         state = _skip_on_tensorflow(arranged, state, inputs, depths, max_depth, *dropout_masks, training)

@@ -17,7 +17,7 @@ from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state
 from keras_slstm.types import Tensor
 
 
-@kernel_of(equation.slstm)
+@kernel_of(equation.slstm, exports=True)
 def slstm(
     weights: SLSTMWeights,
     x: Tensor,
@@ -65,8 +65,8 @@ def make_inputs(weights: SLSTMWeights, x: Tensor, mask: Tensor | None) -> Inputs
     if mask is None:
         count = ops.shape(projected)[1]
         return Inputs(projected, None, ops.maximum(count, 1) if ops.is_tensor(count) else max(count, 1))
-    count = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
-    return Inputs(projected, ops.cast(mask, projected.dtype)[..., None], ops.maximum(count, 1))
+    count = ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
+    return Inputs(projected, ops.expand_dims(ops.cast(mask, projected.dtype), -1), ops.maximum(count, 1))
 
 
 class ArrangedWeights(NamedTuple):
@@ -136,7 +136,7 @@ def transition(
     if g is not None:
         d = h.shape[-1]
         m = weights.sentence.shape[0] // d
-        a = a + (ops.reshape(g, (-1, m * d)) @ weights.sentence)[:, None]
+        a = a + ops.expand_dims(ops.reshape(g, (-1, m * d)) @ weights.sentence, 1)
         node_cells = [ops.broadcast_to(c_g[:, j : j + 1], ops.shape(c)) for j in range(m)]
         g, c_g = node_update(weights, h, c, g, c_g, inputs)
     cells = _neighbours(c, window)
@@ -166,13 +166,13 @@ def _first_transition(weights: ArrangedWeights, h0: Tensor, inputs: Inputs, node
     """
     d = h0.shape[-1]
     window = (weights.words.shape[0] // d - 1) // 2
-    read = h0[None] @ ops.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, 1, G d)
+    read = ops.expand_dims(h0, 0) @ ops.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, 1, G d)
     mask_f = ops.ones_like(inputs.projected[:, :, :1]) if inputs.mask_f is None else inputs.mask_f
     a = project(ops.concatenate(_neighbours(mask_f, window), axis=-1), read[:, 0]) + inputs.projected
     zero = ops.zeros_like(inputs.projected[:, :, :d])
     g = None
     if nodes:
-        a = a + ops.tile(h0[None], (1, nodes)) @ weights.sentence
+        a = a + ops.tile(ops.expand_dims(h0, 0), (1, nodes)) @ weights.sentence
         g = ops.zeros((ops.shape(zero)[0], nodes, d), dtype=zero.dtype)
     h, c = word_update(a, [zero] * (2 * window), zero, [zero] * nodes)
     return State(*_zero_padding(h, c, inputs), g, g)
@@ -239,17 +239,17 @@ def node_update(
 
     # The softmax over the words and the node itself; its pre-activations are sigmoids, no maximum is subtracted.
     gates = project(h, weights.node_words) if gates is None else gates
-    f = ops.exp(ops.sigmoid(gates + w_f[:, None]))
+    f = ops.exp(ops.sigmoid(gates + ops.expand_dims(w_f, 1)))
     f_g = ops.exp(ops.sigmoid(w_g + u_g))
     total = ops.cast(f_g, wide) + _sum_words(f if inputs.mask_f is None else f * inputs.mask_f, wide)
     weighted = f * (c if m == 1 else ops.tile(c, (1, 1, m)))
     weighted = ops.cast(f_g * ops.reshape(c_g, (-1, m * d)), wide) + _sum_words(weighted, wide)
     if m > 1:
-        f = project(g, weights.node_words) + w_f[:, None]  # (batch, node read, m d)
+        f = project(g, weights.node_words) + ops.expand_dims(w_f, 1)  # (batch, node read, m d)
         f = ops.reshape(ops.exp(ops.sigmoid(f)), (-1, m, m, d))
         f = f * ops.reshape(1 - ops.eye(m, dtype=f.dtype), (1, m, m, 1))
         total = total + ops.reshape(_sum_words(f, wide), (-1, m * d))
-        weighted = weighted + ops.reshape(_sum_words(f * c_g[:, :, None], wide), (-1, m * d))
+        weighted = weighted + ops.reshape(_sum_words(f * ops.expand_dims(c_g, 2), wide), (-1, m * d))
 
     c_g = ops.cast(weighted / total, dtype)
     g = ops.sigmoid(w_o + u_o) * tanh(c_g)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from keras import ops
 
 from keras_slstm.ops import crf as equation
+from keras_slstm.ops.argmax import argmax
 from keras_slstm.ops.crf import Potentials, time_first
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.reference import kernel_of
@@ -44,13 +45,9 @@ def best_labels(potentials: Potentials) -> Tensor:
             rows = ops.take_along_axis(own[0], label[:, None, None], axis=1)[:, 0]
         else:
             rows = ops.take(into, label, axis=0)
-        return (ops.where(mask_t, _argmax(before + rows), label),)
+        return (ops.where(mask_t, argmax(before + rows, axis=1), label),)
 
-    label = _argmax(best[-1])
+    label = argmax(best[-1], axis=1)
     (labels,) = scan(back, (label,), (best[:-1], masks[..., 0], *own), reverse=True)
     labels = ops.transpose(ops.concatenate([labels, label[None]], axis=0)[1:])
     return ops.where(mask, labels, ops.zeros_like(labels))
-
-
-def _argmax(x: Tensor) -> Tensor:
-    return ops.cast(ops.argmax(x, axis=1), "int32")
