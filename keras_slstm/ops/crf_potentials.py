@@ -61,7 +61,8 @@ def unpack(potentials: Tensor) -> Potentials:
 
 def words_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     """`(batch, time)` from the shape of packed potentials; raise ValueError for another shape."""
-    shape = tuple(shape)
+    # While PyTorch traces, sizes are tensors.
+    shape = tuple(int(size) if ops.is_tensor(size) else size for size in shape)
     fits = len(shape) in (3, 4) and isinstance(shape[-1], int) and shape[-1] > 1
     if fits and len(shape) == 3:
         fits = not isinstance(shape[1], int) or shape[1] >= shape[2] - 1
