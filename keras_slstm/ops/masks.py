@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.value_checks import check_values
 from keras_slstm.types import Tensor
@@ -61,7 +62,8 @@ def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
         if x.shape[1] is not None:
             return largest
         return ops.where(ops.shape(x)[1] > 0, largest, ops.zeros_like(largest))
-    lowest = ops.full_like(x, -float("inf"))
+    # ONNX files make NaN of infinity.
+    lowest = ops.full_like(x, -1e30 if in_export_mode() else -float("inf"))
     largest = ops.max(ops.where(ops.expand_dims(mask, -1), x, lowest), axis=1)
     return ops.where(ops.any(mask, axis=1, keepdims=True), largest, ops.zeros_like(largest))
 
