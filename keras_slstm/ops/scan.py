@@ -117,7 +117,7 @@ def _check_length(time: Any) -> None:
     """Raise ValueError where PyTorch exports a loop, which it would write at the length of its example, for any."""
     import torch
 
-    traced = torch.jit.is_tracing() and (in_export_mode() or torch.onnx.is_in_onnx_export())
+    traced = torch.jit.is_tracing() and (in_export_mode() or torch.onnx.is_in_onnx_export())  # type: ignore[no-untyped-call]
     if traced or isinstance(time, torch.SymInt):
         raise ValueError(
             "PyTorch cannot export a loop over time for any number of words: give an `input_signature` of a fixed "
