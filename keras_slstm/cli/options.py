@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 
@@ -113,6 +113,22 @@ class _Help(argparse.Action):
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=28, width=100)
+
+
+def refuse(arguments: argparse.Namespace, names: Collection[str], reason: str) -> None:
+    """Raise ValueError for the first of these options that was given; `reason` says why it has no place here.
+
+    >>> refuse(argparse.Namespace(words=["predict", "--beam", "3"]), ["max_length"], "is for translations")
+    >>> refuse(argparse.Namespace(words=["predict", "--beam=3"]), ["beam"], "is for translations")
+    Traceback (most recent call last):
+    ValueError: --beam is for translations
+    """
+    words = arguments.words[: arguments.words.index("--")] if "--" in arguments.words else arguments.words
+    given = {word.partition("=")[0] for word in words}
+    for name in names:
+        option = f"--{name.replace('_', '-')}"
+        if option in given:
+            raise ValueError(f"{option} {reason}")
 
 
 def written(parser: Parser, arguments: argparse.Namespace) -> str:

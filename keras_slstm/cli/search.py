@@ -10,7 +10,7 @@ from typing import Any
 
 from keras_slstm.cli import options
 from keras_slstm.cli.names import STUDIES, TUNERS
-from keras_slstm.cli.options import Parser
+from keras_slstm.cli.options import Parser, refuse
 from keras_slstm.cli.training_options import add_data_options, check_data_options, short_name
 
 SUMMARY = "Search for good hyperparameters, keep the best model, and report on the search."
@@ -31,6 +31,8 @@ TASKS = {
     "tagging": ("travel_desk", "slstm"),
     "pairs": ("sick/entailment", "bi_caslstm"),
 }
+# Options of some tasks only.
+OF_TASKS = {"scheme": ("tagging",), "tokenizer": ("classification", "pairs"), "features": ("pairs",)}
 MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several machines
 
 
@@ -103,6 +105,8 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search, or report on a search."""
     if arguments.report:
+        others = [name for name in vars(arguments) if name not in ("report", "imports")]
+        refuse(arguments, [*others, "import"], "has no place beside --report, which only reads a search")
         from keras_slstm.cli.tasks.search_report import report
 
         return report(arguments.report)
@@ -122,6 +126,9 @@ def run(arguments: argparse.Namespace) -> int:
 def set_defaults(arguments: argparse.Namespace) -> None:
     """Set the defaults that depend on other options; raise ValueError where options contradict each other."""
     dataset, arguments.default_encoder = TASKS[arguments.task]
+    for name, tasks in OF_TASKS.items():
+        if arguments.task not in tasks:
+            refuse(arguments, [name], f"belongs to --task {' and '.join(tasks)}, not {arguments.task}")
     check_data_options(arguments, dataset)
     if arguments.study and arguments.tuner not in (None, "grid"):
         raise ValueError(f"--study needs --tuner grid, not {arguments.tuner}")
@@ -132,6 +139,8 @@ def set_defaults(arguments: argparse.Namespace) -> None:
     if arguments.gpus and arguments.workers < 2:
         raise ValueError("--gpus goes with --workers")
     arguments.tuner = arguments.tuner or ("grid" if arguments.study else "random")
+    if arguments.tuner != "hyperband":
+        refuse(arguments, ["factor"], f"belongs to --tuner hyperband, not {arguments.tuner}")
     if arguments.max_trials is None and arguments.tuner in ("random", "bayesian"):
         arguments.max_trials = 20
     if arguments.output is None:

@@ -167,6 +167,9 @@ def short_name(name: str) -> str:
     return Path(name).name.split(".")[0] if Path(name).suffix else name.replace("/", "-").replace(":", "-")
 
 
+SEARCH_OPTIONS = ("beam", "length_penalty", "max_length")
+
+
 def add_search_options(parser: Parser) -> None:
     """The search for the best translation."""
     search = parser.group("translation")

@@ -144,6 +144,34 @@ def test_an_interrupted_training_does_not_go_on_with_other_data(change, data, tm
     assert "holds an interrupted run with data=" in capsys.readouterr().err
 
 
+def test_a_run_that_counts_updates_does_not_go_on_with_epochs(data, tmp_path, command, monkeypatch, capsys):
+    """Its epochs go through few texts several times: `updates` in the results would be wrong."""
+    options = ["--data", data, "--output", tmp_path / "run", "--batch-size", "32", *TINY]
+    with monkeypatch.context() as patched:
+        patched.setattr(keras.Model, "predict", lambda *args, **kwargs: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert command(*options, "--updates", 100) == 130
+    capsys.readouterr()
+    assert command(*options, "--updates", 100, "--epochs", 4) == 2
+    assert "holds an interrupted run with --epochs=None, not 'given'" in capsys.readouterr().err
+    assert command(*options, "--updates", 100) == 0
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert (results["epochs"], results["updates"]) == (2, 102)  # an epoch is 17 passes through three batches
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's")
+@pytest.mark.short_run
+@pytest.mark.xdist_group("two_processes")
+def test_workers_train_together_and_one_prints(data, tmp_path):
+    options = ["--data", data, "--output", tmp_path / "run", "--epochs", 2, *TINY]
+    done = run_python("-m", "keras_slstm", "classify", "--workers", 2, *options, limit=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Test accuracy") == 1
+    assert done.stderr == ""
+    found = main(["predict", str(tmp_path / "run" / "model.keras"), "good news"])
+    assert found == 0
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["epochs"] == 2
+
+
 def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
     """A training for each fold and seed, with a line in the results, and a table at the end; then none again."""
     vectors = tmp_path / "tiny.txt"

@@ -68,6 +68,25 @@ def test_labels_that_the_model_does_not_know_and_other_wrong_input(classifier, c
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--beam", "3"], "--beam is for a model that translates"),
+        (["--length-penalty=0.5"], "--length-penalty is for a model that translates"),
+        (["--max-length", "9"], "--max-length is for a model that translates"),
+        (["--token-column", "0"], "--token-column does not go with"),
+        (["--part", "train"], "--part is for a data set by name"),
+    ],
+)
+def test_options_of_other_models_are_refused(words, message, classifier, command, tmp_path, capsys):
+    data = write(tmp_path / "more.tsv", ["text\tlabel", "good\tjoy"])
+    assert command(classifier, data, *words) == 2
+    assert message in capsys.readouterr().err
+    if "translates" in message:
+        assert main(["predict", str(classifier), "good", *words]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_pairs(command, tmp_path, capsys):
     model = SentencePairClassifier(["same", "other"], encoder="cnn", **TINY)
     pairs, labels = [("oslo", "oslo"), ("oslo", "rome")] * 8, ["same", "other"] * 8

@@ -66,6 +66,7 @@ def test_gates(caslstm, tmp_path, command, capsys):
         (["MODEL", "--limit", "0"], "--limit: an integer of at least 1 expected"),
         (["MODEL", "--output", "picture"], "must end in one of"),
         (["MODEL", "--bins", "15"], "--bins: a multiple of 10 expected, but got 15"),
+        (["MODEL", "--bins", "20"], "--bins is for gates, but"),
     ],
 )
 def test_bad_usage(arguments, message, grn, command, capsys, tmp_path, monkeypatch):
@@ -78,3 +79,25 @@ def test_other_models_have_neither(tmp_path, command, capsys):
     model = saved(tmp_path, "bilstm")
     assert command(model, "--dataset", "travel_desk", "--limit", 2) == 2
     assert "no vertical gates" in capsys.readouterr().err
+
+
+def test_files_of_a_run_are_kept(caslstm, grn, tmp_path, command, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a b c\n", encoding="utf-8")
+    for model, name, kept in (
+        (caslstm, "results.png", "results.json"),
+        (caslstm, "confusion.png", "confusion.png"),
+        (grn, "curve.png", "curve-histogram.json"),
+    ):
+        (tmp_path / kept).write_text('{"test_accuracy": 0.9}', encoding="utf-8")
+        assert command(model, "--file", texts, "--output", tmp_path / name) == 2
+        assert f"{tmp_path / kept} exists, and is not of an inspection" in capsys.readouterr().err
+        assert (tmp_path / kept).read_text(encoding="utf-8") == '{"test_accuracy": 0.9}'
+    for _ in range(2):  # its own files are replaced
+        assert command(caslstm, "--file", texts, "--output", tmp_path / "gates.png") == 0
+
+
+@pytest.mark.parametrize(("words", "message"), [(["a b"], "TEXT is for depths"), (["--show", "3"], "--show is for")])
+def test_options_of_depths_are_refused_for_gates(words, message, caslstm, command, capsys):
+    assert command(caslstm, *words) == 2
+    assert message in capsys.readouterr().err

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_slstm.cli.options import refuse
 from keras_slstm.cli.tasks import tag, translate
 from keras_slstm.cli.tasks.predict import search_options
 from keras_slstm.cli.tasks.reports import Results, report_pairs, report_texts
 from keras_slstm.cli.tasks.saved import load_model
+from keras_slstm.cli.training_options import SEARCH_OPTIONS
 from keras_slstm.datasets.corpus import load_corpus
 from keras_slstm.datasets.pair_corpus import load_pair_corpus
 from keras_slstm.datasets.parallel_corpus import load_parallel_corpus
@@ -25,27 +27,43 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 def evaluate(arguments: argparse.Namespace) -> int:
     """Print how good a saved model is, and write what is asked for; return the exit status."""
     model = load_model(arguments.model)
-    if arguments.target_file and not isinstance(model, Seq2Seq):
-        raise ValueError(f"--target-file is for a model that translates, but {arguments.model} is another one")
+    check_options(arguments, model)
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    found = _EVALUATIONS[next(kind for kind in _EVALUATIONS if isinstance(model, kind))](arguments, model)
+    found = _EVALUATIONS[kind_of(model)](arguments, model)
     if arguments.output is not None:
         write_json(arguments.output / "results.json", {"command": arguments.command_line, **found})
         print(f"Wrote {', '.join(sorted(path.name for path in arguments.output.iterdir()))} in {arguments.output}")
     return 0
 
 
+def check_options(arguments: argparse.Namespace, model: Any) -> None:
+    """Raise ValueError for an option that is of no use for this model, or for this data."""
+    if not isinstance(model, Seq2Seq):
+        others = ("target_file", *SEARCH_OPTIONS)
+        refuse(arguments, others, f"is for a model that translates, but {arguments.model} is another one")
+    columns = {f"{name}_column" for kind in _COLUMNS.values() for name in kind}
+    own = {f"{name}_column" for name in _COLUMNS[kind_of(model)]}
+    refuse(arguments, sorted(columns - own), f"does not go with {arguments.model}, a {type(model).__name__}")
+    if Path(arguments.data).is_file():
+        refuse(arguments, ("part",), f"is for a data set by name: of the file {arguments.data}, all examples are taken")
+
+
+def kind_of(model: Any) -> type:
+    """The class that says how a model is tested."""
+    return next(kind for kind in _EVALUATIONS if isinstance(model, kind))
+
+
 def evaluate_texts(arguments: argparse.Namespace, model: SentenceClassifier) -> Results:
     """Classify texts."""
-    part = load(arguments, load_corpus, text_column=arguments.text_column, label_column=arguments.label_column)
+    part = load(arguments, load_corpus, **columns_of(arguments, SentenceClassifier))
     check_labels(arguments, model.labels, part.labels)
     return report_texts(model, part, arguments.output, title(arguments))
 
 
 def evaluate_pairs(arguments: argparse.Namespace, model: SentencePairClassifier) -> Results:
     """Label or score pairs."""
-    columns = {f"{name}_column": vars(arguments)[f"{name}_column"] for name in ("first", "second", "label")}
+    columns = columns_of(arguments, SentencePairClassifier)
     kind = {} if model.labels else {"scores": True, "score_range": model.score_range}
     part = load(arguments, load_pair_corpus, of_file=kind, **columns)
     if model.labels:
@@ -57,7 +75,7 @@ def evaluate_pairs(arguments: argparse.Namespace, model: SentencePairClassifier)
 
 def evaluate_tags(arguments: argparse.Namespace, model: SequenceTagger) -> Results:
     """Tag sentences."""
-    columns = {f"{name}_column": vars(arguments)[f"{name}_column"] for name in ("token", "tag")}
+    columns = columns_of(arguments, SequenceTagger)
     part = load(arguments, load_tagged_corpus, scheme=model.scheme, **columns)
     check_labels(arguments, model.labels, (label for labels in part.tags for label in labels))
     return tag.report(model, part, title(arguments), arguments.output)
@@ -81,6 +99,17 @@ _EVALUATIONS: dict[type, Callable[[argparse.Namespace, Any], Results]] = {
     Seq2Seq: evaluate_translations,
     SentenceClassifier: evaluate_texts,
 }
+_COLUMNS: dict[type, tuple[str, ...]] = {
+    SentencePairClassifier: ("first", "second", "label"),
+    SequenceTagger: ("token", "tag"),
+    Seq2Seq: (),
+    SentenceClassifier: ("text", "label"),
+}
+
+
+def columns_of(arguments: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """The columns that the options name."""
+    return {f"{name}_column": vars(arguments)[f"{name}_column"] for name in _COLUMNS[kind]}
 
 
 def load(

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_slstm.cli.options import refuse
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.datasets.any_texts import read_any_texts
 from keras_slstm.datasets.readers import read_lines
-from keras_slstm.files import write_json
+from keras_slstm.files import read_json, write_json
 from keras_slstm.models.gate_histograms import GateHistograms, read_gates
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.word_depths import DepthCounts, ReadSentence, find_grn, read_depths
@@ -29,11 +30,49 @@ def inspect(arguments: argparse.Namespace) -> int:
     if arguments.output:
         check_picture_name(arguments.output)
     model = load_model(arguments.model)
-    texts = choose_texts(arguments, model)
     kind, look = ("depths", inspect_depths) if has_depths(model) else ("gates", inspect_gates)
-    written = look(arguments, model, texts, arguments.output or Path(arguments.model).with_name(f"{kind}.png"))
+    check_options(arguments, kind)
+    output = arguments.output or Path(arguments.model).with_name(f"{kind}.png")
+    check_places(files_of(kind, output))
+    texts = choose_texts(arguments, model)
+    look(arguments, model, texts, output)
+    written = files_of(kind, output)
     print(f"Wrote {', '.join(map(str, written))}")
     return 0
+
+
+def check_options(arguments: argparse.Namespace, kind: str) -> None:
+    """Raise ValueError for an option, or a text, of which a model without depths, or with depths, makes no use."""
+    if kind == "depths":
+        refuse(arguments, ["bins"], f"is for gates, but {arguments.model} has depths")
+        return
+    if arguments.text:
+        raise ValueError(f"TEXT is for depths, but {arguments.model} has none: count its gates for --file or --dataset")
+    refuse(arguments, ["show"], f"is for depths, but {arguments.model} has none")
+
+
+def files_of(kind: str, output: Path) -> list[Path]:
+    """The files that are written: pictures, and the numbers in them."""
+    if kind == "gates":
+        return [output, output.with_suffix(".json")]
+    histogram = output.with_name(f"{output.stem}-histogram{output.suffix}")
+    return [output, histogram, histogram.with_suffix(".json")]
+
+
+def check_places(paths: Sequence[Path]) -> None:
+    """Raise FileExistsError where another file would be replaced than those of an inspection before."""
+    before = [path for path in paths if path.exists()]
+    if before and not has_own_numbers(paths[-1]):
+        raise FileExistsError(f"--output: {before[-1]} exists, and is not of an inspection: name another file")
+
+
+def has_own_numbers(path: Path) -> bool:
+    """Whether an inspection has written this file of numbers."""
+    try:
+        names = set(read_json(path))
+    except (OSError, ValueError):
+        return False
+    return names in ({"texts", "words", "mean", "counts"}, {"sentences", "words", "layers"})
 
 
 def has_depths(model: Any) -> bool:
@@ -56,8 +95,8 @@ def choose_texts(arguments: argparse.Namespace, model: Any) -> list[str]:
     return sorted(texts, key=lambda _: draw())[: arguments.limit]
 
 
-def inspect_depths(arguments: argparse.Namespace, model: Any, texts: list[str], output: Path) -> list[Path]:
-    """Print and draw the depths of words; return the files."""
+def inspect_depths(arguments: argparse.Namespace, model: Any, texts: list[str], output: Path) -> None:
+    """Print and draw the depths of words."""
     largest = find_grn(model).max_depth
     read = read_depths(model, texts)
     shown = read_depths(model, arguments.text) if arguments.text else read[: arguments.show]
@@ -67,12 +106,11 @@ def inspect_depths(arguments: argparse.Namespace, model: Any, texts: list[str], 
     for sentence in shown:
         print(with_depths(sentence, largest, colored=sys.stdout.isatty()))
     report_depths(counts, read)
-    histogram = output.with_name(f"{output.stem}-histogram{output.suffix}")
+    _, histogram, numbers = files_of("depths", output)
     word_depths(shown, largest, output)
     depth_histogram(counts.counts, histogram)
     found = {"texts": len(texts), "words": counts.words, "mean": counts.mean, "counts": counts.counts.tolist()}
-    write_json(histogram.with_suffix(".json"), found)
-    return [output, histogram, histogram.with_suffix(".json")]
+    write_json(numbers, found)
 
 
 def with_depths(sentence: ReadSentence, largest: int, colored: bool) -> str:
@@ -101,8 +139,8 @@ def report_depths(counts: DepthCounts, read: Sequence[ReadSentence]) -> None:
     print()
 
 
-def inspect_gates(arguments: argparse.Namespace, model: Any, texts: list[str], output: Path) -> list[Path]:
-    """Print and draw the vertical gates; return the files.
+def inspect_gates(arguments: argparse.Namespace, model: Any, texts: list[str], output: Path) -> None:
+    """Print and draw the vertical gates.
 
     Raises:
         ValueError: If the model has none.
@@ -115,8 +153,8 @@ def inspect_gates(arguments: argparse.Namespace, model: Any, texts: list[str], o
     layers = {
         layer: {name: row.tolist() for name, row in h._asdict().items()} for layer, h in histograms.layers.items()
     }
-    write_json(output.with_suffix(".json"), {"sentences": len(texts), "words": histograms.words, "layers": layers})
-    return [output, output.with_suffix(".json")]
+    _, numbers = files_of("gates", output)
+    write_json(numbers, {"sentences": len(texts), "words": histograms.words, "layers": layers})
 
 
 def report_gates(histograms: GateHistograms, texts: int) -> None:

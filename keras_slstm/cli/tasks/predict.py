@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
+from keras_slstm.cli.options import refuse
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.cli.tasks.show import show_labels, show_pairs, show_tags, show_translations, tokenize
+from keras_slstm.cli.training_options import SEARCH_OPTIONS
 from keras_slstm.datasets.pair_readers import Pair, read_pair_lines
 from keras_slstm.datasets.readers import read_lines
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
@@ -17,6 +19,8 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 def predict(arguments: argparse.Namespace) -> int:
     """Print what a saved model says of texts; return the exit status."""
     model = load_model(arguments.model)
+    if not isinstance(model, Seq2Seq):
+        refuse(arguments, SEARCH_OPTIONS, f"is for a model that translates, but {arguments.model} is another one")
     if isinstance(model, SentencePairClassifier):
         show_pairs(model, read_pairs(arguments))
     elif isinstance(model, SequenceTagger):
@@ -30,7 +34,7 @@ def predict(arguments: argparse.Namespace) -> int:
 
 def search_options(arguments: argparse.Namespace) -> dict[str, float | None]:
     """How the best translation is searched for."""
-    return {name: vars(arguments)[name] for name in ("beam", "length_penalty", "max_length")}
+    return {name: vars(arguments)[name] for name in SEARCH_OPTIONS}
 
 
 def read_texts(arguments: argparse.Namespace) -> list[str]:

@@ -65,6 +65,9 @@ def choose_settings(
         settings["encoder_options"] = {**dict(arguments.encoder_option), **read_variant(job.variant)}
     if "vectors" in arguments:
         settings["vectors"] = arguments.vectors and Path(arguments.vectors).name
+    counts = arguments.epochs and "updates" in settings
+    if counts and len(job.corpus.train) < UPDATES_AN_EPOCH * settings["batch_size"]:
+        settings["--epochs"] = "given"  # an epoch is one pass, and not the several that `batch_options` asks for
     settings["seed"] = job.seed
     settings["backend"] = keras.backend.backend()
     # Compiling by XLA takes seconds for every length of sentence; it pays in long trainings.
