@@ -23,6 +23,7 @@ EXTRAS = {
     "docs": ["sphinx>=8", "myst-nb>=1.2", "furo", "sphinx-copybutton", "sphinx-design", "latex2mathml"],
 }
 EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"] + EXTRAS["translation"]
+EXTRAS["docs"] += EXTRAS["plots"] + EXTRAS["tuner"]  # which the notebooks use
 EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples") for r in EXTRAS[name]})
 EXTRAS["test"] = sorted(
     {r for name in ("examples", "jax", "addons", "tuner", "export") for r in EXTRAS[name]}

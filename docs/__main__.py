@@ -1,4 +1,4 @@
-"""Build the site without a network, and fail at any warning: `python -m docs [--notebooks] [FOLDER]`."""
+"""Build the site without a network, and fail at any warning: `python -m docs [--no-notebooks] [FOLDER]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ def main() -> int:
     """Build the site, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("folder", nargs="?", default=str(SOURCE / "_build"), help="where to write it (docs/_build)")
-    parser.add_argument("--notebooks", action="store_true", help="run the notebooks that have changed (minutes)")
+    parser.add_argument(
+        "--notebooks",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="run the notebooks that have changed since the last build (minutes), or show their code alone",
+    )
     args = parser.parse_args()
     if args.notebooks:
         os.environ["KERAS_SLSTM_NOTEBOOKS"] = "1"  # for conf.py

@@ -32,7 +32,7 @@ extensions = [
 exclude_patterns = ["_build", ".jupyter_cache", "README.md"]
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
-# `python -m docs --notebooks` runs them, and keeps their output for the next time; otherwise the pages show code alone.
+# `python -m docs` runs them, and keeps their output for the next time; with `--no-notebooks` the pages show code alone.
 nb_execution_mode = "cache" if os.environ.get("KERAS_SLSTM_NOTEBOOKS") else "off"
 nb_execution_cache_path = str(Path(__file__).parent / ".jupyter_cache")
 nb_execution_timeout = 900

@@ -5,6 +5,8 @@ Every function returns the matplotlib figure, which a notebook shows, and writes
 
 from __future__ import annotations
 
+import functools
+import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -76,14 +78,13 @@ def confusion_matrix(counts: Any, labels: Sequence[str], path: PathLike | None =
     n = len(labels)
     if counts.shape != (n, n):
         raise ValueError(f"`counts` must have shape ({n}, {n}) for {n} labels, but has {counts.shape}.")
-    figure_module = require("matplotlib.figure", "plots")  # no pyplot: no state, no window
     title = f"{np.trace(counts):,} of {counts.sum():,} right"
     counts, labels = _most_confused(counts, labels)
     n = len(labels)
 
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     side = max(3.0, 1.6 + 0.45 * n)
-    figure = figure_module.Figure(figsize=(side + 0.8, side), layout="constrained")
+    figure = _new_figure(side + 0.8, side)
     axes = figure.add_subplot()
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(image, ax=axes, label="share of the true label", fraction=0.046, pad=0.03)
@@ -140,7 +141,6 @@ def transition_matrix(
     n = len(labels)
     if scores.shape != (n, n):
         raise ValueError(f"`scores` must have shape ({n}, {n}) for {n} labels, but has {scores.shape}.")
-    figure_module = require("matplotlib.figure", "plots")
     groups = [""] * n
     if scheme is not None:
         scores[~allowed_transitions(labels, scheme).transitions] = np.nan
@@ -149,7 +149,7 @@ def transition_matrix(
         scores, labels, groups = scores[np.ix_(order, order)], [labels[i] for i in order], [types[i] for i in order]
     many = n > 20
     side = max(3.0, 1.6 + (0.19 if many else 0.32) * n)
-    figure = figure_module.Figure(figsize=(side + 0.8, side), layout="constrained")
+    figure = _new_figure(side + 0.8, side)
     axes = figure.add_subplot()
     axes.set_facecolor(_FORBIDDEN)
     limit = np.nanmax(np.abs(scores), initial=1e-6)
@@ -199,8 +199,7 @@ def gate_histograms(layers: Mapping[int, Sequence[Any]], path: PathLike | None =
     if not counts or any(rows.ndim != 2 or len(rows) != 3 for rows in counts.values()):
         shapes = [rows.shape for rows in counts.values()]
         raise ValueError(f"`layers` must have counts of shape (3, bins) for each layer, but has {shapes}.")
-    figure_module = require("matplotlib.figure", "plots")
-    figure = figure_module.Figure(figsize=(3.4 * len(counts) + 0.6, 7.0), layout="constrained")
+    figure = _new_figure(3.4 * len(counts) + 0.6, 7.0)
     grid = figure.subplots(3, len(counts), squeeze=False, sharex=True, sharey="row")
     for column, (layer, rows) in enumerate(sorted(counts.items())):
         names = (
@@ -255,10 +254,9 @@ def word_depths(
         lines += [(words[i : i + words_a_line], depths[i : i + words_a_line]) for i in starts]
     if not lines:
         raise ValueError("`sentences` is empty.")
-    figure_module = require("matplotlib.figure", "plots")
     colours = require("matplotlib", "plots").colormaps["viridis_r"].resampled(max_depth)
     width = max(len(words) for words, _ in lines)
-    figure = figure_module.Figure(figsize=(2.3 + 0.4 * width, 1.8 * len(lines)), layout="constrained")
+    figure = _new_figure(2.3 + 0.4 * width, 1.8 * len(lines))
     grid = np.ravel(figure.subplots(len(lines), 1, squeeze=False))
     for axes, (words, depths) in zip(grid, lines):
         cells = np.full((max_depth, width), np.nan)
@@ -300,8 +298,7 @@ def depth_histogram(counts: Any, path: PathLike | None = None) -> Any:
     counts = np.asarray(counts)
     if counts.ndim != 1 or not len(counts):
         raise ValueError(f"`counts` must have shape (max_depth,), but has {counts.shape}.")
-    figure_module = require("matplotlib.figure", "plots")
-    figure = figure_module.Figure(figsize=(4.5, 3.0), layout="constrained")
+    figure = _new_figure(4.5, 3.0)
     axes = figure.add_subplot()
     axes.bar(_up_to(len(counts)), 100 * counts / max(counts.sum(), 1))
     axes.set_xticks(_up_to(len(counts)))
@@ -338,8 +335,7 @@ def learning_curve(history: Mapping[str, Sequence[float]], best_epoch: int = 0, 
     losses = {name: values for name, values in curves.items() if "loss" in name}
     scores = {name: values for name, values in curves.items() if "loss" not in name}
     panels = [panel for panel in (losses, scores) if panel]
-    figure_module = require("matplotlib.figure", "plots")
-    figure = figure_module.Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
+    figure = _new_figure(4.6 * len(panels), 3.4)
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels):
         for name, values in panel.items():
             axes.plot(range(1, len(values) + 1), values, marker="o", markersize=3, label=name)
@@ -360,6 +356,19 @@ def _name_ticks(axis: Any, names: Sequence[str], **options: Any) -> None:
     """Write names beside an axis as they are: no dollar sign begins a formula, and each stays on one short line."""
     short = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in map(printable, names)]
     axis.set_ticks(range(len(names)), short, parse_math=False, usetex=False, **options)
+
+
+def _new_figure(width: float, height: float) -> Any:
+    """A figure without pyplot, which would keep it and may open a window; notebooks show it all the same."""
+    figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
+    figure._repr_png_ = functools.partial(_png, figure)  # IPython asks for it
+    return figure
+
+
+def _png(figure: Any) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=100, bbox_inches="tight")
+    return file.getvalue()
 
 
 def _write(figure: Any, path: PathLike | None, **options: Any) -> None:

@@ -30,5 +30,6 @@ def test_notebook_has_pictures(notebook):
 def cells(notebook: Path) -> list[tuple[int, str]]:
     """The code cells of a notebook, with the line on which each begins."""
     text = notebook.read_text(encoding="utf-8")
-    found = re.finditer(r"^```\{code-cell\} ipython3\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    options = r"(?:---\n.*?^---\n)?"  # such as a caption
+    found = re.finditer(rf"^```\{{code-cell\}} ipython3\n{options}(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     return [(text.count("\n", 0, match.start(1)), match[1]) for match in found]

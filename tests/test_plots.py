@@ -36,6 +36,11 @@ def test_a_failure_leaves_the_old_picture(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_notebook_without_pyplot_shows_them(tmp_path):
+    figure = plots.depth_histogram([3, 1])
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
 def test_empty_rows_and_many_labels(tmp_path):
     plots.confusion_matrix(np.zeros((40, 40), int), [f"label {i}" for i in range(40)], tmp_path / "many.svg")
     assert b"<svg" in (tmp_path / "many.svg").read_bytes()
