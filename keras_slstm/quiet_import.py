@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import sys
@@ -14,7 +15,13 @@ _CHATTER = re.compile(rb"[IW]\d{4} \d\d:|WARNING: All log messages before absl::
 
 
 def import_keras() -> None:
-    """Import Keras; where `TF_CPP_MIN_LOG_LEVEL` is 1 or more, without what TensorFlow says about devices."""
+    """Import Keras; where `TF_CPP_MIN_LOG_LEVEL` is 1 or more, without what TensorFlow says about devices.
+
+    At levels 2 and 3, which ask for no warnings, TensorFlow's Python half warns of nothing either, such as retracing.
+    """
+    log = logging.getLogger("tensorflow")
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("2", "3") and log.level == logging.NOTSET:
+        log.setLevel(logging.ERROR)
     with _quietly("keras"):
         import keras  # noqa: F401
 

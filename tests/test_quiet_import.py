@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 import pytest
 
-from keras_slstm.quiet_import import without_chatter
+from keras_slstm.quiet_import import import_keras, without_chatter
 from tests.processes import run_python
 
 CHATTER = b"WARNING: All log messages before absl::InitializeLog() is called\nI0000 00:00:17.1 14 port.cc:153] oneDNN\n"
@@ -35,6 +36,27 @@ def test_tensorflow_is_quiet_where_that_is_asked_for():
     code = "import keras_slstm, keras; keras.ops.zeros(1)"
     done = run_python("-c", code, KERAS_BACKEND="tensorflow", TF_CPP_MIN_LOG_LEVEL="3")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "before", "after"),
+    [
+        ("3", logging.NOTSET, logging.ERROR),
+        ("2", logging.NOTSET, logging.ERROR),
+        ("1", logging.NOTSET, logging.NOTSET),
+        (None, logging.NOTSET, logging.NOTSET),
+        ("3", logging.DEBUG, logging.DEBUG),  # somebody has chosen
+    ],
+)
+def test_no_warnings_of_retracing_where_none_are_asked_for(asked, before, after, monkeypatch):
+    log = logging.getLogger("tensorflow")
+    monkeypatch.setattr(log, "level", before)
+    if asked is None:
+        monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    else:
+        monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", asked)
+    import_keras()
+    assert log.level == after
 
 
 @pytest.mark.backends("torch")
