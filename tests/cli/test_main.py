@@ -203,3 +203,11 @@ def test_a_line_an_epoch(capsys):
     ]
     assert ["best so far" in line for line in out] == [True, False, True]
     assert [" left" in line for line in out] == [True, True, False]
+
+
+def test_of_equal_scores_the_lower_loss_is_the_best(capsys):
+    lines = EpochLines(epochs=9, steps=2, monitor="val_f1", before={"val_f1": [0.5, 1.0], "val_loss": [0.1, 0.3]})
+    for epoch, loss in enumerate((0.4, 0.2, 0.2, 0.1), start=2):
+        lines.on_epoch_begin(epoch)
+        lines.on_epoch_end(epoch, {"loss": 1.0, "val_f1": 1.0, "val_loss": loss})
+    assert ["best so far" in line for line in capsys.readouterr().out.splitlines()] == [False, True, False, True]

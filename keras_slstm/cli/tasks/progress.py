@@ -31,7 +31,9 @@ class EpochLines(keras.callbacks.Callback):
         self._epochs = epochs
         self._steps = steps
         self._monitor = monitor
-        self._best = max(before.get(monitor, ()), default=float("-inf"))
+        losses = before.get("val_loss") or before.get("loss", ())
+        scored = zip(before.get(monitor, ()), (-loss for loss in losses))
+        self._best = max(scored, default=(float("-inf"), float("-inf")))
         self._started = 0.0
         self._bar: Progress | None = None
         if sys.stdout.isatty():
@@ -65,8 +67,10 @@ class EpochLines(keras.callbacks.Callback):
         values = dict(logs or {})
         words = [f"Epoch {epoch + 1}/{self._epochs}"]
         words += [f"{readable(name)} {value:.4f}" for name, value in values.items() if name != "learning_rate"]
-        if values.get(self._monitor, float("-inf")) > self._best:
-            self._best = values[self._monitor]
+        # As `TrainingRun` chooses: of equal scores the one with the lower loss.
+        score = (values.get(self._monitor, float("-inf")), -values.get("val_loss", values.get("loss", 0.0)))
+        if score > self._best:
+            self._best = score
             words.append("best so far")
         words.append(duration(seconds))
         left = self._epochs - epoch - 1
