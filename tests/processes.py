@@ -16,7 +16,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def run_python(*arguments: object, limit: float = 400.0, **variables: str | None) -> subprocess.CompletedProcess[str]:
+def run_python(
+    *arguments: object, limit: float = 400.0, folder: Path = ROOT, **variables: str | None
+) -> subprocess.CompletedProcess[str]:
     """Run Python with this package and return the output. The test fails if that takes more than `limit` seconds.
 
     The output goes to files, and the process has a group of its own: a process that it leaves behind would keep a pipe
@@ -27,7 +29,7 @@ def run_python(*arguments: object, limit: float = 400.0, **variables: str | None
     environment = {name: value for name, value in given.items() if value is not None}
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=output, stderr=errors, start_new_session=True
+            command, cwd=folder, env=environment, stdout=output, stderr=errors, start_new_session=True
         )
         too_long = False
         try:

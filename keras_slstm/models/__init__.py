@@ -1,6 +1,7 @@
 """Models: thin compositions of layers, with text on one side and labels on the other."""
 
 from keras_slstm.models.bcn import BCN
+from keras_slstm.models.delft import load_delft_tagger
 from keras_slstm.models.encoders import ENCODERS, build_encoder, register_encoder
 from keras_slstm.models.ensemble import Ensemble
 from keras_slstm.models.esim import ESIM
@@ -29,6 +30,7 @@ __all__ = [
     "SequenceTagger",
     "TranslationScore",
     "build_encoder",
+    "load_delft_tagger",
     "read_depths",
     "read_gates",
     "register_encoder",

@@ -21,11 +21,13 @@ class CharacterVocabulary:
 
     Attributes:
         vocabulary: The characters.
+        keeps_end: Whether long tokens keep their end; if False, they keep as many characters of their beginning.
     """
 
     def __init__(self, max_characters: int):
         self.max_characters = max_characters
         self.vocabulary = Vocabulary()
+        self.keeps_end = True
 
     def learn(self, counts: Mapping[str, int]) -> None:
         """Learn the characters of tokens from the counts of the tokens: the most frequent first."""
@@ -73,13 +75,14 @@ class CharacterVocabulary:
     @property
     def _kept_ends(self) -> tuple[int, int]:
         """Numbers of characters of the beginning and of the end of a long token that are kept."""
-        return self.max_characters - self.max_characters // 2, self.max_characters // 2
+        last = self.max_characters // 2 if self.keeps_end else 0
+        return self.max_characters - last, last
 
     def _shorten(self, token: str) -> str:
         if len(token) <= self.max_characters:
             return token
         first, last = self._kept_ends
-        return token[:first] + token[-last:]
+        return token[:first] + token[len(token) - last :]
 
 
 def pad_characters(ids: Sequence[Sequence[Sequence[int]]], time: int, width: int) -> np.ndarray:

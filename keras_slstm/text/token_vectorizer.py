@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -47,6 +47,8 @@ class TokenVectorizer(WordVectorizer):
     """
 
     vocabulary_file = "words.txt"
+    digits: ClassVar[str] = "[0-9]"
+    tries_lower_case: ClassVar[bool] = True  # for a word that is unknown as it is written
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class TokenVectorizer(WordVectorizer):
         """
         if self.lowercase:
             token = token.lower()
-        return re.sub("[0-9]", "0", token) if self.zero_digits else token
+        return re.sub(self.digits, "0", token) if self.zero_digits else token
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[int]]:
         """The ids of the words of each sentence.
@@ -132,12 +134,12 @@ class TokenVectorizer(WordVectorizer):
             tables.append(characters)
 
         def look_up(tokens: Any) -> Any:
-            return words.lookup(tf.strings.regex_replace(tokens, "[0-9]", "0") if self.zero_digits else tokens)
+            return words.lookup(tf.strings.regex_replace(tokens, self.digits, "0") if self.zero_digits else tokens)
 
         def encode(tokens: Any) -> dict[str, Any]:
             lower = tf.strings.lower(tokens, encoding="utf-8")
             ids = look_up(lower if self.lowercase else tokens)
-            if not self.lowercase:
+            if self._falls_back:
                 ids = tf.where(ids == UNKNOWN_ID, look_up(lower), ids)
             ids = tf.where(tokens == "", tf.constant(PADDING_ID, tf.int64), ids)
             inputs = {"words": tf.cast(ids, tf.int32)}
@@ -145,9 +147,13 @@ class TokenVectorizer(WordVectorizer):
 
         return encode, tables
 
+    @property
+    def _falls_back(self) -> bool:
+        return self.tries_lower_case and not self.lowercase
+
     def _word_id(self, token: str) -> int:
         found = self._vocabulary.id(self.normalize(token))
-        if found == UNKNOWN_ID and not self.lowercase:
+        if found == UNKNOWN_ID and self._falls_back:
             found = self._vocabulary.id(self.normalize(token.lower()))
         return found
 

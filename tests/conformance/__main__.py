@@ -1,54 +1,107 @@
-"""Fetch the tests of other CRFs, and write the page that lists which of them pass."""
+"""Fetch the tests of other libraries, run them, and write the page that lists which of them pass."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.conformance.suites import LAYERS, SUITES, Suite
+from tests.__main__ import BACKENDS
+from tests.conformance.suites import FOLDER, LAYERS, SUITES, ForeignFile, Suite
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
-_HEAD = """# Tests of other CRFs
+OUTCOMES = FOLDER / "outcomes.json"
+_HEAD = """# Tests of other libraries
 
 The test files of other CRFs run unchanged against `keras_slstm`, through adapters with the interface that they import
-(`tests/conformance`). They are not part of this project: `python -m tests.conformance fetch` gets them at fixed
-commits, and `python -m tests.conformance table` runs them and writes this page.
+(`tests/conformance`), and so do Keras' own tests of `LSTM`, with a `CASLSTM` of one layer in its place. They are not
+part of this project: `python -m tests.conformance fetch` gets them at fixed commits, `run` runs them, and `table`
+writes this page.
 
-| library | commit | backend | passed | not applicable | failed |
-| --- | --- | --- | --- | --- | --- |
+| tests | TensorFlow | JAX | PyTorch | not applicable |
+| --- | --- | --- | --- | --- |
 """
+_FOOT = """
+Not run: the tests of keras3-crf for its metrics and its function that builds models, which are no part of a CRF.
+"""
+Outcomes = dict[str, dict[str, dict[str, str]]]  # by suite, backend and test
 
 
-def table(suites: list[Suite]) -> str:
-    """The page, from a run of all tests."""
-    rows, reasons = [], []
+def run(suites: list[Suite], backends: list[str]) -> Outcomes:
+    """Run the tests; keep the outcomes beside those of earlier runs, and return all."""
+    kept: Outcomes = json.loads(OUTCOMES.read_text(encoding="utf-8")) if OUTCOMES.exists() else {}
     for suite in suites:
-        with tempfile.TemporaryDirectory() as folder:
-            outcomes = suite.run(Path(folder) / "report.xml")
-        counts: Counter[str] = Counter()
-        left_out: Counter[str] = Counter()
-        for test, outcome in outcomes.items():
-            reason = suite.reason(test)
-            counts["passed" if outcome == "passed" else "left out" if reason else "failed"] += 1
-            if reason and outcome != "passed":
-                left_out[reason] += 1
-        link = f"[{suite.commit[:10]}](https://github.com/{suite.repository}/blob/{suite.commit}/{suite.path})"
-        numbers = " | ".join(str(counts[kind]) for kind in ("passed", "left out", "failed"))
-        rows.append(f"| {suite.name} | {link} | {suite.backend} | {numbers} |\n")
-        reasons += [f"- {suite.name}, {number}: {reason}.\n" for reason, number in left_out.items()]
-    return _HEAD + "".join(rows) + "\n## Not applicable\n\n" + "".join(reasons)
+        for backend in suite.backends:
+            if backend not in backends:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                found = suite.run(backend, Path(folder) / "report.xml")
+            kept.setdefault(suite.name, {})[backend] = found
+            print(f"{suite.name} on {backend}: {dict(Counter(found.values()))}", flush=True)
+            OUTCOMES.write_text(json.dumps(kept), encoding="utf-8")
+    return kept
+
+
+def table(outcomes: Outcomes) -> str:
+    """The page, from the outcomes of all tests."""
+    rows, reasons = [], []
+    for suite in SUITES:
+        cells, left_out = [], {}
+        for backend in BACKENDS:
+            found = outcomes.get(suite.name, {}).get(backend)
+            cells.append(_cell(suite, backend, found))
+            left_out.update(_left_out(suite, backend, found or {}))
+        rows.append(f"| {_link(suite)} | {' | '.join(cells)} | {len(left_out) or ''} |\n")
+        for reason, number in Counter(left_out.values()).items():
+            reasons.append(f"- {suite.name}, {number}: {reason}.\n")
+    return _HEAD + "".join(rows) + "\n## Not applicable\n\n" + "".join(reasons) + _FOOT
+
+
+def _left_out(suite: Suite, backend: str, found: dict[str, str]) -> dict[str, str]:
+    """The tests that do not apply, with the reason."""
+    reasons = {test: suite.reason(test, backend) for test, outcome in found.items() if outcome != "passed"}
+    return {test: reason for test, reason in reasons.items() if reason is not None}
+
+
+def _cell(suite: Suite, backend: str, found: dict[str, str] | None) -> str:
+    if backend not in suite.backends:
+        return "needs TensorFlow"
+    if found is None:
+        return "not run"
+    passed = sum(outcome == "passed" for outcome in found.values())
+    failed = len(found) - passed - len(_left_out(suite, backend, found))
+    return f"{passed} passed" + (f", {failed} failed" if failed else "")
+
+
+def _link(suite: Suite) -> str:
+    file = suite.files[0]
+    if not isinstance(file, ForeignFile):
+        return f"{suite.name} (`{file}`, as installed)"
+    path = file.path if len(suite.files) == 1 else str(Path(file.path).parent)
+    kind = "blob" if len(suite.files) == 1 else "tree"
+    return f"[{suite.name}](https://github.com/{file.repository}/{kind}/{file.commit}/{path})"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("action", choices=("fetch", "table"))
-    action = parser.parse_args().action
-    for file in (*SUITES, *LAYERS):
-        print(f"{file.name}: {file.fetch()}")
-    if action == "table":
-        PAGE.write_text(table(SUITES), encoding="utf-8")
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("fetch", help="download the files")
+    actions.add_parser("table", help="write the page from the outcomes that were kept")
+    action = actions.add_parser("run", help="run tests, and keep the outcomes")
+    action.add_argument("suites", nargs="*", metavar="SUITE", help="part of the name of a suite; default: all")
+    action.add_argument("--backend", choices=BACKENDS, action="append", help="default: all")
+    given = parser.parse_args()
+    if given.action == "fetch":
+        files = [file for suite in SUITES for file in suite.files if isinstance(file, ForeignFile)]
+        for file in (*files, *LAYERS):
+            print(f"{file.name}: {file.fetch()}")
+    elif given.action == "run":
+        chosen = [suite for suite in SUITES if not given.suites or any(part in suite.name for part in given.suites)]
+        run(chosen, given.backend or list(BACKENDS))
+    else:
+        PAGE.write_text(table(json.loads(OUTCOMES.read_text(encoding="utf-8"))), encoding="utf-8")
         print(f"wrote {PAGE}")
 
 

@@ -7,11 +7,13 @@ from types import ModuleType
 
 import numpy as np
 import torch
+from keras import ops
 
 import keras_slstm
 from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.label_schemes import Allowed
 from keras_slstm.ops.masks import is_first, is_last
+from tests.conformance.bridge import from_torch
 
 _SCHEMES = {"BIO": "BIO", "IOB1": "IOB1", "BIOUL": "BILOU", "BMES": "BMES"}
 
@@ -51,35 +53,36 @@ class ConditionalRandomField:
             self.allowed = Allowed(matrix[-2, :-2], matrix[:-2, :-2], matrix[:-2, -1])
 
     def __call__(self, logits, tags, mask=None):
+        mask = torch.ones(logits.shape[:2], dtype=torch.bool) if mask is None else mask
         loss = keras_slstm.CRFLoss("sum")
-        scale = torch.ones(self.num_tags)
+        scale = np.ones(self.num_tags, "float32")
         if self.weighting is not None:
             loss = keras_slstm.CRFLoss("sum", label_weights=self.label_weights.tolist(), weighting=self.weighting)
             # AllenNLP gives no weights to the scores of the ends, which here belong to the first and last word.
-            scale = 1 / self.label_weights
-        return -loss(tags, self._potentials(logits, mask, scale))
+            scale = 1 / self.label_weights.numpy()
+
+        scale_of = ops.convert_to_tensor(scale)
+
+        def likelihood(logits, tags, mask, transitions, start, end):
+            first, last = (ops.cast(find(mask)[..., None], logits.dtype) * scale_of for find in (is_first, is_last))
+            unary = logits + first * start + last * end
+            return -loss(tags, pack(ops.where(mask[..., None], unary, ops.zeros_like(unary)), transitions, mask))
+
+        return from_torch(likelihood, logits, tags, mask, *self._weights())
 
     def viterbi_tags(self, logits, mask=None, top_k=None):
         mask = torch.ones(logits.shape[:2], dtype=torch.bool) if mask is None else mask
-        paths, scores = keras_slstm.crf_k_best(self._constrained(logits, mask), top_k or 1)
-        found = [
-            [(path[keep].tolist(), float(score)) for path, score in zip(*row)]
-            for *row, keep in zip(paths, scores, mask)
-        ]
-        return found if top_k else [row[0] for row in found]
-
-    def _potentials(self, logits, mask, scale):
-        mask = torch.ones(logits.shape[:2], dtype=torch.bool) if mask is None else mask
-        unary = logits + is_first(mask)[..., None] * self.start_transitions * scale
-        unary = unary + is_last(mask)[..., None] * self.end_transitions * scale
-        return pack(torch.where(mask[..., None], unary, 0.0), self.transitions, mask)
-
-    def _constrained(self, logits, mask):
         layer = keras_slstm.CRF(self.num_tags, scheme=self.allowed, use_kernel=False)
         layer.build((None, None, self.num_tags))
         for name, weight in zip(("chain_kernel", "left_boundary", "right_boundary"), self._weights()):
-            getattr(layer, name).assign(weight.detach())
-        return layer(logits, mask=mask)
+            getattr(layer, name).assign(weight.detach().numpy())
+        potentials = layer(logits.detach().numpy(), mask=mask.numpy())
+        paths, scores = map(ops.convert_to_numpy, keras_slstm.crf_k_best(potentials, top_k or 1))
+        found = [
+            [(path[keep].tolist(), float(score)) for path, score in zip(*row)]
+            for *row, keep in zip(paths, scores, mask.numpy())
+        ]
+        return found if top_k else [row[0] for row in found]
 
     def _weights(self):
         return self.transitions, self.start_transitions, self.end_transitions

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-import keras
 import torch
+from keras import ops
 
 import keras_slstm
+from tests.conformance.bridge import from_torch
 
 _REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
@@ -21,13 +22,11 @@ class CRF(torch.nn.Module):
             raise ValueError(f"invalid number of tags: {num_tags}")
         super().__init__()
         self.num_tags, self.batch_first = num_tags, batch_first
-        uniform = keras.initializers.RandomUniform(-0.1, 0.1)
-        self.layer = keras_slstm.CRF(num_tags, uniform, boundary_initializer=uniform, use_kernel=False)
+        self.layer = keras_slstm.CRF(num_tags, use_kernel=False)
         self.layer.build((None, None, num_tags))
-
-    start_transitions = property(lambda self: self.layer.left_boundary.value)
-    end_transitions = property(lambda self: self.layer.right_boundary.value)
-    transitions = property(lambda self: self.layer.chain_kernel.value)
+        shapes = [tuple(weight.shape) for weight in self.layer.trainable_variables]
+        weights = [torch.nn.Parameter(torch.empty(shape).uniform_(-0.1, 0.1)) for shape in shapes]
+        self.transitions, self.start_transitions, self.end_transitions = weights
 
     def __repr__(self) -> str:
         return f"CRF(num_tags={self.num_tags})"
@@ -37,21 +36,35 @@ class CRF(torch.nn.Module):
             raise ValueError(f"invalid reduction: {reduction}")
         self._check(emissions, mask, tags)
         emissions, tags, mask = self._batch_first(emissions, tags, mask)
-        potentials = self.layer(emissions, mask=mask)
-        if reduction == "none":
-            return keras_slstm.crf_log_likelihood(potentials, tags)
-        return -keras_slstm.CRFLoss(reduction)(tags, potentials)
+
+        def likelihood(emissions, tags, mask, *weights):
+            potentials = self._potentials(emissions, mask, weights)
+            if reduction == "none":
+                return keras_slstm.crf_log_likelihood(potentials, tags)
+            return -keras_slstm.CRFLoss(reduction)(tags, potentials)
+
+        return from_torch(likelihood, emissions, tags, mask, *self._weights())
 
     def decode(self, emissions, mask=None):
         self._check(emissions, mask)
         emissions, mask = self._batch_first(emissions, mask)
-        labels = keras_slstm.crf_decode(self.layer(emissions, mask=mask))
-        kept = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask
-        return [row[keep].tolist() for row, keep in zip(labels, kept)]
 
-    def _batch_first(self, *tensors):
-        turned = [x if x is None or self.batch_first else x.transpose(0, 1) for x in tensors]
-        return [x.bool() if x is not None and x.dtype == torch.uint8 else x for x in turned]
+        def best(emissions, mask, *weights):
+            return keras_slstm.crf_decode(self._potentials(emissions, mask, weights))
+
+        labels = from_torch(best, emissions, mask, *self._weights())
+        return [row[keep].tolist() for row, keep in zip(labels, mask)]
+
+    def _weights(self):
+        return self.transitions, self.start_transitions, self.end_transitions
+
+    def _potentials(self, emissions, mask, weights):
+        found, _ = self.layer.stateless_call(weights, [], ops.cast(emissions, "float32"), mask=mask)
+        return found
+
+    def _batch_first(self, emissions, *others):
+        mask = others[-1] if others[-1] is not None else torch.ones(emissions.shape[:2])
+        return [x if self.batch_first else x.transpose(0, 1) for x in (emissions, *others[:-1], mask.bool())]
 
     def _check(self, emissions, mask, tags=None):
         if emissions.dim() != 3:

@@ -1,7 +1,8 @@
-"""The test files and layers of other CRFs, the stand-ins for their packages, and the tests that do not apply here."""
+"""The test files and layers of other libraries, the stand-ins for them, and the tests that do not apply here."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import urllib.request
@@ -9,6 +10,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.__main__ import BACKENDS
 from tests.processes import run_python
 
 # The folder of the fetched files.
@@ -52,31 +54,49 @@ class ForeignFile:
 
 
 @dataclass(frozen=True)
-class Suite(ForeignFile):
-    """A test file of another CRF.
+class Suite:
+    """Test files of another library, and the module that stands in for what they import.
 
     Attributes:
-        adapter: The module that stands in for the library.
-        backend: The backend that the tests need.
+        name: Name of the library, and of the part of it that is tested.
+        adapter: The pytest plugin that stands in for the library.
+        files: The test files: those of `ForeignFile`, or modules that are installed.
+        backends: The backends that the tests can run on.
         not_applicable: Patterns of test names, with the reason why they are left out.
+        elsewhere: The same, on the other backends than TensorFlow.
     """
 
+    name: str
     adapter: str
-    backend: str
+    files: tuple[ForeignFile | str, ...]
+    backends: tuple[str, ...] = BACKENDS
     not_applicable: dict[str, str] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
-    def reason(self, test: str) -> str | None:
+    def paths(self) -> list[Path]:
+        return [_installed(file) if isinstance(file, str) else file.file() for file in self.files]
+
+    def missing(self) -> list[Path]:
+        """The test files that are not there."""
+        return [path for path in self.paths() if not path.exists()]
+
+    def patterns(self, backend: str) -> dict[str, str]:
+        return self.not_applicable if backend == "tensorflow" else {**self.not_applicable, **self.elsewhere}
+
+    def reason(self, test: str, backend: str) -> str | None:
         """The reason why a test does not apply, or None."""
-        return next((why for pattern, why in self.not_applicable.items() if re.search(pattern, test)), None)
+        return next((why for pattern, why in self.patterns(backend).items() if re.search(pattern, test)), None)
 
-    def run(self, report: Path, folder: Path = FOLDER) -> dict[str, str]:
+    def run(self, backend: str, report: Path) -> dict[str, str]:
         """Run the tests in a process of their own: "passed", "skipped", "failed" or "error" for each."""
         done = run_python(
-            *("-m", "pytest", "-q", "-p", self.adapter, "-p", "no:cacheprovider", "--noconftest", "-o", "addopts="),
-            f"--junit-xml={report}",
-            f"--rootdir={self.file(folder).parent}",
-            str(self.file(folder)),
-            KERAS_BACKEND=self.backend,
+            *("-m", "pytest", "-q", "-p", f"tests.conformance.{self.adapter}", "-p", "no:cacheprovider"),
+            *("--noconftest", "-o", "addopts=", f"--junit-xml={report}"),
+            f"--rootdir={report.parent}",
+            *self.paths(),
+            KERAS_BACKEND=backend,
+            limit=800.0,
+            folder=report.parent,  # some tests write files
         )
         if not report.exists():
             raise RuntimeError(f"The tests of {self.name} did not run:\n{done.stdout}\n{done.stderr}")
@@ -88,37 +108,99 @@ class Suite(ForeignFile):
         return outcomes
 
 
-_SCRIPT = "TorchScript compiles the code of pytorch-crf itself"
+def _installed(module: str) -> Path:
+    """The file of an installed module, which is not imported; its parent packages are."""
+    spec = importlib.util.find_spec(module)
+    return Path(module) if spec is None or spec.origin is None else Path(spec.origin)
+
+
+def _files(name: str, repository: str, commit: str, *paths: str) -> tuple[ForeignFile, ...]:
+    return tuple(ForeignFile(name, repository, commit, path) for path in paths)
+
+
+_SAVED = "Keras 3 saves no model in the format of TensorFlow"
+_ADDONS = "tensorflow-addons", "tensorflow/addons", "d208d752e98c310280938efa939117bf635a60a8"
+_CONTRIB = "keras-contrib", "keras-team/keras-contrib", "3fc5ef709e061416f4bc8a92ca3750c824b5d2b0"
+_TF2CRF = "tf2crf", "xuxingya/tf2crf", "348e63799f51ac59dae13fd5100f67ee620d5eaf"
+_KERAS_CRF = "keras-crf", "luozhouyang/keras-crf", "bb72535e779ed5cd45957a617ce03f17a92e6cbe"
+_KERAS3_CRF = "keras3-crf", "homfunc/keras3-crf", "f03e2f8a6dca7f50abbf592d8320afaaa82f2d87"
+_KERAS3_TESTS = (
+    *("backend_quick_smoke", "core_compat", "crf_marginals", "crf_ops", "dynamic_time_tf", "dynamic_time_training"),
+    *("kops_core", "layers", "losses_api", "parity_tf_addons", "ragged", "smoke", "text", "tf_scan_repro"),
+)
 SUITES = [
     Suite(
         "pytorch-crf",
-        "kmkurn/pytorch-crf",
-        "623e3402d00a2728e99d6e8486010d67c754267b",
-        "tests/test_crf.py",
-        "tests.conformance.pytorch_crf",
-        "torch",
-        {"TorchScript": _SCRIPT},
+        "pytorch_crf",
+        _files("pytorch-crf", "kmkurn/pytorch-crf", "623e3402d00a2728e99d6e8486010d67c754267b", "tests/test_crf.py"),
+        not_applicable={"TorchScript": "TorchScript compiles the code of pytorch-crf itself"},
     ),
     Suite(
         "AllenNLP",
-        "allenai/allennlp",
-        "80fb6061e568cb9d6ab5d45b661e86eb61b92c82",
-        "tests/modules/conditional_random_field_test.py",
-        "tests.conformance.allennlp",
-        "torch",
+        "allennlp",
+        _files(
+            "AllenNLP",
+            "allenai/allennlp",
+            "80fb6061e568cb9d6ab5d45b661e86eb61b92c82",
+            "tests/modules/conditional_random_field_test.py",
+        ),
+    ),
+    Suite(
+        "tensorflow-addons, functions",
+        "addons",
+        _files(*_ADDONS, "tensorflow_addons/text/tests/crf_test.py"),
+        not_applicable={
+            "decode_save_load": "a saved model names a class inside of tensorflow-addons",
+            "decode_forward_mask": "tests a step inside of the decoding of tensorflow-addons",
+        },
+        elsewhere={"tf_function": "runs inside of a graph of TensorFlow"},
+    ),
+    Suite(
+        "tensorflow-addons, layer",
+        "addons",
+        _files(*_ADDONS, "tensorflow_addons/layers/tests/crf_test.py"),
+        ("tensorflow",),
+        {"left_padding": "tensorflow-addons refuses padding on the left, which works here", "serialization": _SAVED},
+    ),
+    Suite(
+        "tensorflow-addons, wrapper",
+        "addons",
+        _files(*_ADDONS, "tensorflow_addons/text/tests/crf_wrapper_test.py"),
+        not_applicable={"serialization": _SAVED},
+    ),
+    Suite("keras-contrib", "keras_contrib", _files(*_CONTRIB, "tests/keras_contrib/layers/test_crf.py")),
+    Suite("keras-crf", "keras_crf", _files(*_KERAS_CRF, "tests/crf_model_test.py")),
+    Suite(
+        "tf2crf",
+        "tf2crf",
+        _files(*_TF2CRF, "tests/test.py"),
+        ("tensorflow",),
+        {
+            "inference": "Keras 3 takes no list of numbers as a batch",
+            "mixed_precison": "imports a module that TensorFlow removed",
+            "save_model": _SAVED,
+        },
+    ),
+    Suite(
+        "keras3-crf",
+        "keras3_crf",
+        _files(*_KERAS3_CRF, *(f"tests/test_{name}.py" for name in _KERAS3_TESTS)),
+        not_applicable={
+            "compatibility": "skips itself: compares with a package that is not published",
+            "parity": "skips itself without a tensorflow-addons that can be imported",
+        },
+    ),
+    Suite(
+        "Keras, LSTM",
+        "keras_lstm",
+        ("keras.src.layers.rnn.lstm_test",),
+        not_applicable={"masking": "outputs at masked positions are 0 here, in Keras those of the word before"},
     ),
 ]
 # Layers of Keras 2 that make weights for `foreign_weights`.
 LAYERS = [
     ForeignFile("DeLFT", "kermitt2/delft", "1e8e64a5a496ce602644c3193a75bf96674200b1", "delft/utilities/crf_layer.py"),
-    ForeignFile(
-        "keras-contrib",
-        "keras-team/keras-contrib",
-        "3fc5ef709e061416f4bc8a92ca3750c824b5d2b0",
-        "keras_contrib/layers/crf.py",
-    ),
-    ForeignFile("tf2crf", "xuxingya/tf2crf", "348e63799f51ac59dae13fd5100f67ee620d5eaf", "tf2crf/crf.py"),
-    ForeignFile(
-        "keras-crf", "luozhouyang/keras-crf", "bb72535e779ed5cd45957a617ce03f17a92e6cbe", "keras_crf/crf_model.py"
-    ),
+    ForeignFile(*_CONTRIB, "keras_contrib/layers/crf.py"),
+    ForeignFile(*_TF2CRF, "tf2crf/crf.py"),
+    ForeignFile(*_KERAS_CRF, "keras_crf/crf_model.py"),
 ]
