@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -95,6 +96,7 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 def run(command: str, words: Sequence[str]) -> int:
     """Run a command with its options; what is wrong is said in one line."""
     arguments = parse(command, words)
+    usual, warnings.formatwarning = warnings.formatwarning, one_line
     try:
         status = int(module_of(command).run(arguments))
         sys.stdout.flush()
@@ -102,12 +104,25 @@ def run(command: str, words: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except FAILURES as error:
-        return fail(str(error).replace("overwrite=True", "--overwrite"))
+        return fail(str(error).replace("overwrite=True", "--overwrite") + column_options(str(error), arguments))
     except KeyboardInterrupt:
         if "overwrite" in arguments:
             same = "same command without --overwrite" if arguments.overwrite else "same command"
             print(f"\nInterrupted. The {same} goes on where this one stopped.", file=sys.stderr)
         return 130
+    finally:
+        warnings.formatwarning = usual
+
+
+def one_line(message: Warning | str, *place: object, **options: object) -> str:
+    """A warning without the place in the code that gave it."""
+    return f"Note: {' '.join(str(message).split())}\n"
+
+
+def column_options(message: str, arguments: argparse.Namespace) -> str:
+    """The options that name the columns of a file, where one was not found."""
+    names = [f"--{name.replace('_', '-')}" for name in vars(arguments) if name.endswith("_column")]
+    return f" Or name them by {', '.join(names)}." if names and "the header has no column" in message else ""
 
 
 def fail(message: str, status: int = 2) -> int:

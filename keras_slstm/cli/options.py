@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
+
+from keras_slstm.suggestions import did_you_mean
 
 
 class Parser(argparse.ArgumentParser):
@@ -47,6 +50,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program with one line."""
+        if unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            known = [option for action in self._actions for option in action.option_strings]
+            message += f".{did_you_mean(unknown[1], known)}"
         self.exit(2, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
     def help_text(self, advanced: bool) -> str:

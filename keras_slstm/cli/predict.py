@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.training_options import add_search_options
@@ -32,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Predict."""
     if not arguments.text and not arguments.file and sys.stdin.isatty():
         raise ValueError("there is no text: give TEXT, --file or standard input")
+    if arguments.file and not Path(arguments.file).is_file():
+        raise FileNotFoundError(f"--file: there is no file {arguments.file}")
     from keras_slstm.cli.tasks.predict import predict
 
     return predict(arguments)

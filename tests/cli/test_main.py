@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 
 import pytest
 
 from keras_slstm.cli import names
-from keras_slstm.cli.main import COMMANDS, main, make_parser, parse
+from keras_slstm.cli.main import COMMANDS, main, make_parser, one_line, parse
 from keras_slstm.cli.options import Parser, count, name_and_value, positive, seed, share, written
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tasks.embed import as_match
@@ -203,6 +204,37 @@ def test_a_line_an_epoch(capsys):
     ]
     assert ["best so far" in line for line in out] == [True, False, True]
     assert [" left" in line for line in out] == [True, True, False]
+
+
+def test_a_newcomer_is_told_how_to_go_on(tmp_path, capsys):
+    (tmp_path / "mails.tsv").write_text("message\tclass\nhello\ta\n", encoding="utf-8")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.keras").touch()
+    for words, advice in (
+        (["classify", "--dat", "mails.tsv"], 'Did you mean "--data"?'),
+        (["classify", "--data", tmp_path / "mails.tsv"], "Or name them by --text-column, --label-column."),
+        (
+            ["predict", tmp_path / "run", "hello"],
+            f"{tmp_path / 'run'} is a folder: give {tmp_path / 'run/model.keras'}",
+        ),
+        (["predict", "model.keras", "--file", "nowhere.txt"], "--file: there is no file nowhere.txt"),
+    ):
+        assert main([str(word) for word in words]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert advice in line
+
+
+def test_a_warning_is_one_line_without_code(tmp_path, capsys):
+    (tmp_path / "mails.csv").write_text("text;label\nhello;a\n", encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, category, *place, **rest: print(
+            warnings.formatwarning(message, category, *place), end="", file=sys.stderr
+        )
+        assert main(["classify", "--data", str(tmp_path / "mails.csv")]) == 2
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "Note: " + str(tmp_path / "mails.csv") + ": columns are separated by semicolons"
+    assert warnings.formatwarning is not one_line
 
 
 def test_of_equal_scores_the_lower_loss_is_the_best(capsys):

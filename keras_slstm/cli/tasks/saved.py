@@ -24,6 +24,10 @@ def load_model(path: str) -> Any:
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no file {path}")
+    if Path(path).is_dir():
+        inside = sorted(Path(path).glob("*.keras"))
+        advice = f"give {inside[0]}" if inside else "give a .keras file"
+        raise IsADirectoryError(f"{path} is a folder: {advice}")
     try:
         model = keras.saving.load_model(path)
     except TypeError as error:  # Keras, of a class that it does not know
