@@ -26,13 +26,14 @@ def main(words: Sequence[str] | None = None) -> int:
         words: The command and its options; by default those that the program was started with.
 
     Returns:
-        The exit status: 0, 2 for wrong options or data, 3 if another process of a training is lost, 130 if interrupted.
+        The exit status: 0, 2 for wrong options or data, 3 if another process of a training is lost, 130 if interrupted,
+        141 if nothing reads the output any more.
     """
     try:
         return start([str(word) for word in (sys.argv[1:] if words is None else words)])
     except BrokenPipeError:  # such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 141
 
 
 def start(words: Sequence[str]) -> int:
@@ -102,13 +103,12 @@ def run(command: str, words: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
+        _advise_to_resume(arguments, "Ended, because nothing reads the output any more.")
         raise
     except FAILURES as error:
         return fail(str(error).replace("overwrite=True", "--overwrite") + column_options(str(error), arguments))
     except KeyboardInterrupt:
-        if "overwrite" in arguments:
-            same = "same command without --overwrite" if arguments.overwrite else "same command"
-            print(f"\nInterrupted. The {same} goes on where this one stopped.", file=sys.stderr)
+        _advise_to_resume(arguments, "\nInterrupted.")
         return 130
     finally:
         warnings.formatwarning = usual
@@ -123,6 +123,13 @@ def column_options(message: str, arguments: argparse.Namespace) -> str:
     """The options that name the columns of a file, where one was not found."""
     names = [f"--{name.replace('_', '-')}" for name in vars(arguments) if name.endswith("_column")]
     return f" Or name them by {', '.join(names)}." if names and "the header has no column" in message else ""
+
+
+def _advise_to_resume(arguments: argparse.Namespace, reason: str) -> None:
+    """Say that a training can go on, if the command is one that trains."""
+    if "overwrite" in arguments:
+        same = "same command without --overwrite" if arguments.overwrite else "same command"
+        print(f"{reason} The {same} goes on where this one stopped.", file=sys.stderr)
 
 
 def fail(message: str, status: int = 2) -> int:

@@ -192,6 +192,24 @@ def test_a_reader_that_stops_is_no_error():
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(("words", "said"), [(["classify"], "same command goes on"), (["predict", "m.keras", "a"], "")])
+def test_a_training_whose_reader_stops_has_not_succeeded(words, said):
+    """In a pipeline such as `classify | tee log`, a training that ends early is no success."""
+    code = (
+        "import sys; sys.argv[0] = 'keras-slstm'  # imports no backend\n"
+        "from keras_slstm.cli import main as program\n"
+        "def run(arguments):\n"
+        "    raise BrokenPipeError\n"
+        "module = program.module_of(sys.argv[1])\n"
+        "module.run = run\n"
+        "sys.exit(program.main())"
+    )
+    done = run_python("-c", code, *words)
+    assert done.returncode == 141
+    assert said in done.stderr
+    assert done.stderr.count("\n") == bool(said)
+
+
 def test_a_line_an_epoch(capsys):
     lines = EpochLines(epochs=3, steps=2, monitor="val_accuracy", before={})
     for epoch, score in enumerate((0.5, 0.25, 0.75)):
