@@ -155,10 +155,15 @@ def _opened_h5(file: Any, path: Path) -> Iterator[dict[str, StoredArray]]:
     except OSError as error:
         raise ValueError(f"{path} is no HDF5 file, or a damaged one: {error}") from error
     with h5:
-        link = h5.visititems_links(no_hard_link)
+        try:
+            link = h5.visititems_links(no_hard_link)
+            if link is None:
+                h5.visititems(keep)
+        except Exception as error:  # of eight types, among them SystemError, which hides the reason
+            reason = _first_line(error.__cause__ or error)
+            raise ValueError(f"{path} is a damaged HDF5 file: {reason}") from error
         if link is not None:
             raise ValueError(f"{path}: {link[0]} is {link[1]}, which Keras does not write.")
-        h5.visititems(keep)
         yield found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import zipfile
 
 import h5py
@@ -36,9 +37,9 @@ NAMED = {
 CHAIN, LEFT = NUMBERED["chain_kernel"], NUMBERED["left_boundary"]
 
 
-def _write(path, members, **changed):
+def _write(path, members, libver=None, **changed):
     """A file with the weights of a CRF; `changed` maps the name of a weight to a function that stores it."""
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=libver) as file:
         file["embedding/vars/0"] = np.zeros((4, FEATURES))
         for name, member in members.items():
             if name in changed:
@@ -46,6 +47,14 @@ def _write(path, members, **changed):
             else:
                 file[member] = WEIGHTS[name].astype("float32")
     return path
+
+
+def _refusal(path):
+    try:
+        keras_slstm.read_crf_weights(path)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _check(path):
@@ -138,6 +147,30 @@ def test_damaged_files_are_named(tmp_path):
         (tmp_path / "cut.h5").write_bytes(whole[:end])
         with pytest.raises(ValueError, match=r"cut\.h5"):
             keras_slstm.CRF.from_addons(tmp_path / "cut.h5")
+
+
+@pytest.mark.backends("torch")  # reads files only
+@pytest.mark.parametrize("layout", [{}, {"libver": "latest"}])
+def test_whatever_bytes_are_damaged_the_message_is_one_line(tmp_path, layout):
+    """h5py raises errors of eight types, SystemError among them, wherever in the file the damage is."""
+    draw = random.Random(0)
+    path = tmp_path / "crf.h5"
+    whole = _write(path, NAMED, **layout).read_bytes()
+    outcomes = {"read": 0, "damaged": 0, "refused": 0}
+    for _ in range(100):
+        content = bytearray(whole)
+        for _ in range(draw.choice([1, 4, 16])):
+            start = draw.randrange(len(content))
+            content[start] ^= draw.choice([1, 8, 128, 255])
+        path.write_bytes(content)
+        message = _refusal(path)
+        if message is None:
+            outcomes["read"] += 1
+            continue
+        outcomes["damaged" if "is a damaged HDF5 file" in message else "refused"] += 1
+        assert str(path) in message
+        assert len(message.splitlines()) == 1
+    assert min(outcomes.values()) > 0  # all ways are taken
 
 
 def test_a_model_whose_weights_would_fill_the_memory(tmp_path):

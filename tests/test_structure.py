@@ -49,6 +49,15 @@ def test_no_private_import_and_no_long_file(module):
     assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= LONGEST
 
 
+def test_autograph_can_convert_what_runs_in_a_graph():
+    """It cannot convert a function with `:=`, and prints four lines in the user's own `tf.function` for each."""
+    for module, path in MODULES.items():
+        if module.split(".")[1] in FLOORS:
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            lines = [node.lineno for node in nodes if isinstance(node, ast.NamedExpr)]
+            assert not lines, f"{module} has := in line {lines[0]}"
+
+
 def test_no_import_circle():
     graph = {
         _own(module): {imported for imported, _ in _imports(module) if imported.startswith("keras_slstm")}

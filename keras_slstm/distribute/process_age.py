@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +11,12 @@ _IMPORTED = time.monotonic()
 
 
 def process_age() -> float:
-    """Return the seconds since this process was started or, if the system does not tell, since this import."""
+    """Return the seconds since this process was started or, if the system does not tell, since this import.
+
+    In a notebook or at Python's prompt, return 0: there a person, not the start of the process, begins a training.
+    """
+    if hasattr(sys, "ps1") or "ipykernel" in sys.modules:
+        return 0.0
     try:
         # Split after the program's name, which stands in parentheses and may contain spaces. Field 22 is the start of
         # the process, in ticks since the system was booted.

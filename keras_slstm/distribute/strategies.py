@@ -38,9 +38,9 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
             the cluster that `TF_CONFIG` or Slurm's variables describe (see `find_cluster`), with all GPUs that each
             of them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: the first available of several processes,
             a TPU, several GPUs, one GPU, and the CPU.
-        timeout: Seconds after the start of this process within which all processes of `"multi_worker"` must connect.
-            Choose a larger number if processes load large data first. Afterwards, a process waits as long for another
-            one, which may be compiling or writing a file. A process that gives no sign of life for a minute, or for
+        timeout: Seconds after the start of this process within which all processes of `"multi_worker"` must connect;
+            in a notebook, seconds after this call. Choose a larger number if processes load large data first.
+            Afterwards, a process waits as long for another one, which may be compiling or writing a file. A process that gives no sign of life for a minute, or for
             half of `timeout` if that is less, counts as lost. A process whose backend does not connect in time ends
             with exit status 3, or is killed if the backend blocks Python.
 
@@ -127,7 +127,7 @@ def _join(cluster: Cluster, timeout: float) -> Any:
         backend = "TensorFlow" if on_tensorflow else "JAX"
         message = (
             f"Process {cluster.index} of {cluster.size}: {backend} has not connected the processes "
-            f"{', '.join(cluster.addresses)} within {timeout:g} seconds of its start."
+            f"{', '.join(cluster.addresses)} within {timeout:g} seconds."
         )
         connect = _multi_worker_strategy if on_tensorflow else _multi_process_distribution
         # One second more, so that the backend's own error comes first if it can.

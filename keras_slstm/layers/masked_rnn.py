@@ -38,7 +38,8 @@ class MaskedRNN(keras.layers.RNN):
         for flag in ("return_sequences", "return_state", "go_backwards", "stateful", "unroll"):
             if flag in kwargs:
                 kwargs[flag] = check_bool(flag, kwargs[flag])
-        if (value := kwargs.get("zero_output_for_mask", True)) is not True:
+        value = kwargs.get("zero_output_for_mask", True)
+        if value is not True:
             raise ValueError(f"`zero_output_for_mask` must be True, but got {value!r}: it cannot be switched off.")
         super().__init__(cell, **kwargs)
         self.units = cell.units

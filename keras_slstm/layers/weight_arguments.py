@@ -73,6 +73,7 @@ def _with_own_seed(initializer: Any) -> Any:
 
 def _drawn_in_float32(initializer: Any) -> Any:
     """Draw in float32 and cast, because not every backend has QR decompositions in half precision."""
-    if not callable(initializer := keras.initializers.get(initializer)):
+    initializer = keras.initializers.get(initializer)
+    if not callable(initializer):
         return initializer
     return lambda shape, dtype=None: keras.ops.cast(initializer(shape, dtype="float32"), dtype)

@@ -81,7 +81,10 @@ def words_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 def _check_mask(mask: Tensor) -> None:
     """Raise ValueError where the values are visible and no mask: the tensor is not from a CRF."""
     values = value_of(mask)
-    if values is not None and not np.all(valid := (values == 0) | (values == 1)):
+    if values is None:
+        return
+    valid = (values == 0) | (values == 1)
+    if not np.all(valid):
         raise ValueError(
             "Expected the output of a `CRF` layer, with the mask, 0 or 1, in the last column of each word, but got "
             f"{values[~valid][0]} there."
