@@ -9,6 +9,7 @@ import contextlib
 import functools
 import io
 import math
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,8 @@ import numpy as np
 # Compression does not shrink trained weights this much: a larger claim is an attempt to fill the memory.
 _LARGEST_EXPANSION = 100
 _SMALL = 2**20  # bytes that may be claimed in any case
+# RuntimeError (with NotImplementedError) where damage looks like encryption or another compression.
+_OF_DAMAGED_ZIPS = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
 _OF_PYTORCH = (".pt", ".pth", ".th", ".bin", ".ckpt")
 
 
@@ -85,7 +88,7 @@ def _bytes_held(array: Any) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def _as_numpy(array: Any) -> np.ndarray:
@@ -125,8 +128,8 @@ def _member_of_zip(path: Path, member: str) -> bytes:
             return file.read(info)
     except KeyError as error:
         raise ValueError(f"{path} has no member {member}: it is no model that Keras saved.") from error
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is no zip archive, or a damaged one: {error}") from error
+    except _OF_DAMAGED_ZIPS as error:
+        raise ValueError(f"{path} is no zip archive, or a damaged one: {_first_line(error)}") from error
 
 
 @contextlib.contextmanager

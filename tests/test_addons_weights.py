@@ -181,6 +181,22 @@ def test_a_model_whose_weights_would_fill_the_memory(tmp_path):
         keras_slstm.CRF.from_addons(_zip(tmp_path, "weights.h5"))
 
 
+@pytest.mark.backends("torch")  # reads files only
+def test_whatever_bytes_of_an_archive_are_damaged_the_message_is_one_line(tmp_path):
+    """Each byte of the headers in turn: damage may look like encryption, another compression or another encoding."""
+    path = tmp_path / "crf.keras"
+    content = _write(tmp_path / "crf.h5", NAMED).read_bytes()
+    whole = _zip(tmp_path, content=content).read_bytes()
+    refused = 0
+    for place in [*range(60), *range(len(whole) - 120, len(whole))]:
+        for change in (1, 8, 64, 128):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :])
+            message = _refusal(path)
+            refused += message is not None
+            assert message is None or (str(path) in message and len(message.splitlines()) == 1 and len(message) < 500)
+    assert refused > 100
+
+
 @pytest.mark.parametrize("name", ["none.h5", "none.keras", "none.index", "none"])
 def test_missing_files_are_named(tmp_path, name):
     with pytest.raises(FileNotFoundError, match="none"):

@@ -40,9 +40,9 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
             a TPU, several GPUs, one GPU, and the CPU.
         timeout: Seconds after the start of this process within which all processes of `"multi_worker"` must connect;
             in a notebook, seconds after this call. Choose a larger number if processes load large data first.
-            Afterwards, a process waits as long for another one, which may be compiling or writing a file. A process that gives no sign of life for a minute, or for
-            half of `timeout` if that is less, counts as lost. A process whose backend does not connect in time ends
-            with exit status 3, or is killed if the backend blocks Python.
+            Afterwards, a process waits as long for another one, which may be compiling or writing a file. A process
+            that gives no sign of life for a minute, or for half of `timeout` if that is less, counts as lost. A process
+            whose backend does not connect in time ends with exit status 3, or is killed if the backend blocks Python.
 
     Returns:
         On TensorFlow, a `tf.distribute.Strategy`. On JAX, a `keras.distribution.DataParallel`, which becomes the
