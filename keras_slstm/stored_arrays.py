@@ -87,7 +87,7 @@ def _bytes_held(array: Any) -> int:
         return 8 * math.prod(array.shape)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 

@@ -189,12 +189,12 @@ def test_whatever_bytes_of_an_archive_are_damaged_the_message_is_one_line(tmp_pa
     whole = _zip(tmp_path, content=content).read_bytes()
     refused = 0
     for place in [*range(60), *range(len(whole) - 120, len(whole))]:
-        for change in (1, 8, 64, 128):
-            path.write_bytes(whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :])
-            message = _refusal(path)
-            refused += message is not None
-            assert message is None or (str(path) in message and len(message.splitlines()) == 1 and len(message) < 500)
-    assert refused > 100
+        change = (1, 8, 64, 128)[place % 4]
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :])
+        message = _refusal(path)
+        refused += message is not None
+        assert message is None or (str(path) in message and len(message.splitlines()) == 1 and len(message) < 500)
+    assert refused > 50
 
 
 @pytest.mark.parametrize("name", ["none.h5", "none.keras", "none.index", "none"])
