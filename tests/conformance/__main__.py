@@ -24,7 +24,8 @@ writes this page.
 | --- | --- | --- | --- | --- |
 """
 _FOOT = """
-Not run: the tests of keras3-crf for its metrics and its function that builds models, which are no part of a CRF.
+Not run: the tests of keras3-crf for its metrics and its function that builds models, which are no part of a CRF, and
+those that compare with tensorflow-addons itself.
 """
 Outcomes = dict[str, dict[str, dict[str, str]]]  # by suite, backend and test
 

@@ -126,7 +126,7 @@ _KERAS_CRF = "keras-crf", "luozhouyang/keras-crf", "bb72535e779ed5cd45957a617ce0
 _KERAS3_CRF = "keras3-crf", "homfunc/keras3-crf", "f03e2f8a6dca7f50abbf592d8320afaaa82f2d87"
 _KERAS3_TESTS = (
     *("backend_quick_smoke", "core_compat", "crf_marginals", "crf_ops", "dynamic_time_tf", "dynamic_time_training"),
-    *("kops_core", "layers", "losses_api", "parity_tf_addons", "ragged", "smoke", "text", "tf_scan_repro"),
+    *("kops_core", "layers", "losses_api", "ragged", "smoke", "text", "tf_scan_repro"),
 )
 SUITES = [
     Suite(
@@ -185,10 +185,7 @@ SUITES = [
         "keras3-crf",
         "keras3_crf",
         _files(*_KERAS3_CRF, *(f"tests/test_{name}.py" for name in _KERAS3_TESTS)),
-        not_applicable={
-            "compatibility": "skips itself: compares with a package that is not published",
-            "parity": "skips itself without a tensorflow-addons that can be imported",
-        },
+        not_applicable={"compatibility": "skips itself: compares with a package that is not published"},
     ),
     Suite(
         "Keras, LSTM",
