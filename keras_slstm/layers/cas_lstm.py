@@ -55,8 +55,8 @@ class CASLSTM(MaskedRNN):
         dropout: Fraction of the inputs x to drop.
         layer_dropout: Fraction of h to drop where it goes from one layer to the next (never of the cells).
         recurrent_dropout: Fraction of h to drop where U multiplies it. All three drop the same features for all words
-            of a sentence. No dropout works inside `keras.RematScope` on the JAX backend (that of Keras' own layers
-            neither), where `training` becomes a tracer.
+            of a sentence. Use no dropout inside `keras.RematScope`, nor that of Keras' own layers: on JAX it fails, on
+            TensorFlow and PyTorch the gradient belongs to another mask.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful: As in `keras.layers.LSTM`.
         **kwargs: The other arguments of `CASLSTMCell` and `keras.layers.Layer`.

@@ -80,9 +80,9 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             adds nothing.
         dropout: Fraction of the inputs x to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop where they enter matrix products of the transition (never of the
-            cells), the same ones in all steps of a call. No dropout, and no noise of `"gumbel"`, works inside
-            `keras.RematScope` on the JAX backend (the dropout of Keras' own layers neither), where `training` becomes
-            a tracer.
+            cells), the same ones in all steps of a call. Use no dropout, and no noise of `"gumbel"`,
+            inside `keras.RematScope`, nor the dropout of Keras' own layers: on JAX they fail, on TensorFlow and
+            PyTorch the gradient belongs to other random numbers.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g as well.
         return_depths: Whether to return the depths as well.

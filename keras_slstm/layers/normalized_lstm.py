@@ -146,9 +146,9 @@ class NormalizedLSTM(MaskedRNN):
     Args:
         units: Number of units.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
-        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words. No
-            dropout works inside `keras.RematScope` on the JAX backend (that of Keras' own layers neither), where
-            `training` becomes a tracer.
+        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words. Use no
+            dropout inside `keras.RematScope`, nor that of Keras' own layers: on JAX it fails, on TensorFlow and
+            PyTorch the gradient belongs to another mask.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful, unroll: As in `keras.layers.LSTM`.
         **kwargs: The other arguments of `NormalizedLSTMCell` and `keras.layers.Layer`.

@@ -59,8 +59,8 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
             at zero.
         dropout: Fraction of the inputs to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop where they enter matrix products (never of the cells), the same
-            ones in all steps of a call. No dropout works inside `keras.RematScope` on the JAX backend (that of Keras'
-            own layers neither), where `training` becomes a tracer.
+            ones in all steps of a call. Use no dropout inside `keras.RematScope`, nor that of Keras' own layers: on
+            JAX it fails, on TensorFlow and PyTorch the gradient belongs to another mask.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g of the first sentence node as well.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.

@@ -52,9 +52,9 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
             number for the batch in every call in training, and takes `high` otherwise.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
         recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words of a
-            recurrence; with tied weights, prefixes and suffixes share it. Dropout and random contexts do not work
-            inside `keras.RematScope` on the JAX backend, where `training` becomes a tracer; nor does the dropout of
-            Keras' own layers.
+            recurrence; with tied weights, prefixes and suffixes share it. Use no dropout and no random contexts
+            inside `keras.RematScope`, nor the dropout of Keras' own layers: on JAX they fail, on TensorFlow and
+            PyTorch the gradient belongs to other random numbers.
         rematerialize: Whether the gradient computes the gates again, for a few words at a time, instead of keeping
             those of all words and suffixes. A training step then takes longer, but a fraction of the memory. With
             `max_context`, and where XLA compiles for any length, it computes those of all words of one recurrence at a

@@ -78,6 +78,7 @@ class SequenceTagger(TextModel):
     """
 
     example_kind = "tokens"
+    output_names = ("labels", "probabilities")
     vectorizer_class = TokenVectorizer
 
     def __init__(
@@ -282,10 +283,9 @@ class SequenceTagger(TextModel):
 
     # Saving and export.
 
-    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """Like `keras.Model.export`: a model from ids of words (and characters) to the output of the head."""
-        kwargs.setdefault("input_signature", [self.export_signature()])
-        return super().export(filepath, format=format, **kwargs)
+    def serve(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        labels, probabilities = self._reader(self(inputs, training=False))
+        return {"labels": labels, "probabilities": probabilities}
 
     def export_tokens(self, filepath: str) -> None:
         """Write a TensorFlow SavedModel that takes tokens as strings: for serving without this package.

@@ -43,7 +43,6 @@ class TextClassifier(TextModel):
     """
 
     vectorizer_class = TextVectorizer
-    sentence_axes: tuple[int, ...] = ()  # of the word ids, between batch and time
     labels: tuple[str, ...]
 
     def __init__(
@@ -187,11 +186,10 @@ class TextClassifier(TextModel):
         return TextBatches(labels=labels, sample_weight=weights, **columns, **self.batch_options(options))
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """Like `keras.Model.export`: a model from word ids, int32, to probabilities.
-
-        The ids are `(batch, time)`, of pairs `(batch, 2, time)`. With characters, or a function for `contextual`, it is
-        one from a dict of them, `words`, and of `characters` and `contextual`, which have one axis more.
-        """
         signature = self.export_signature(*self.sentence_axes)
-        kwargs.setdefault("input_signature", [signature if len(signature) > 1 else signature["words"]])
+        if format == "tf_saved_model" and len(signature) == 1:  # no dict of one
+            kwargs.setdefault("input_signature", [signature["words"]])
         return super().export(filepath, format=format, **kwargs)
+
+    def serve(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"probabilities": self(inputs, training=False)}

@@ -12,6 +12,8 @@ from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.character_vectors import CharacterVectors
 from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
 from keras_slstm.models.encoders import make_encoder
+from keras_slstm.models.exported import ServedModel, write_file
+from keras_slstm.models.quantized import Quantizable
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.serving import check_tensorflow
 from keras_slstm.models.word_vector_defaults import DROPOUT, WORD_DROPOUT, warn_of_frozen, words_initializer
@@ -25,7 +27,7 @@ from keras_slstm.validation import check_integer, check_rate
 MAX_CHARACTERS = 24  # of a word, where nothing else is asked for, as in `TokenVectorizer`
 
 
-class TextModel(ConfigFromArguments, RawDataModel):
+class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
     """Base of the models that read words, which declares the options that they share.
 
     Vectors of words, of their characters and of their contexts are joined, get dropout, and go into an encoder. A
@@ -46,6 +48,9 @@ class TextModel(ConfigFromArguments, RawDataModel):
     """
 
     vectorizer_class: ClassVar[Callable[..., WordVectorizer]]
+    sentence_axes: tuple[int, ...] = ()  # of the word ids, between batch and time
+    output_names: tuple[str, ...] = ("probabilities",)  # of `serve`
+    labels: tuple[str, ...]
 
     def __init__(
         self,
@@ -225,6 +230,43 @@ class TextModel(ConfigFromArguments, RawDataModel):
 
     # Saving and export.
 
+    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
+        """Write the model for another runtime, for any number of sentences and words.
+
+        The inputs have names: `words`, the ids of words, `(batch, time)` int32, padded with 0 on either side, of pairs
+        `(batch, 2, time)`; with characters also `characters`, `(batch, time, characters)`; with a function for
+        `contextual` its vectors, `contextual`. What a format needs beside Keras comes with the extra `export`.
+
+        Args:
+            filepath: The file to write: an `.onnx`, `.tflite`, `.xml` (OpenVINO) or `.pt2` file, or a new folder. A
+                file of the same name that ends in `.json` holds the names of the labels (`label_names`), of inputs
+                and outputs, and the `vocabulary`, by id; an `.onnx` file has them as metadata, too. Nothing is
+                written where the export fails.
+            format: `"onnx"` (from TensorFlow, or from PyTorch), `"litert"`, `"openvino"` (both from TensorFlow) or
+                `"torch"` (from PyTorch), whose outputs are `probabilities`, and of a tagger `labels`, the ids of the
+                best labels. `"tf_saved_model"` (from TensorFlow or JAX): what `call` returns.
+            **kwargs: Further arguments of `keras.Model.export`.
+
+        Raises:
+            ValueError: If the backend cannot write the format: PyTorch writes no loop over time for any length, so
+                recurrent encoders and a tagger's CRF need TensorFlow.
+            ImportError: If a package is missing.
+        """
+        signature = self.export_signature(*self.sentence_axes)
+        if format == "tf_saved_model":
+            kwargs.setdefault("input_signature", [signature])
+            return super().export(filepath, format=format, **kwargs)
+        outputs = [*self.output_names]
+        about = {"inputs": sorted(signature), "outputs": outputs, **self.vectorizer.describe()}
+        about["label_names"] = list(self.labels)
+        if score_range := getattr(self, "score_range", None):
+            about["score_range"] = list(score_range)
+        return write_file(ServedModel(self, self.serve), filepath, format, signature, about, **kwargs)
+
+    def serve(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """What a file gives for its inputs: tensors by the names in `output_names`."""
+        raise NotImplementedError
+
     def export_signature(self, *sentences: int) -> dict[str, keras.InputSpec]:
         """The inputs, specified for `keras.Model.export`; `sentences` are sizes between batch and time."""
         batch = (None, *sentences)
@@ -248,13 +290,19 @@ class TextModel(ConfigFromArguments, RawDataModel):
     def get_build_config(self) -> dict[str, Any] | None:
         if not self.built:
             return None
-        sizes = {"vocabulary_size": self.vectorizer.vocabulary_size}
-        return sizes if self.characters is None else {**sizes, "characters_size": self.vectorizer.characters_size}
+        config: dict[str, Any] = {"vocabulary_size": self.vectorizer.vocabulary_size}
+        if self.characters is not None:
+            config["characters_size"] = self.vectorizer.characters_size
+        return config if self._quantization is None else {**config, "quantization": self._quantization}
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
         # The vocabulary itself is an asset, read after this.
         if config and not self.built:
-            self._build(*config.get("sizes", config.values()))  # `sizes` in older files
+            sizes = dict(config)
+            quantization = sizes.pop("quantization", None)
+            self._build(*sizes.get("sizes", sizes.values()))  # `sizes` in older files
+            if quantization:
+                self.quantize_again(quantization)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:

@@ -72,6 +72,13 @@ class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
         """Whether there is a vocabulary."""
         return bool(self._vocabulary.words)
 
+    def describe(self) -> dict[str, Any]:
+        """What a program without this package has to know to encode sentences, for JSON."""
+        known = {"vocabulary": self.vocabulary, "lowercase": self.lowercase}
+        if self._characters is not None:
+            known |= {"character_vocabulary": self.characters, "max_characters": self.max_characters}
+        return known
+
     def copy_vocabularies(self, other: Self) -> None:
         """Use the words and characters of another vectoriser."""
         for own, others in zip(self._vocabularies(), other._vocabularies(), strict=True):

@@ -87,7 +87,7 @@ def pt2(file: str) -> Run:
 
     def run(inputs: Arrays) -> Arrays:
         tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
-        found = module(next(iter(tensors.values())) if len(tensors) == 1 else tensors)
+        found = module(tensors)
         found = found if isinstance(found, dict) else {"0": found}
         return {name: value.detach().numpy() for name, value in found.items()}
 

@@ -1,0 +1,122 @@
+"""Files that runtimes other than Keras read: written as a whole or not at all, with names that a person can use."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_slstm.extras import require
+from keras_slstm.ops.export_mode import export_mode
+from keras_slstm.types import Tensor
+
+# The end of the name of a file; a SavedModel is a folder.
+SUFFIXES = {"onnx": ".onnx", "litert": ".tflite", "openvino": ".xml", "torch": ".pt2"}
+
+
+class ServedModel(keras.Model):
+    """A model from a dict of tensors to a dict of tensors.
+
+    Args:
+        model: The model whose weights `serve` uses.
+        serve: The function.
+    """
+
+    def __init__(self, model: keras.Model, serve: Callable[[dict[str, Tensor]], dict[str, Tensor]]):
+        super().__init__(dtype=model.dtype_policy)
+        self.model = model
+        self.serve = serve
+        self.built = True
+
+    def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        # In the order of their names, which is the one that converters find.
+        return dict(sorted(self.serve(inputs).items()))
+
+
+def write_file(
+    model: ServedModel,
+    filepath: Any,
+    format: str,
+    signature: dict[str, keras.InputSpec],
+    about: dict[str, Any],
+    **kwargs: Any,
+) -> None:
+    """Write a model in one of the formats of `SUFFIXES`, and beside it what a caller has to know, as JSON.
+
+    Args:
+        model: The model.
+        filepath: The file to write. With `.json` in place of its end, it is the name of the second file.
+        format: The format.
+        signature: The inputs by name; sizes of None are those that may be any.
+        about: What the second file holds: label names and vocabulary. An ONNX file has it as metadata, too.
+        **kwargs: Further arguments of `keras.Model.export`.
+
+    Raises:
+        ValueError: If the format is unknown, the file has another ending, or the model cannot be written so.
+        ImportError: If a package that the format needs is not installed.
+    """
+    filepath = Path(filepath)
+    _check_format(filepath, format)
+    signature = {
+        name: keras.InputSpec(shape=spec.shape, dtype=spec.dtype, name=name) for name, spec in sorted(signature.items())
+    }
+    if format == "torch":
+        kwargs.setdefault("dynamic_shapes", [{name: _any_sizes(spec) for name, spec in signature.items()}])
+    with tempfile.TemporaryDirectory() as folder, export_mode():
+        written = Path(folder, filepath.name)
+        kwargs.setdefault("input_signature", [signature])
+        model.export(str(written), format=format, **{"verbose": False, **kwargs})
+        if format == "onnx":
+            _name_onnx(written, signature, about)
+        written.with_suffix(".json").write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+        for file in Path(folder).iterdir():  # the weights may have a file of their own
+            shutil.move(str(file), filepath.parent / file.name)
+
+
+def _check_format(filepath: Path, format: str) -> None:
+    if format not in SUFFIXES:
+        raise ValueError(f"`format` must be one of {('tf_saved_model', *SUFFIXES)}, but got {format!r}.")
+    if filepath.suffix != SUFFIXES[format]:
+        raise ValueError(f"The name of a file of format {format!r} must end in {SUFFIXES[format]}: got {filepath}.")
+    backend = keras.backend.backend()
+    backends = {"onnx": ("tensorflow", "torch"), "torch": ("torch",)}.get(format, ("tensorflow",))
+    if backend not in backends:
+        raise ValueError(
+            f"Keras on {backend} cannot write the format {format!r} for any number of words: load the model with "
+            f"KERAS_BACKEND={backends[0]} and export it there."
+        )
+    needed = {"onnx": ["onnx"] + ["tf2onnx"] * (backend == "tensorflow"), "openvino": ["openvino"]}
+    for module in needed.get(format, ()):
+        require(module, "export")
+
+
+def _any_sizes(spec: keras.InputSpec) -> dict[int, Any]:
+    import torch
+
+    return {axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(spec.shape) if size is None}
+
+
+def _name_onnx(file: Path, signature: dict[str, Any], about: dict[str, Any]) -> None:
+    """Give inputs and outputs the names of the model, and the file its metadata."""
+    onnx = require("onnx", "export")
+    proto = onnx.load(str(file))
+    for values, names in ((proto.graph.input, sorted(signature)), (proto.graph.output, sorted(about["outputs"]))):
+        if {each.name for each in values} != {*names}:  # else they may stand in another order
+            _rename(proto.graph, values, {each.name: name for each, name in zip(values, names, strict=True)})
+    for key, value in about.items():
+        entry = proto.metadata_props.add()
+        entry.key, entry.value = key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    onnx.save(proto, str(file))
+
+
+def _rename(graph: Any, values: Any, renamed: dict[str, str]) -> None:
+    for node in graph.node:
+        for names in (node.input, node.output):
+            names[:] = [renamed.get(name, name) for name in names]
+    for value in values:
+        value.name = renamed.get(value.name, value.name)

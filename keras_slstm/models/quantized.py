@@ -1,0 +1,97 @@
+"""Quantised text models that save and load."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+
+
+class Quantizable:
+    """Mixin of a `keras.Model` whose `quantize` survives saving and loading.
+
+    Keras quantises `Dense`, `EinsumDense` and `Embedding` layers. Those of this mixin's models are made when the
+    vocabulary is known, so a file has to say which of them are quantised.
+    """
+
+    _quantization: dict[str, Any] | None = None
+
+    def quantize(
+        self,
+        mode: str | None = None,
+        config: Any = None,
+        filters: str | Sequence[str] | Callable[[keras.Layer], bool] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Like `keras.Model.quantize`: words' vectors and dense layers in integers. Encoder and CRF stay as they are.
+
+        A warning names the layers that are quantised and those with matrices that are not.
+
+        Args:
+            mode: `"int8"` or `"int4"`.
+            config: A configuration of Keras, which has a mode of its own, or None.
+            filters: Which layers: patterns of names, or a function. None: all.
+            **kwargs: As `keras.Model.quantize` has them.
+
+        Raises:
+            ValueError: If the model is not built yet, or the mode is none of the above.
+        """
+        if mode not in ("int8", "int4"):
+            raise ValueError(f'The `mode` of a text model must be "int8" or "int4", but got {mode!r}.')
+        layers = _with_matrices(self)
+        chosen = [
+            i for i, layer in enumerate(layers) if _is_supported(layer) and _matches(layer, filters)
+        ]  # before: their weights change
+        wanted = {id(layers[i]) for i in chosen}
+        super().quantize(mode, config=config, filters=lambda layer: id(layer) in wanted, **kwargs)  # type: ignore[misc]
+        before = self._quantization["layers"] if self._quantization else []
+        self._quantization = {
+            "mode": mode,
+            "config": keras.saving.serialize_keras_object(config),
+            "layers": sorted({*before, *chosen}),
+        }
+        skipped = [layer.path for i, layer in enumerate(layers) if i not in self._quantization["layers"]]
+        if skipped:
+            quantized = [layers[i].path for i in chosen]
+            warnings.warn(f"Quantised: {_join(quantized)}. Left in floats: {_join(skipped)}.", stacklevel=4)
+
+    def quantize_again(self, quantization: dict[str, Any]) -> None:
+        """Quantise the layers of a model from a file, before its weights are read."""
+        layers = _with_matrices(self)
+        config = keras.saving.deserialize_keras_object(quantization["config"])
+        for i in quantization["layers"]:
+            if not getattr(layers[i], "_is_quantized", False):  # the config of a layer may say so, too
+                layers[i].quantize(quantization["mode"], config=config)
+        self._quantization = quantization
+
+
+def _with_matrices(model: Any) -> list[keras.Layer]:
+    """The innermost layers that have matrices, in an order that depends on the model's arguments alone."""
+    return [
+        layer
+        for layer in model._flatten_layers(include_self=False)
+        if not list(layer._flatten_layers(include_self=False))
+        and any(len(weight.shape) > 1 for weight in layer.weights)
+    ]
+
+
+def _join(paths: list[str]) -> str:
+    return ", ".join(paths) or "nothing"
+
+
+def _is_supported(layer: keras.Layer) -> bool:
+    # Not of a subclass: Keras refuses those.
+    supported = (keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding)
+    return type(layer) in supported and not getattr(layer, "_is_quantized", False)
+
+
+def _matches(layer: keras.Layer, filters: Any) -> bool:
+    if filters is None:
+        return True
+    if callable(filters):
+        return bool(filters(layer))
+    patterns = [filters] if isinstance(filters, str) else filters
+    return any(re.search(pattern, layer.name) for pattern in patterns)
