@@ -86,11 +86,10 @@ def _signature(model: keras.Model) -> list[dict[str, keras.InputSpec]]:
     return [{each.name: keras.InputSpec(shape=each.shape, dtype=each.dtype, name=each.name) for each in inputs}]
 
 
-SAVED_MODEL = Column("saved_model", ("tensorflow",), _saved_model)
 # The columns of each backend.
 COLUMNS: dict[str, dict[str, Column]] = {
     "tensorflow": {
-        "SavedModel": SAVED_MODEL,
+        "SavedModel": Column("saved_model", (), _saved_model),
         "ONNX": Column("onnx", ("tf2onnx", "onnx", "onnxruntime"), _onnx),
         "LiteRT": Column("litert", (), _litert),
         "OpenVINO": Column("openvino", ("openvino",), _openvino),
@@ -100,7 +99,6 @@ COLUMNS: dict[str, dict[str, Column]] = {
         ".pt2": Column("pt2", (), _pt2),
     },
     "jax": {
-        "SavedModel": SAVED_MODEL,
         "jax.export": Column("jax", ("flatbuffers",), _jax),
     },
 }
