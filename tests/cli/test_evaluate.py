@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import sys
+import zipfile
 
 import keras
 import pytest
 
 from keras_slstm.cli.main import main
 from keras_slstm.cli.tasks import evaluate
+from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.datasets.pair_corpus import Pairs
 from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
 
@@ -148,3 +150,20 @@ def test_translations(command, tmp_path, capsys):
     assert command(path, sources) == 2
     assert "give their translations by --target-file" in capsys.readouterr().err
     assert len((tmp_path / "tested" / "translations.txt").read_text().splitlines()) == 8
+
+
+@pytest.mark.parametrize("damaged", ["cut", "no archive", "no member", "wrong sum"])
+def test_a_damaged_model_is_named(damaged, tmp_path):
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("other.txt" if damaged == "no member" else "config.json", "some text " * 9)
+        file.writestr("metadata.json", "{}")
+    whole = path.read_bytes()
+    changed = {
+        "cut": whole[:-30],
+        "no archive": b"no archive",
+        "wrong sum": whole.replace(b"some text", b"same text", 1),
+    }
+    path.write_bytes(changed.get(damaged, whole))
+    with pytest.raises(ValueError, match=r"model\.keras is no model that Keras saved \(\.keras\), or a damaged one"):
+        load_model(str(path))

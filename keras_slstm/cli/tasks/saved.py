@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,12 @@ def load_model(path: str) -> Any:
         inside = sorted(Path(path).glob("*.keras"))
         advice = f"give {inside[0]}" if inside else "give a .keras file"
         raise IsADirectoryError(f"{path} is a folder: {advice}")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is no model that Keras saved (.keras), or a damaged one")
     try:
         model = keras.saving.load_model(path)
+    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
+        raise ValueError(f"{path} is no model that Keras saved (.keras), or a damaged one: {error}") from error
     except TypeError as error:  # Keras, of a class that it does not know
         raise ValueError(str(error)) from error
     if not isinstance(model, MODELS):
