@@ -48,8 +48,8 @@ def depth_adaptive_grn(
     state = initial_state(weights, x, mask, h0)
     dropout_masks = h_dropout_mask, g_dropout_mask
     backend = keras.backend.backend()
-    needs_fixed_shapes = inside_xla() or in_export_mode() or (backend == "jax" and not _is_static(depths))
-    if depths is None or _is_empty(depths) or needs_fixed_shapes:
+    fixed_shapes = inside_xla() or in_export_mode()
+    if depths is None or _is_empty(depths) or fixed_shapes or (backend == "jax" and not _is_static(depths)):
         state = _compute_every_word(arranged, state, inputs, depths, max_depth, *dropout_masks)
     elif backend == "tensorflow":
         state = _skip_on_tensorflow(arranged, state, inputs, depths, max_depth, *dropout_masks, training)
