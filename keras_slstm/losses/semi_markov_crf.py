@@ -62,7 +62,9 @@ class SemiMarkovCRFLoss(keras.losses.Loss):
                     f"{tuple(weights.shape)}."
                 )
             sample_weight = nan_unless(valid, weights)
-        return super().__call__(y_true, y_pred, sample_weight)
+        loss = super().__call__(y_true, y_pred, sample_weight)
+        is_reduced = self.reduction not in ("none", None)
+        return keras.ops.sum(loss) if is_reduced and len(loss.shape) else loss  # Keras does not reduce an empty batch
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return -semi_crf_log_likelihood(y_pred, y_true, self.max_length)

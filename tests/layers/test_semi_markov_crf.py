@@ -61,6 +61,16 @@ def test_bad_arguments_say_what_is_wrong():
         keras_slstm.SemiMarkovCRFLoss(0)
 
 
+def test_an_empty_batch_has_a_number_as_its_loss():
+    potentials = keras_slstm.SemiMarkovCRF(2, 3)(np.zeros((0, 4, 5), "float32"))
+    segments = np.zeros((0, 4), int)
+    for weights in (None, np.zeros(0)):
+        loss = to_numpy(keras_slstm.SemiMarkovCRFLoss(3)(segments, potentials, weights))
+        assert loss.shape == ()
+        assert loss == 0
+    assert to_numpy(keras_slstm.SemiMarkovCRFLoss(3, reduction="none")(segments, potentials)).shape == (0,)
+
+
 def test_weights_are_those_of_sentences():
     """Weights of words would be broadcast where a batch has as many sentences as words."""
     potentials = keras_slstm.SemiMarkovCRF(2, 3)(H[:, :4])
