@@ -22,7 +22,7 @@ from keras_slstm.layers import (
     SemiMarkovCRF,
     SuBiLSTM,
 )
-from keras_slstm.losses import CRFLoss, CRFMarginLoss, SemiMarkovCRFLoss, SmoothedCrossentropy
+from keras_slstm.losses import CRFLoss, CRFMarginalLoss, CRFMarginLoss, SemiMarkovCRFLoss, SmoothedCrossentropy
 from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
 from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
 from keras_slstm.ops.crf_distributions import crf_expected_counts, crf_kl_divergence, crf_pair_marginals, crf_sample
@@ -58,6 +58,7 @@ __all__ = [
     "CRFDecoder",
     "CRFLoss",
     "CRFMarginLoss",
+    "CRFMarginalLoss",
     "CharBiLSTM",
     "CharCNN",
     "DepthAdaptiveGRN",

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.crf import FORBIDDEN, Potentials, one_hot, softmax, time_first
+from keras_slstm.ops.crf import FORBIDDEN, Potentials, is_forbidden, one_hot, softmax, time_first
 from keras_slstm.ops.crf_functions import crf_marginals, unpack_potentials
 from keras_slstm.ops.kernels.crf_log_space import incoming, marginals, outgoing
 from keras_slstm.ops.masks import is_first
@@ -66,7 +66,8 @@ def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
         other: That of another one for the same words and labels, q; the mask is that of p.
 
     Returns:
-        `(batch,)`, 0 for a sentence without a word; infinite where q forbids a sequence that p does not forbid.
+        `(batch,)`, 0 for a sentence without a word; infinite where q forbids a sequence that p does not forbid, however
+        improbable it is.
 
     Raises:
         ValueError: If the arguments cannot be the outputs of `CRF` layers, or differ in words or labels.
@@ -99,7 +100,7 @@ def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
     later = ops.sum(ops.where(seen > 0, seen * given, ops.zeros_like(given)), axis=2)
     found = ops.where(is_first(p.mask), first, ops.where(p.mask, later, ops.zeros_like(later)))
     found = ops.sum(found, axis=1)
-    return ops.where(found > -FORBIDDEN * 1e-20, ops.full_like(found, float("inf")), found)
+    return ops.where(_forbids_more(p, q), ops.full_like(found, float("inf")), found)
 
 
 def crf_sample(potentials: Tensor, number: int = 1, seed: Any = None) -> Tensor:
@@ -148,6 +149,20 @@ def crf_sample(potentials: Tensor, number: int = 1, seed: Any = None) -> Tensor:
     start = ops.cast(ops.sum(ops.zeros_like(noise), axis=(0, 3)), "int32")
     labels, _ = scan(step, (start, start), (onward, noise, first, masks, *own), num_stacked=1)
     return ops.transpose(labels, (1, 2, 0))
+
+
+def _forbids_more(p: Potentials, q: Potentials) -> Tensor:
+    """`(batch,)` bool, whether q forbids a sequence that p allows."""
+    unary, transitions = (
+        ops.where(is_forbidden(x), ops.full_like(x, FORBIDDEN), ops.zeros_like(x)) for x in (p.unary, p.transitions)
+    )
+    p = Potentials(unary, transitions, p.mask)
+    came, onward = incoming(p) + p.unary, p.unary + outgoing(p)
+    labels = ~is_forbidden(came + onward - p.unary) & is_forbidden(q.unary) & p.mask[..., None]
+    before = take_words(came, index_before(p.mask))
+    pairs = ~is_forbidden(before[..., None] + _transitions(p) + onward[:, :, None, :]) & is_forbidden(_transitions(q))
+    pairs = pairs & (p.mask & ~is_first(p.mask))[..., None, None]
+    return ops.any(labels, axis=(1, 2)) | ops.any(pairs, axis=(1, 2, 3))
 
 
 def _uniform(shape: tuple[Any, ...], dtype: Any, seed: Any) -> Tensor:

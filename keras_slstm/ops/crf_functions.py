@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_slstm import addons
 from keras_slstm.ops.crf import FORBIDDEN, PENALTY, Potentials, restricted
+from keras_slstm.ops.crf_beam import beam_labels
 from keras_slstm.ops.crf_checks import check_labels
 from keras_slstm.ops.crf_k_best import k_best_labels
 from keras_slstm.ops.crf_potentials import unpack, words_shape
@@ -131,28 +132,43 @@ def crf_decode(potentials: Tensor) -> Tensor:
     return (addons.decode if addons.is_marked(potentials) else best_labels)(parts)
 
 
-def crf_k_best(potentials: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def crf_k_best(
+    potentials: Tensor, k: int, margin: float | None = None, beam: int | None = None
+) -> tuple[Tensor, Tensor]:
     """The k best sequences of labels of each sentence, best first.
 
     Args:
         potentials: The output of a `CRF` layer.
         k: The number of sequences, at least 1.
+        margin: How much less than the best a sequence may score; None for any score.
+        beam: The number of sequences, at least k, that are extended from word to word: a search that can miss some of
+            the best, for many labels K. It takes memory for `beam * K` numbers a sentence, the exact one (None) for
+            `k * K^2`.
 
     Returns:
         The sequences, `(batch, k, time)` int32, 0 at masked positions, and their scores, `(batch, k)`. Where fewer
-        than k sequences are allowed, 0 and -inf.
+        than k sequences are allowed, or found within the margin, 0 and -inf.
 
     Raises:
-        ValueError: If `potentials` cannot be the output of a `CRF` layer, or `k` is no number of sequences.
+        ValueError: If `potentials` cannot be the output of a `CRF` layer, or another argument is out of its range.
     """
     parts = unpack_potentials(potentials)
     k = check_integer("k", k, least=1)
+    if margin is not None and not margin >= 0:
+        raise ValueError(f"`margin` must be a number >= 0 or None, but got {margin!r}.")
+    if beam is not None:
+        beam = check_integer("beam", beam, least=k)
     if _is_empty(parts):
         batch, time, _ = ops.shape(parts.unary)
         zeros = ops.zeros((batch, k), parts.unary.dtype)
         # A row without a word has one sequence, the empty one.
         return ops.zeros((batch, k, time), "int32"), ops.where(ops.arange(k) > 0, -float("inf"), zeros)
-    return k_best_labels(parts, k)
+    paths, scores = k_best_labels(parts, k) if beam is None else beam_labels(parts, k, beam)
+    if margin is None:
+        return paths, scores
+    near = scores >= scores[:, :1] - margin
+    paths = ops.where(near[..., None], paths, ops.zeros_like(paths))
+    return paths, ops.where(near, scores, ops.full_like(scores, -float("inf")))
 
 
 def crf_marginals(potentials: Tensor) -> Tensor:

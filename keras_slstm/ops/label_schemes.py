@@ -78,8 +78,8 @@ def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], 
     """The transitions that data shows, to forbid the others: for the argument `scheme` of a `CRF`.
 
     Args:
-        sequences: The label names of the words of each sentence.
-        labels: All label names.
+        sequences: The label names of the words of each sentence. A label `<PAD>` is left out.
+        labels: All label names. A label `<PAD>` is allowed nowhere: padding is masked and has no label.
         ends: Whether to allow only those labels at the beginning and the end of a sentence that were seen there.
 
     Returns:
@@ -96,12 +96,13 @@ def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], 
     """
     numbers = {label: number for number, label in enumerate(labels)}
     size = len(labels)
-    seen = Allowed(np.full(size, not ends), np.zeros((size, size), bool), np.full(size, not ends))
+    real = np.array([label != PADDING for label in labels], bool)
+    seen = Allowed(real & (not ends), np.zeros((size, size), bool), real & (not ends))
     for names in sequences:
         unknown = [name for name in names if name not in numbers]
         if unknown:
             raise ValueError(f"Unknown label {unknown[0]!r}. Known labels: {', '.join(labels)}.")
-        ids = [numbers[name] for name in names]
+        ids = [numbers[name] for name in names if name != PADDING]
         seen.transitions[ids[:-1], ids[1:]] = True
         seen.first[ids[:1]] = True
         seen.last[ids[-1:]] = True

@@ -70,7 +70,8 @@ def as_records(
         and `confidence`, where it has one.
 
     Raises:
-        ValueError: If there is not one text and one list of spans a sentence, or a token does not stand in its text.
+        ValueError: If there is not one text and one list of spans a sentence, or a token does not stand in its text, or
+            a span does not lie in its sentence.
 
     >>> from keras_slstm.text import Span
     >>> as_records([["To", "Rome"]], [[Span("LOC", 1, 2)]])[0]["spans"]
@@ -79,10 +80,15 @@ def as_records(
     sentences = [list(tokens) for tokens in sentences]
     texts = [" ".join(tokens) for tokens in sentences] if texts is None else texts
     records = []
-    for text, tokens, found in zip(texts, sentences, spans, strict=True):
+    for number, (text, tokens, found) in enumerate(zip(texts, sentences, spans, strict=True)):
         offsets = token_offsets(text, tokens)
         marked = []
         for span in found:
+            if not 0 <= span.start < span.end <= len(tokens):
+                raise ValueError(
+                    f"The span {span.type!r} from token {span.start} to {span.end} does not lie in sentence {number}, "
+                    f"which has {len(tokens)} tokens."
+                )
             start, end = offsets[span.start][0], offsets[span.end - 1][1]
             record = {"type": span.type, "text": text[start:end], "start": start, "end": end}
             record.update(start_token=span.start, end_token=span.end)

@@ -84,6 +84,32 @@ def test_divergence_from_one_that_forbids_more_is_infinite():
         crf.crf_kl_divergence(p.packed, make_case(2, 4).packed)
 
 
+@pytest.mark.parametrize("place", ["label", "transition", "neither"])
+def test_divergence_is_infinite_where_an_improbable_sequence_is_forbidden(place):
+    """Also where p gives it less than 1e-30; but not where p forbids it, too, or no sequence holds it."""
+    mask = np.array([[True, False, True, True], [True, True, True, False], [True, False, False, False]])
+    unary, transitions = np.zeros((3, 4, 3)), np.zeros((3, 3))
+    unary[:, :, 2], transitions[1, 1] = -80.0, -80.0
+    q_unary, q_transitions = unary.copy(), transitions.copy()
+    if place == "label":
+        q_unary[1, 1, 2] = -np.inf
+        expected = [False, True, False]
+    elif place == "transition":
+        q_transitions[1, 1] = -np.inf
+        expected = [True, True, False]
+    else:  # label 2 begins no sentence of p, and nothing leads to it
+        unary[:, 0, 2] = transitions[:, 2] = -np.inf
+        q_unary, q_transitions = unary.copy(), transitions.copy()
+        q_unary[:, :, 2] = q_transitions[2] = -np.inf
+        expected = [False, False, False]
+    one = packed(np.where(mask[..., None], unary, 0), transitions, mask)
+    other = packed(np.where(mask[..., None], q_unary, 0), q_transitions, mask)
+    for mode in MODES:
+        (found,) = values(lambda x: crf.crf_kl_divergence(x, other), one, mode)
+        np.testing.assert_array_equal(np.isinf(found), expected)
+        assert np.all(found > -1e-9)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("forbid", [False, True])
 def test_draws_have_the_probabilities_of_all_sequences(form, forbid):

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_slstm.ops import crf_functions as crf
-from tests.backend import MODES, default_cotangent
+from keras_slstm.ops.crf_potentials import pack
+from tests.backend import MODES, default_cotangent, to_numpy
 from tests.ops.crf_cases import CASES, EXACT, FORMS, differences, make_case, parts, random_labels, run, values
 from tests.oracles import crf as oracle
 
@@ -48,6 +50,72 @@ def test_k_best_are_the_best_of_all_sequences(k, form, forbid, best):
             np.testing.assert_allclose(found[row], [s for _, s in expected] + rest * [-np.inf], **EXACT)
             placed = [oracle.in_place(y, mask) for y, _ in expected] + rest * [np.zeros(len(mask))]
             np.testing.assert_array_equal(paths[row], placed)
+
+
+@pytest.mark.parametrize(("k", "form", "forbid"), CASES)
+def test_k_best_within_a_margin(k, form, forbid):
+    case, margin = make_case(k, form=form, forbid=forbid), 3.0
+    for mode in MODES[-1:]:
+        paths, found = values(lambda packed: crf.crf_k_best(packed, 4, margin), case.packed, mode)
+        for row, (scores, mask) in enumerate(zip(case.scores, case.mask)):
+            best = oracle.k_best(scores, 4)
+            near = [(y, score) for y, score in best if score >= best[0][1] - margin]
+            rest = 4 - len(near)
+            np.testing.assert_allclose(found[row], [s for _, s in near] + rest * [-np.inf], **EXACT)
+            placed = [oracle.in_place(y, mask) for y, _ in near] + rest * [np.zeros(len(mask))]
+            np.testing.assert_array_equal(paths[row], placed)
+
+
+@pytest.mark.parametrize("beam", [4, 40])
+@pytest.mark.parametrize(("k", "form", "forbid"), CASES)
+def test_k_best_of_a_beam(k, form, forbid, beam):
+    """A beam of all sequences is exact; a narrow one is that of a search by hand."""
+    case = make_case(k, 3, form, forbid)
+    for mode in MODES[-1:]:
+        paths, found = values(lambda packed: crf.crf_k_best(packed, 4, beam=beam), case.packed, mode)
+        assert paths.dtype == np.int32
+        for row, mask in enumerate(case.mask):
+            transitions = case.transitions if form == "shared" else case.transitions[row]
+            expected = _beam(case.unary[row], transitions, mask, beam)[:4]
+            rest = 4 - len(expected)
+            np.testing.assert_allclose(found[row], [s for _, s in expected] + rest * [-np.inf], **EXACT)
+            placed = [oracle.in_place(y, mask) for y, _ in expected] + rest * [np.zeros(len(mask))]
+            np.testing.assert_array_equal(paths[row], placed)
+            if beam == 40 and k <= 3:  # 27 sequences
+                best = oracle.k_best(case.scores[row], 4)
+                np.testing.assert_allclose([s for _, s in expected], [s for _, s in best], **EXACT)
+
+
+def _beam(unary, transitions, mask, width):
+    kept, words = [((), 0.0)], oracle.words_of(mask)
+    for i in range(len(words)):
+        longer = [
+            ((*y, label), oracle.score(unary, transitions, words[: i + 1], (*y, label)))
+            for y, _ in kept
+            for label in range(unary.shape[1])
+        ]
+        kept = sorted((each for each in longer if each[1] > -np.inf), key=lambda each: -each[1])[:width]
+    return kept
+
+
+@pytest.mark.backends("torch")
+def test_a_beam_over_a_thousand_labels():
+    rng = np.random.default_rng(0)
+    unary = rng.normal(size=(2, 6, 1000)).astype("float32")
+    mask = np.array([[True] * 6, [False, True, True, False, True, True]])
+    packed = to_numpy(pack(*map(ops.convert_to_tensor, (unary, 0.1 * rng.normal(size=(1000, 1000)), mask))))
+    paths, scores = map(to_numpy, crf.crf_k_best(packed, 5, beam=100))
+    np.testing.assert_array_equal(paths[:, 0], to_numpy(crf.crf_decode(packed)))
+    for rank in range(5):
+        labels = to_numpy(crf.crf_sequence_score(packed, paths[:, rank]))
+        np.testing.assert_allclose(scores[:, rank], labels, rtol=1e-5)
+    assert np.all(np.diff(scores) <= 0)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [({"margin": -1.0}, "margin"), ({"beam": 3}, "beam")])
+def test_bad_arguments_of_k_best(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        crf.crf_k_best(make_case(2, 3).packed, 4, **arguments)
 
 
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)

@@ -141,3 +141,12 @@ def test_a_crf_obeys_its_own_table_and_keeps_it():
         assert np.all(found[:, 1:] != found[:, :-1])
     with pytest.raises(ValueError, match="needs the names"):
         keras_slstm.CRF(3, scheme="BIO")
+
+
+def test_padding_is_never_seen():
+    seen = seen_transitions([["O", "B", "<PAD>", "<PAD>"], ["B"]], ["<PAD>", "O", "B"])
+    np.testing.assert_array_equal(seen.first, [False, True, True])
+    np.testing.assert_array_equal(seen.last, [False, True, True])
+    np.testing.assert_array_equal(seen.transitions, [[False] * 3, [False, False, True], [False] * 3])
+    ends = seen_transitions([["O", "B", "<PAD>"]], ["<PAD>", "O", "B"], ends=True)
+    np.testing.assert_array_equal([ends.first, ends.last], [[False, True, False], [False, False, True]])

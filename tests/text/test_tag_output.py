@@ -58,3 +58,10 @@ def test_what_does_not_fit_is_named():
             as_conll([[token]], [["O"]])
     with pytest.raises(ValueError, match="Tag 'B-creative work' of sentence 0 is empty or holds white space"):
         as_conll([["a"]], [["B-creative work"]])
+
+
+@pytest.mark.parametrize(("start", "end"), [(1, 3), (2, 3), (1, 1), (-1, 1)])
+def test_a_span_beyond_its_sentence(start, end):
+    message = f"span 'LOC' from token {start} to {end} does not lie in sentence 1, which has 2 tokens"
+    with pytest.raises(ValueError, match=message):
+        as_records([["a"], ["To", "Rome"]], [[], [Span("LOC", start, end)]])
