@@ -129,7 +129,6 @@ class TestRun:
         assert len(asked) == 16
 
     @pytest.mark.short_run
-    @pytest.mark.backends("torch")
     def test_a_study_of_own_data(self, tmp_path, monkeypatch):
         monkeypatch.setattr(studies, "RESULTS", tmp_path / "results")
         rows = [f"{'good' if i % 2 else 'bad'} number{i}\t{'yes' if i % 2 else 'no'}" for i in range(40)]
@@ -200,8 +199,11 @@ class TestReport:
         study.results.write_text("".join(two))
         few = dataclasses.replace(study, seeds=[0, 1])
         assert "fewer than 3 seeds" in study_report.table(few)
-        study.results.write_text(lines[0])
+        study.results.write_text(lines[0])  # an unfinished search
         assert "Not measured yet." in study_report.table(study)
+        assert "not compared: the search or a row is not complete" in study_report.claims()
+        study.results.unlink()
+        assert study_report.claims().endswith("| not measured yet |")
 
 
 class TestStatistics:
