@@ -17,7 +17,7 @@ EXTRAS = {
     "jax": ["jax>=0.7"],
     "torch": ["torch>=2.6"],
     "examples": ["scikit-learn>=1.5", "seqeval"],
-    # What writes and runs the formats of `export` beside SavedModel.
+    # Packages that write and run the formats of `export` beside SavedModel.
     "export": ["tf2onnx>=1.17", "onnx", "onnxscript", "onnxruntime", "openvino", "ai-edge-litert"],
     "mutation": ["cosmic-ray>=8.4", "coverage>=7.6"],
     "docs": ["sphinx>=8", "myst-nb>=1.2", "furo", "sphinx-copybutton", "sphinx-design", "latex2mathml"],

@@ -105,7 +105,7 @@ def verdict(interval: tuple[float, float]) -> str:
 
 
 def claims() -> str:
-    """What papers say, beside what the studies found."""
+    """The sentences of papers, beside the findings of the studies."""
     rows = ["| paper | it says | data | difference here [95%] | verdict |", "| --- | --- | --- | ---: | --- |"]
     for path in sorted(STUDIES.glob("*.toml")):
         study = read_study(path)

@@ -27,7 +27,7 @@ Arrays = dict[str, StoredArray]
 
 
 class CRFWeights(NamedTuple):
-    """What `read_crf_weights` found.
+    """The CRF that `read_crf_weights` found.
 
     Attributes:
         origin: The library that the CRF comes from.

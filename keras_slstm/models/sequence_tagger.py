@@ -277,7 +277,7 @@ class SequenceTagger(TextModel):
             yield [filled[place] for place in chosen], self.predict_on_batch(inputs)
 
     def _words(self, outputs: Any, lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What `_read` returns, from the output of the head for a batch."""
+        """The result of `_read`, from the output of the head for a batch."""
         ids, probabilities = self._reader.predict_on_batch(outputs)
         return [(ids[row, :words], probabilities[row, :words]) for row, words in enumerate(lengths)]
 

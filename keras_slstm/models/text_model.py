@@ -264,7 +264,7 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
         return write_file(ServedModel(self, self.serve), filepath, format, signature, about, **kwargs)
 
     def serve(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """What a file gives for its inputs: tensors by the names in `output_names`."""
+        """The outputs of an exported file for its inputs: tensors by the names in `output_names`."""
         raise NotImplementedError
 
     def export_signature(self, *sentences: int) -> dict[str, keras.InputSpec]:

@@ -73,7 +73,7 @@ class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
         return bool(self._vocabulary.words)
 
     def describe(self) -> dict[str, Any]:
-        """What a program without this package has to know to encode sentences, for JSON."""
+        """The vocabulary and options that a program without this package needs to encode sentences, for JSON."""
         known = {"vocabulary": self.vocabulary, "lowercase": self.lowercase}
         if self._characters is not None:
             known |= {"character_vocabulary": self.characters, "max_characters": self.max_characters}

@@ -15,7 +15,7 @@ from keras_slstm.types import Tensor
 
 
 def potentials(unary: Tensor, lengths: Tensor, transitions: Tensor) -> Tensor:
-    """What a CRF layer returns, for sentences with padding on the right; scores of -inf are forbidden."""
+    """The output of a CRF layer for sentences with padding on the right; scores of -inf are forbidden."""
     unary, transitions = ops.cast(unary, "float32"), ops.cast(transitions, "float32")
     mask = ops.arange(ops.shape(unary)[1], dtype="int32") < ops.cast(lengths, "int32")[:, None]
     unary = ops.where(mask[..., None], ops.maximum(unary, FORBIDDEN), ops.zeros_like(unary))

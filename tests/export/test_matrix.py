@@ -31,7 +31,7 @@ def built(request):
 
 @pytest.fixture(scope="module")
 def results(built, tmp_path_factory):
-    """What each runtime gives for each batch, or an error: all columns of a row in one process."""
+    """The outputs of each runtime for each batch, or an error: all columns of a row in one process."""
     model, batches, _ = built
     folder = tmp_path_factory.mktemp("exported")
     np.savez(folder / "in.npz", **{f"{i}/{k}": x for i, batch in enumerate(batches) for k, x in batch.items()})
