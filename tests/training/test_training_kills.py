@@ -46,7 +46,7 @@ def test_a_training_killed_at_random_moments(tmp_path, kills):
     moments = [(int(rng.integers(1, 9)), rng.uniform(0.0, 0.05)) for _ in range(kills)]
     for arguments in [*moments, ()]:
         call = f"train_and_die{(str(tmp_path / 'run'), *arguments)!r}"
-        done = run_python("-c", f"from tests.training.test_training_run import train_and_die; {call}")
+        done = run_python("-c", f"from tests.training.test_training_kills import train_and_die; {call}")
         assert done.returncode == (-signal.SIGKILL if arguments else 0)
     with np.load(tmp_path / "run" / "weights.npz") as file:
         for a, b in zip(file.values(), expected, strict=True):
