@@ -9,11 +9,12 @@ import keras
 
 from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.layers.padded_inputs import PaddedInputs
 from keras_slstm.ops.masks import masked_max, masked_mean
 from keras_slstm.types import Shape, Tensor
 
 
-class _MaskedGlobalPooling1D(ConfigFromArguments, keras.layers.Layer):
+class _MaskedGlobalPooling1D(PaddedInputs, ConfigFromArguments, keras.layers.Layer):
     """Base of the pooling layers: `_pool` maps `(batch, time, features)` to `(batch, features)`."""
 
     _pool: Callable[[Tensor, Tensor | None], Tensor]

@@ -8,6 +8,7 @@ from typing import Any, Self
 import keras
 
 from keras_slstm.configs import ConfigFromArguments, serialize_argument
+from keras_slstm.layers.padded_inputs import PaddedInputs
 from keras_slstm.types import Shape
 
 _KINDS = {
@@ -17,7 +18,7 @@ _KINDS = {
 }
 
 
-class WeightArguments(ConfigFromArguments):
+class WeightArguments(PaddedInputs, ConfigFromArguments):
     """Mixin of a layer with arguments named `<weight>_initializer`, `<weight>_regularizer` and `<weight>_constraint`.
 
     The constructor passes its `locals()` to `set_weight_arguments`; `build` creates weights with `add_weight_like`.
