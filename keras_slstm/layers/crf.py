@@ -10,20 +10,18 @@ from keras import ops
 
 from keras_slstm import addons
 from keras_slstm.crf_weights import ADDONS, read_crf_weights
-from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.crf import FORBIDDEN
 from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.label_schemes import allowed_transitions, as_table, without_ends
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class CRF(WeightArguments, keras.layers.Layer):
+class CRF(PotentialsLayer):
     """Linear-chain conditional random field: scores of whole sequences of labels.
 
     The probability of the labels y_1 ... y_n of the n words of a sentence is exp(score), divided by the sum of
@@ -137,7 +135,6 @@ class CRF(WeightArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
         self.labels = None if labels is None else _check_labels(labels)
         self.units = _check_units(units, self.labels)
         self.use_boundary = check_bool("use_boundary", use_boundary)
@@ -153,8 +150,6 @@ class CRF(WeightArguments, keras.layers.Layer):
         # A function cannot be saved, but what it allows can.
         self.scheme = scheme if self._allowed is None or isinstance(scheme, str) else as_table(self._allowed)
         self.set_weight_arguments(locals())
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.supports_masking = True
 
     @classmethod
     def from_addons(cls, source: Any, layer_name: str | None = None, **kwargs: Any) -> CRF:
@@ -237,17 +232,12 @@ class CRF(WeightArguments, keras.layers.Layer):
         elif self.use_kernel:
             self.bias = self.add_weight_like("bias", "bias", (K,))
         self.chain_kernel = self.add_weight_like("chain", "chain_kernel", (K, K))
-        if self.use_boundary or self.pairwise:
-            self.left_boundary = self.add_weight_like("boundary", "left_boundary", (K,))
-        if self.use_boundary:
-            self.right_boundary = self.add_weight_like("boundary", "right_boundary", (K,))
+        self.add_boundary_weights(K, left=self.use_boundary or self.pairwise, right=self.use_boundary)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: features})
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        h, mask = masked_inputs(self, inputs, mask)
-        if mask is None:
-            mask = ops.ones(ops.shape(h)[:2], dtype="bool")
+        h, mask = self.masked_words(inputs, mask)
         first, last = is_first(mask), is_last(mask)
         transitions = ops.convert_to_tensor(self.chain_kernel)
         if self.pairwise:
@@ -268,9 +258,6 @@ class CRF(WeightArguments, keras.layers.Layer):
         potentials = pack(zero_padding(unary, mask), transitions, mask)
         return addons.mark(potentials) if self.engine == "addons" else potentials
 
-    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
-        return None
-
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         batch, time, _ = input_shape
         K = self.units
@@ -278,12 +265,6 @@ class CRF(WeightArguments, keras.layers.Layer):
             return (batch, time, K + 1, K + 1)
         shape = (batch, None if time is None else time + K, K + 1)
         return addons.marked_shape(shape) if self.engine == "addons" else shape
-
-
-def at_least_float32(policy: Any) -> Any:
-    """The policy, or float32 for one that computes in half precision: a CRF subtracts large sums."""
-    dtype = accumulation_dtype(policy.compute_dtype)
-    return policy if dtype == policy.compute_dtype else keras.dtype_policies.get(dtype)
 
 
 def _check_labels(labels: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.configs import ConfigFromArguments
-from keras_slstm.layers.crf import at_least_float32
+from keras_slstm.layers.potentials_layer import at_least_float32
 from keras_slstm.ops.crf_functions import crf_decode, crf_marginals, labels_shape
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool

@@ -7,9 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers.crf import at_least_float32
-from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.semi_crf import SegmentPotentials
@@ -19,7 +17,7 @@ from keras_slstm.validation import check_bool, check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SemiMarkovCRF(WeightArguments, keras.layers.Layer):
+class SemiMarkovCRF(PotentialsLayer):
     """Semi-Markov conditional random field: scores of the ways to divide a sentence into labelled segments.
 
     With the word vectors h_i, a segment of the words s ... e with the label y scores
@@ -106,13 +104,10 @@ class SemiMarkovCRF(WeightArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
         self.units = check_integer("units", units, least=1)
         self.max_length = check_integer("max_length", max_length, least=1)
         self.use_boundary = check_bool("use_boundary", use_boundary)
         self.set_weight_arguments(locals())
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.supports_masking = True
 
     def build(self, input_shape: tuple[Any, ...]) -> None:
         features, K = check_features(input_shape, self.name), self.units
@@ -120,16 +115,12 @@ class SemiMarkovCRF(WeightArguments, keras.layers.Layer):
         self.bias = self.add_weight_like("bias", "bias", (3 * K,))
         self.chain_kernel = self.add_weight_like("chain", "chain_kernel", (K, K))
         self.duration_kernel = self.add_weight_like("duration", "duration_kernel", (self.max_length, K))
-        if self.use_boundary:
-            self.left_boundary = self.add_weight_like("boundary", "left_boundary", (K,))
-            self.right_boundary = self.add_weight_like("boundary", "right_boundary", (K,))
+        self.add_boundary_weights(K, left=self.use_boundary, right=self.use_boundary)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: features})
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        h, mask = masked_inputs(self, inputs, mask)
-        if mask is None:
-            mask = ops.ones(ops.shape(h)[:2], dtype="bool")
+        h, mask = self.masked_words(inputs, mask)
         scores, K = project(h, self.kernel) + self.bias, self.units
         unary, begins, ends = (scores[..., i * K : (i + 1) * K] for i in range(3))
         if self.use_boundary:
@@ -138,9 +129,6 @@ class SemiMarkovCRF(WeightArguments, keras.layers.Layer):
         unary, begins, ends = (zero_padding(x, mask) for x in (unary, begins, ends))
         durations, transitions = map(ops.convert_to_tensor, (self.duration_kernel, self.chain_kernel))
         return pack_segments(SegmentPotentials(unary, begins, ends, durations, transitions, mask))
-
-    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
-        return None
 
     def compute_output_shape(self, input_shape: tuple[Any, ...]) -> tuple[Any, ...]:
         batch, time, _ = input_shape

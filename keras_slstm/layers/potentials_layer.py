@@ -1,0 +1,44 @@
+"""Base of the layers whose output holds the scores of a conditional random field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.types import Tensor
+
+
+class PotentialsLayer(WeightArguments, keras.layers.Layer):
+    """Base of `CRF` and `SemiMarkovCRF`: at least float32, sequences as input, and no mask beside the output."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    def add_boundary_weights(self, labels: int, left: bool, right: bool) -> None:
+        """Create the scores of the first and of the last label, `(labels,)` each."""
+        if left:
+            self.left_boundary = self.add_weight_like("boundary", "left_boundary", (labels,))
+        if right:
+            self.right_boundary = self.add_weight_like("boundary", "right_boundary", (labels,))
+
+    def masked_words(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The input, zero at masked positions, and the mask, `(batch, time)` bool, which is never None."""
+        h, mask = masked_inputs(self, inputs, mask)
+        return h, ops.ones(ops.shape(h)[:2], dtype="bool") if mask is None else mask
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
+        return None
+
+
+def at_least_float32(policy: Any) -> Any:
+    """The policy, or float32 for one that computes in half precision: a CRF subtracts large sums."""
+    dtype = accumulation_dtype(policy.compute_dtype)
+    return policy if dtype == policy.compute_dtype else keras.dtype_policies.get(dtype)
