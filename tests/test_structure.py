@@ -58,6 +58,50 @@ def test_autograph_can_convert_what_runs_in_a_graph():
             assert not lines, f"{module} has := in line {lines[0]}"
 
 
+# Where code may depend on the backend, and have a gradient of its own.
+BACKEND_FOLDERS = ("keras_slstm.ops.kernels.", "keras_slstm.ops.backend.")
+OF_A_BACKEND = {"custom_gradient", "custom_vjp", "custom_jvp", "Function"}  # the last one of torch.autograd
+STACKS = {"tensorflow", "jax", "torch"}
+
+
+def _backend_code(source: str) -> list[str]:
+    """Return the expressions that name a backend or a gradient written by hand, and the imports of a backend."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        names = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if any(name.split(".")[0] in STACKS or name in OF_A_BACKEND for name in names):
+            found.append(ast.unparse(node))
+        if isinstance(node, ast.Attribute) and node.attr in OF_A_BACKEND:
+            found.append(ast.unparse(node))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "backend":
+            found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_backends_and_gradients_by_hand_are_in_two_folders(floor):
+    for module, path in MODULES.items():
+        if module.startswith(f"keras_slstm.{floor}.") and not module.startswith(BACKEND_FOLDERS):
+            assert _backend_code(path.read_text(encoding="utf-8")) == [], module
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if keras.backend.backend() == 'jax': pass",
+        "if keras.config.backend() == 'jax': pass",
+        "@ops.custom_gradient\ndef f(x): pass",
+        "from keras.ops import custom_gradient",
+        "def f():\n    import tensorflow as tf",
+        "from jax import numpy",
+        "class F(torch.autograd.Function): pass",
+    ],
+)
+def test_code_of_a_backend_is_found(source):
+    assert _backend_code(source)
+
+
 def test_no_import_circle():
     graph = {
         _own(module): {imported for imported, _ in _imports(module) if imported.startswith("keras_slstm")}

@@ -12,8 +12,8 @@ from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.state_checks import check_states
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.attention import Memory, attend, remember
+from keras_slstm.ops.backend.precision import tanh
 from keras_slstm.ops.masks import with_a_word, zero_padding
-from keras_slstm.ops.precision import tanh
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 

@@ -9,8 +9,8 @@ from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
 from keras_slstm.ops.masks import masked_softmax
-from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 

@@ -12,8 +12,8 @@ from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.maxout import Maxout
 from keras_slstm.layers.mlp import EPSILON, MOMENTUM, BatchNormalization
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.masks import masked_max, masked_mean, masked_softmax, zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.soft_alignment import align
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_integer, check_rate

@@ -10,6 +10,7 @@ from keras import ops
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.transition_weights import TransitionArguments
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.depth_adaptive_grn import (
     SELECTIONS,
     choose_depths,
@@ -19,9 +20,8 @@ from keras_slstm.ops.depth_adaptive_grn import (
     gumbel_noise,
 )
 from keras_slstm.ops.dropout import dropout_mask
-from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn
+from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn, skips_under_xla
 from keras_slstm.ops.masks import zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.types import Shape, Tensor
@@ -206,8 +206,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         self.bilstm = self._make_bilstm() if sequential == "bilstm" else None
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
-        if keras.backend.backend() == "tensorflow":
-            self.supports_jit = False  # what `jit_compile="auto"` heeds: XLA would compute every word in every step
+        if not skips_under_xla():
+            self.supports_jit = False  # `jit_compile="auto"` heeds it
 
     def _make_bilstm(self) -> keras.layers.Layer:
         of_weights = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}

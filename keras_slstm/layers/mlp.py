@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from keras_slstm.configs import ConfigFromArguments
-from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.types import Shape
 from keras_slstm.validation import check_bool, check_integer, check_rate
 
@@ -90,7 +90,7 @@ class MLP(ConfigFromArguments, keras.layers.Layer):
 
 
 class Dense(keras.layers.Dense):
-    """Like `keras.layers.Dense`, but float64 stays float64 on every backend (see `keras_slstm.ops.precision`)."""
+    """Like `keras.layers.Dense`, but float64 stays float64 on every backend (see `ops/backend/precision.py`)."""
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         return self.activation(inputs @ self.kernel + self.bias)

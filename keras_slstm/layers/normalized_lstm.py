@@ -10,8 +10,8 @@ from keras import ops
 from keras_slstm.layers.masked_rnn import MaskedRNN, make_cell
 from keras_slstm.layers.state_checks import check_states
 from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.ops.backend.precision import tanh
 from keras_slstm.ops.dropout import dropout_mask
-from keras_slstm.ops.precision import tanh
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 

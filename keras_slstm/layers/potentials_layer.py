@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.weight_arguments import WeightArguments
-from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.types import Tensor
 
 

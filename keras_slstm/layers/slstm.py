@@ -9,11 +9,11 @@ from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.transition_weights import TransitionArguments
+from keras_slstm.ops.backend.shard_map import shard_map
 from keras_slstm.ops.boundary_words import add_boundary_words
 from keras_slstm.ops.kernels.slstm import slstm
 from keras_slstm.ops.masks import masked_mean, not_empty, zero_padding
 from keras_slstm.ops.projection import project
-from keras_slstm.ops.shard_map import shard_map
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_choice, check_features, check_integer, check_rate
 

@@ -7,13 +7,13 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.precision import accumulation_dtype
+from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import Potentials
 from keras_slstm.ops.crf_checks import check_ignore_class, check_labels, check_weights, replace_class
 from keras_slstm.ops.crf_costs import check_label_weights, weighted_log_likelihood, with_label_weights
 from keras_slstm.ops.crf_functions import crf_log_likelihood, crf_token_log_likelihood, unpack_potentials
 from keras_slstm.ops.crf_potentials import pack
-from keras_slstm.ops.precision import accumulation_dtype
-from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_choice
 

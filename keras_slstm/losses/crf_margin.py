@@ -8,11 +8,11 @@ import keras
 from keras import ops
 
 from keras_slstm.losses.crf import CRFLoss
+from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import Potentials
 from keras_slstm.ops.crf_checks import check_labels, replace_class
 from keras_slstm.ops.crf_costs import check_cost, hinge, with_costs
 from keras_slstm.ops.crf_functions import unpack_potentials
-from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_choice
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import keras
 
+from keras_slstm.ops.backend.precision import accumulation_dtype
+from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf_checks import check_weights
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.semi_crf_functions import semi_crf_log_likelihood, unpack_segments
-from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
 

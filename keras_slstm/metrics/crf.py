@@ -7,10 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import UNKNOWN
 from keras_slstm.ops.crf_checks import check_ignore_class, check_labels, check_weights, replace_class
 from keras_slstm.ops.crf_functions import crf_decode, unpack_potentials
-from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import UNKNOWN
 from keras_slstm.ops.crf_checks import check_weights, check_word_labels
-from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 
 

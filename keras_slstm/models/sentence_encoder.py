@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.text_classifier import TextClassifier
-from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.validation import check_integer
 
 

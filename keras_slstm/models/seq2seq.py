@@ -14,7 +14,7 @@ from keras_slstm.layers.recurrent_stack import RecurrentStack, recurrent_cell
 from keras_slstm.metrics.token_accuracy import TokenAccuracy
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.translation_search import Search, Searches
-from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID, SubwordVectorizer
 from keras_slstm.text.text_vectorizer import check_texts
 from keras_slstm.text.translation_batches import TranslationBatches

@@ -15,7 +15,7 @@ from keras_slstm.models.labels import LabelIds
 from keras_slstm.models.serving import write_saved_model
 from keras_slstm.models.span_probabilities import span_probabilities
 from keras_slstm.models.text_model import TextModel
-from keras_slstm.ops.argmax import argmax
+from keras_slstm.ops.backend.argmax import argmax
 from keras_slstm.ops.crf_functions import crf_decode, crf_marginals
 from keras_slstm.text.tag_schemes import tags_to_spans
 from keras_slstm.text.token_batches import TokenBatches

@@ -13,7 +13,7 @@ from keras_slstm.layers.mlp import MLP, Dense
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.models.labels import class_weight_by_id
 from keras_slstm.models.text_model import TextModel, words_of
-from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.text_vectorizer import TextVectorizer, check_texts
 from keras_slstm.validation import check_rate

@@ -17,7 +17,7 @@ from keras_slstm.models.quantized import Quantizable
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.serving import check_tensorflow
 from keras_slstm.models.word_vector_defaults import DROPOUT, WORD_DROPOUT, warn_of_frozen, words_initializer
-from keras_slstm.ops.precision import accumulation_dtype
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.text.contextual_vectors import ContextualFunction, ContextualVectors
 from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from keras_slstm.text.word_vectorizer import WordVectorizer

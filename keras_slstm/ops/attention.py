@@ -7,8 +7,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.masks import masked_softmax, zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.types import Tensor
 
 

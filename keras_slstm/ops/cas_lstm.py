@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from keras import ops
 
-from keras_slstm.ops.precision import tanh
-from keras_slstm.ops.scan import scan
+from keras_slstm.ops.backend.precision import tanh
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.types import Tensor
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from keras_slstm.ops.argmax import argmax
+from keras_slstm.ops.backend.argmax import argmax
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.masks import is_first
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 # A label that is not known: the likelihood sums over all labels that it can be.

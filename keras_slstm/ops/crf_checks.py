@@ -8,8 +8,8 @@ from numbers import Integral
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.value_checks import check_values
 from keras_slstm.ops.crf import UNKNOWN, Potentials
-from keras_slstm.ops.value_checks import check_values
 from keras_slstm.types import Tensor
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import FORBIDDEN, Potentials, is_forbidden, one_hot, softmax, time_first
 from keras_slstm.ops.crf_functions import crf_marginals, unpack_potentials
 from keras_slstm.ops.kernels.crf_log_space import incoming, marginals, outgoing
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.positions import index_before, take_words
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 from keras_slstm.validation import check_integer
 

@@ -10,6 +10,7 @@ from typing import Any
 from keras import ops
 
 from keras_slstm import addons
+from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import FORBIDDEN, PENALTY, Potentials, restricted
 from keras_slstm.ops.crf_beam import beam_labels
 from keras_slstm.ops.crf_checks import check_labels
@@ -20,7 +21,6 @@ from keras_slstm.ops.kernels.crf_log_space import incoming, marginals, outgoing
 from keras_slstm.ops.kernels.viterbi import best_labels
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.positions import index_before, take_words
-from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
 

@@ -8,10 +8,10 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.precision import accumulation_dtype
+from keras_slstm.ops.backend.value_checks import value_of
 from keras_slstm.ops.crf import Potentials
 from keras_slstm.ops.masks import zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
-from keras_slstm.ops.value_checks import value_of
 from keras_slstm.types import Tensor
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from keras_slstm.ops.argmax import argmax
+from keras_slstm.ops.backend.argmax import argmax
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state, step

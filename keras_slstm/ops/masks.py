@@ -5,9 +5,9 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.precision import accumulation_dtype
+from keras_slstm.ops.backend.value_checks import check_values
 from keras_slstm.ops.export_mode import in_export_mode
-from keras_slstm.ops.precision import accumulation_dtype
-from keras_slstm.ops.value_checks import check_values
 from keras_slstm.types import Tensor
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from keras import ops
 
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.masks import is_first
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 

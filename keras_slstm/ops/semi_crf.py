@@ -5,23 +5,21 @@ A segment of the words s ... e with the label y and the length d = e - s + 1 <= 
     begins_s[y] + sum_{s <= i <= e} unary_i[y] + durations_d[y] + ends_e[y]
 
 and each segment but the first adds transitions[label before it, y]. Sums over segments that end at a word need the
-scores of the L segments that are open there, and of no others: memory grows with time * labels + L * labels. (The
-gradient needs the pairs of labels at each word, time * labels^2.)
+scores of the L segments that are open there, and of no others: memory grows with time * labels + L * labels.
 
 Masked positions do not count, and segments join across them.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
 
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import FORBIDDEN, PENALTY, one_hot, time_first
-from keras_slstm.ops.kernels.crf_log_space import differentiable_once
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.positions import index_after, index_before, take_words
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 # In segmentations: a word that does not begin a segment.
@@ -111,23 +109,8 @@ def backward(potentials: SegmentPotentials) -> Sums:
 
 
 def log_partition(potentials: SegmentPotentials) -> Tensor:
-    """Log Z, `(batch,)`, with a gradient that needs no more memory than the sums: the expected counts."""
-
-    @ops.custom_gradient
-    def compute(*scores: Tensor) -> tuple[Any, ...]:
-        parts = SegmentPotentials(*(*map(ops.stop_gradient, scores[:5]), scores[5] > 0.5))
-        sums = forward(parts)
-
-        def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
-            # PyTorch passes the inputs, and the gradient by name.
-            d_total = inputs[0] if upstream is None else upstream
-            inputs = scores if upstream is None else inputs
-            return (*differentiable_once(_counts(parts, sums, d_total), inputs[:5]), ops.zeros_like(scores[5]))
-
-        return sums.total, gradient
-
-    found: Tensor = compute(*potentials[:5], ops.cast(potentials.mask, potentials.unary.dtype))
-    return found
+    """Log Z, `(batch,)`."""
+    return forward(potentials).total
 
 
 def beginnings_and_ends(potentials: SegmentPotentials, sums: Sums, others: Sums) -> tuple[Tensor, Tensor]:
@@ -141,12 +124,12 @@ def beginnings_and_ends(potentials: SegmentPotentials, sums: Sums, others: Sums)
 def marginals(potentials: SegmentPotentials) -> Tensor:
     """The probability that each word is in a segment with each label, `(batch, time, labels)`; 0 if masked."""
     sums, others = forward(potentials), backward(potentials)
-    return _within(potentials.mask, *beginnings_and_ends(potentials, sums, others))
+    return within_segments(potentials.mask, *beginnings_and_ends(potentials, sums, others))
 
 
 def segment_marginals(potentials: SegmentPotentials) -> Tensor:
     """The probability of each segment, `(batch, time, L, labels)`, by its last word, length and label."""
-    found, _ = _of_segments(potentials, forward(potentials), backward(potentials), all_words=True)
+    found, _ = segment_probabilities(potentials, forward(potentials), backward(potentials), all_words=True)
     return time_first(found)
 
 
@@ -184,28 +167,9 @@ def segmentation_score(potentials: SegmentPotentials, segments: Tensor) -> Tenso
     return total + ops.sum(follows + lasting, axis=1)
 
 
-def _counts(potentials: SegmentPotentials, sums: Sums, upstream: Tensor) -> tuple[Tensor, ...]:
-    """The expected counts of all that has a score, times `upstream`: the gradient of log Z."""
-    others = backward(potentials)
-    begin, end = beginnings_and_ends(potentials, sums, others)
-    _, lengths = _of_segments(potentials, sums, others, all_words=False)
-    mask = potentials.mask
-    after = index_before(mask)
-    until, shift = take_words(sums.until, after), take_words(sums.after, after)
-    constant = (shift + others.after - sums.total[:, None, None])[..., None]
-    pairs = ops.exp(until[..., None] + potentials.transitions + others.until[:, :, None, :] + constant)
-    pairs = _where((mask & ~is_first(mask))[..., None, None], pairs)
-    scale = upstream[:, None, None]
-    return (
-        _within(mask, begin, end) * scale,
-        begin * scale,
-        end * scale,
-        ops.sum(lengths * scale, axis=0),
-        ops.sum(ops.sum(pairs, axis=1) * scale, axis=0),
-    )
-
-
-def _of_segments(potentials: SegmentPotentials, sums: Sums, others: Sums, all_words: bool) -> tuple[Tensor, Tensor]:
+def segment_probabilities(
+    potentials: SegmentPotentials, sums: Sums, others: Sums, all_words: bool
+) -> tuple[Tensor, Tensor]:
     """The probabilities of segments at each word, `(time, batch, L, labels)`, or at the last only, and their sum."""
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
@@ -225,7 +189,7 @@ def _of_segments(potentials: SegmentPotentials, sums: Sums, others: Sums, all_wo
     return found, expected
 
 
-def _within(mask: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+def within_segments(mask: Tensor, begin: Tensor, end: Tensor) -> Tensor:
     """The probability that a segment has begun, and not ended before: `(batch, time, labels)`."""
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:

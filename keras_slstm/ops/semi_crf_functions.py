@@ -8,19 +8,19 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.precision import accumulation_dtype
+from keras_slstm.ops.backend.value_checks import check_values, nan_unless
 from keras_slstm.ops.crf_checks import replace_class
+from keras_slstm.ops.kernels.semi_crf import log_partition
 from keras_slstm.ops.masks import is_first, zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.ops.semi_crf import (
     INSIDE,
     SegmentPotentials,
-    log_partition,
     marginals,
     segment_marginals,
     segmentation_score,
 )
 from keras_slstm.ops.semi_crf_k_best import k_best_segmentations
-from keras_slstm.ops.value_checks import check_values, nan_unless
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
 

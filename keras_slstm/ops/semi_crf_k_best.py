@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import FORBIDDEN, time_first
 from keras_slstm.ops.masks import is_last
-from keras_slstm.ops.scan import scan
 from keras_slstm.ops.semi_crf import INSIDE, SegmentPotentials
 from keras_slstm.types import Tensor, Tensors
 

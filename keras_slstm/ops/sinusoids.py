@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.ops.precision import cos, sin
+from keras_slstm.ops.backend.precision import cos, sin
 from keras_slstm.types import Tensor
 
 

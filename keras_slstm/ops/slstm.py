@@ -11,9 +11,9 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
 from keras_slstm.ops.gated_mean import gated_mean
 from keras_slstm.ops.masks import masked_mean, zero_padding
-from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.types import Tensor
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.masks import masked_softmax, zero_padding
-from keras_slstm.ops.precision import accumulation_dtype
 from keras_slstm.types import Tensor
 
 

@@ -11,12 +11,12 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import cas_lstm as equation
+from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.cas_lstm import LayerWeights
 from keras_slstm.ops.export_mode import in_export_mode
-from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.reference import kernel_of
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor
 
 

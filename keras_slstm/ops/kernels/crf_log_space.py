@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_slstm.ops import crf as equation
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import Potentials, softmax, time_first
 from keras_slstm.ops.masks import is_first, zero_padding
 from keras_slstm.ops.positions import index_after, take_words
 from keras_slstm.ops.reference import kernel_of
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 

@@ -6,11 +6,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import Potentials, time_first
 from keras_slstm.ops.kernels.crf_log_space import Score, rows
 from keras_slstm.ops.masks import is_first, is_last
 from keras_slstm.ops.positions import index_after, take_words
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 

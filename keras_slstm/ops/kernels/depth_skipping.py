@@ -59,6 +59,11 @@ def depth_adaptive_grn(
     return state.h, state.g, state.c_g
 
 
+def skips_under_xla() -> bool:
+    """Whether words are skipped in functions that XLA compiles, too."""
+    return keras.backend.backend() != "tensorflow"
+
+
 def _is_static(depths: Tensor) -> bool:
     return all(isinstance(size, int) for size in depths.shape)
 

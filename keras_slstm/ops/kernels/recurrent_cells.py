@@ -11,7 +11,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.ops.precision import accumulation_dtype, tanh
+from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
 from keras_slstm.ops.projection import project
 from keras_slstm.types import Tensor, Tensors
 

@@ -8,9 +8,9 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import slstm as equation
+from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
 from keras_slstm.ops.kernels.gated_mean import gated_mean
 from keras_slstm.ops.kernels.tensorflow_ops import part
-from keras_slstm.ops.precision import accumulation_dtype, tanh
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.kernels.recurrent_cells import Recurrence
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 # b blocks compute one row in 2 b in vain: more of them compute less, but take longer to compile.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from keras import ops
 
 from keras_slstm.ops import crf as equation
-from keras_slstm.ops.argmax import argmax
+from keras_slstm.ops.backend.argmax import argmax
+from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import Potentials, time_first
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.reference import kernel_of
-from keras_slstm.ops.scan import scan
 from keras_slstm.types import Tensor, Tensors
 
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_slstm.ops.crf import FORBIDDEN, UNKNOWN, Potentials
+from keras_slstm.ops.kernels import semi_crf
 from keras_slstm.ops.kernels.crf_forward_backward import log_likelihood, log_partition, sequence_score
 from keras_slstm.ops.kernels.crf_log_space import incoming, marginals, outgoing
 from keras_slstm.ops.kernels.viterbi import best_labels
+from keras_slstm.ops.semi_crf import SegmentPotentials
 from tests.backend import MODES
 from tests.ops.kernel_cases import MODE, Case, cases_of, random_mask
 
@@ -64,3 +66,12 @@ def labelled(rng: np.random.Generator) -> Iterator[Case]:
         yield Case(name, {"potentials": potentials, "labels": labels})
         unknown = np.where(rng.random(labels.shape) < 0.5, UNKNOWN, labels)
         yield Case(f"{name}-partly-known", {"potentials": potentials, "labels": unknown})
+
+
+@cases_of(semi_crf.log_partition)
+def segmented(rng: np.random.Generator) -> Iterator[Case]:
+    for name, longest in (("short", 2), ("beyond-the-sentence", 7)):
+        mask = random_mask(rng, 5, 6)
+        words = (np.where(mask[..., None], rng.normal(size=(5, 6, 3)), 0) for _ in range(3))
+        potentials = SegmentPotentials(*words, rng.normal(size=(longest, 3)), rng.normal(size=(3, 3)), mask)
+        yield Case(name, {"potentials": potentials}, modes=MODES if name == "short" else (MODE,))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_slstm.ops import precision
+from keras_slstm.ops.backend import precision
 from tests.backend import dtype_policy, to_numpy
 
 

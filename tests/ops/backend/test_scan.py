@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_slstm.ops.scan import scan
+from keras_slstm.ops.backend.scan import scan
 from tests.backend import MODES, gradients, outputs
 
 

@@ -1,0 +1,57 @@
+"""The semi-Markov CRF's sum over all segmentations, with a gradient written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras import ops
+
+from keras_slstm.ops import semi_crf as equation
+from keras_slstm.ops.kernels.crf_log_space import differentiable_once
+from keras_slstm.ops.masks import is_first, zero_padding
+from keras_slstm.ops.positions import index_before, take_words
+from keras_slstm.ops.reference import kernel_of
+from keras_slstm.ops.semi_crf import SegmentPotentials, Sums
+from keras_slstm.types import Tensor, Tensors
+
+
+@kernel_of(equation.log_partition)
+def log_partition(potentials: SegmentPotentials) -> Tensor:
+    """Always taken: keeps time * labels^2 for the gradient, where differentiation keeps all open segments, too."""
+
+    @ops.custom_gradient
+    def compute(*scores: Tensor) -> tuple[Any, ...]:
+        parts = SegmentPotentials(*(*map(ops.stop_gradient, scores[:5]), scores[5] > 0.5))
+        sums = equation.forward(parts)
+
+        def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
+            # PyTorch passes the inputs, and the gradient by name.
+            d_total = inputs[0] if upstream is None else upstream
+            inputs = scores if upstream is None else inputs
+            return (*differentiable_once(_counts(parts, sums, d_total), inputs[:5]), ops.zeros_like(scores[5]))
+
+        return sums.total, gradient
+
+    found: Tensor = compute(*potentials[:5], ops.cast(potentials.mask, potentials.unary.dtype))
+    return found
+
+
+def _counts(potentials: SegmentPotentials, sums: Sums, upstream: Tensor) -> tuple[Tensor, ...]:
+    """The expected counts of all that has a score, times `upstream`: the gradient of log Z."""
+    others = equation.backward(potentials)
+    begin, end = equation.beginnings_and_ends(potentials, sums, others)
+    _, lengths = equation.segment_probabilities(potentials, sums, others, all_words=False)
+    mask = potentials.mask
+    after = index_before(mask)
+    until, shift = take_words(sums.until, after), take_words(sums.after, after)
+    constant = (shift + others.after - sums.total[:, None, None])[..., None]
+    pairs = ops.exp(until[..., None] + potentials.transitions + others.until[:, :, None, :] + constant)
+    pairs = zero_padding(pairs, (mask & ~is_first(mask))[..., None])
+    scale = upstream[:, None, None]
+    return (
+        equation.within_segments(mask, begin, end) * scale,
+        begin * scale,
+        end * scale,
+        ops.sum(lengths * scale, axis=0),
+        ops.sum(ops.sum(pairs, axis=1) * scale, axis=0),
+    )
