@@ -4,26 +4,9 @@ import keras_slstm.quiet_import  # noqa: F401  # isort: skip  (before anything e
 
 from keras_slstm import datasets, distribute, layers, losses, metrics, models, ops, plots, text, training, transfer
 from keras_slstm.crf_weights import read_crf_weights
-from keras_slstm.layers import (
-    CASLSTM,
-    CRF,
-    SLSTM,
-    AttentionDecoder,
-    AttentionPooling,
-    CASLSTMCell,
-    CharBiLSTM,
-    CharCNN,
-    CRFDecoder,
-    DepthAdaptiveGRN,
-    MaskedGlobalAveragePooling1D,
-    MaskedGlobalMaxPooling1D,
-    NormalizedLSTM,
-    NormalizedLSTMCell,
-    SemiMarkovCRF,
-    SuBiLSTM,
-)
-from keras_slstm.losses import CRFLoss, CRFMarginalLoss, CRFMarginLoss, SemiMarkovCRFLoss, SmoothedCrossentropy
-from keras_slstm.metrics import CRFAccuracy, ScorePearson, TokenAccuracy
+from keras_slstm.layers import *  # noqa: F403
+from keras_slstm.losses import *  # noqa: F403
+from keras_slstm.metrics import *  # noqa: F403
 from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
 from keras_slstm.ops.crf_distributions import crf_expected_counts, crf_kl_divergence, crf_pair_marginals, crf_sample
 from keras_slstm.ops.crf_functions import (
@@ -48,34 +31,10 @@ from keras_slstm.ops.semi_crf_functions import (
 from keras_slstm.version import __version__
 
 __all__ = [
-    "CASLSTM",
-    "CRF",
-    "SLSTM",
-    "AttentionDecoder",
-    "AttentionPooling",
-    "CASLSTMCell",
-    "CRFAccuracy",
-    "CRFDecoder",
-    "CRFLoss",
-    "CRFMarginLoss",
-    "CRFMarginalLoss",
-    "CharBiLSTM",
-    "CharCNN",
-    "DepthAdaptiveGRN",
-    "MaskedGlobalAveragePooling1D",
-    "MaskedGlobalMaxPooling1D",
-    "NormalizedLSTM",
-    "NormalizedLSTMCell",
-    "ScorePearson",
-    "SemiMarkovCRF",
-    "SemiMarkovCRFLoss",
     "SentenceClassifier",
     "SentencePairClassifier",
     "Seq2Seq",
     "SequenceTagger",
-    "SmoothedCrossentropy",
-    "SuBiLSTM",
-    "TokenAccuracy",
     "__version__",
     "allowed_transitions",
     "crf_decode",
@@ -110,3 +69,4 @@ __all__ = [
     "training",
     "transfer",
 ]
+__all__ += layers.__all__ + losses.__all__ + metrics.__all__
