@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keras_slstm.cli import options
 from keras_slstm.cli.options import Parser
-from keras_slstm.cli.training_options import add_search_options
+from keras_slstm.cli.training_options import add_reading_options, add_search_options
 
 SUMMARY = "Test a saved model on labelled data."
 EXAMPLES = """
@@ -41,14 +41,7 @@ def add_arguments(parser: Parser) -> None:
         kind = options.column if name in ("token", "tag") else str
         reading.add(f"--{name}-column", metavar="NAME", type=kind, advanced=True,
                     help=f"{meaning} (default: that of the trainings)")  # fmt: skip
-    reading.add("--on-error", choices=("raise", "skip"), default="raise", advanced=True,
-                help="what to do about a malformed line")  # fmt: skip
-    reading.add("--manual-dir", metavar="FOLDER", shown="PATH", advanced=True,
-                help="folder with a data set's original files (default: they are downloaded)")  # fmt: skip
-    reading.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
-                help="where TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
-    reading.add("--split-seed", type=options.seed, default=0, metavar="N", advanced=True,
-                help="seed of parts that are drawn at random")  # fmt: skip
+    add_reading_options(parser)
     add_search_options(parser)
 
 

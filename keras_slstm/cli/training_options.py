@@ -28,11 +28,12 @@ def add_data_options(parser: Parser, default: str, known: str, what: str = "text
     data.add("--dev-data", metavar="FILE", shown="PATH", advanced=True,
              help="development part of --data (default: a tenth of it)")  # fmt: skip
     data.add("--test-data", metavar="FILE", shown="PATH", help="test part of --data (default: a tenth of it)")
-    add_reading_options(parser, what)
+    add_reading_options(parser)
+    add_limit(parser, what)
 
 
-def add_reading_options(parser: Parser, what: str) -> None:
-    """How data is read, and how much of it; `what` the examples are."""
+def add_reading_options(parser: Parser) -> None:
+    """How data is read."""
     data = parser.group("data")
     data.add("--on-error", choices=("raise", "skip"), default="raise", advanced=True,
              help="what to do about a malformed line")  # fmt: skip
@@ -42,8 +43,12 @@ def add_reading_options(parser: Parser, what: str) -> None:
              help="where TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
     data.add("--split-seed", type=options.seed, default=0, metavar="N", advanced=True,
              help="seed of parts that are drawn at random")  # fmt: skip
-    data.add("--limit", type=options.count, metavar="N", advanced=True,
-             help=f"train on at most N {what} (default: all)")  # fmt: skip
+
+
+def add_limit(parser: Parser, what: str) -> None:
+    """How much of the data is used; `what` the examples are."""
+    parser.group("data").add("--limit", type=options.count, metavar="N", advanced=True,
+                             help=f"train on at most N {what} (default: all)")  # fmt: skip
 
 
 def add_vector_options(parser: Parser, fixed: str = "train them") -> None:

@@ -10,7 +10,13 @@ from keras_slstm.cli.names import CELLS
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.settings import add_settings
-from keras_slstm.cli.training_options import add_dtype, add_reading_options, add_run_options, set_folder
+from keras_slstm.cli.training_options import (
+    add_dtype,
+    add_limit,
+    add_reading_options,
+    add_run_options,
+    set_folder,
+)
 
 SUMMARY = "Train a translation model on pairs of texts."
 EXAMPLES = """
@@ -40,7 +46,8 @@ def add_arguments(parser: Parser) -> None:
     for side in ("source", "target"):
         data.add(f"--{side}-language", metavar="NAME", advanced=True,
                  help=f"{side} language of --dataset (default: as the data set says)")  # fmt: skip
-    add_reading_options(parser, "pairs")
+    add_reading_options(parser)
+    add_limit(parser, "pairs")
     model = parser.group("model")
     model.add("--cell", choices=CELLS, default="caslstm", help="recurrent layers of encoder and decoder")
     model.add("--cell-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",

@@ -17,6 +17,7 @@ pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
 
 TINY = ["--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 16, "--learning-rate", 0.02,
         "--dropout", 0, "--mlp-dropout", 0, "--word-dropout", 0]  # fmt: skip
+LONG = ["--epochs", 14, "--patience", 14, "--plateau", 2, "--decay", 0.5]
 CITIES = ["oslo", "rome", "paris", "lima"]
 KNOWN = ("to", "a", "big", "flight", *CITIES, "unused")  # word vectors know all words of the pairs
 
@@ -51,23 +52,7 @@ def scores(tmp_path_factory):
 
 def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
     folder = tmp_path / "run"
-    options = [
-        "--data",
-        data,
-        "--task",
-        "paraphrase",
-        "--output",
-        folder,
-        "--epochs",
-        14,
-        "--patience",
-        14,
-        "--plateau",
-        2,
-        "--decay",
-        0.5,
-        *TINY,
-    ]
+    options = ["--data", data, "--task", "paraphrase", "--output", folder, *LONG, *TINY]
     done = run_python("-m", "keras_slstm", "match", *options)
     assert done.returncode == 0, done.stderr
     assert "320 / 40 / 40 pairs (paraphrase) to train / develop / test, 2 labels" in done.stdout
@@ -106,23 +91,7 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
 
 def test_relatedness(scores, tmp_path, command, capsys):
     folder = tmp_path / "run"
-    options = [
-        "--data",
-        scores,
-        "--task",
-        "relatedness",
-        "--output",
-        folder,
-        "--epochs",
-        14,
-        "--patience",
-        14,
-        "--plateau",
-        2,
-        "--decay",
-        0.5,
-        *TINY,
-    ]
+    options = ["--data", scores, "--task", "relatedness", "--output", folder, *LONG, *TINY]
     assert command(*options) == 0
     out = capsys.readouterr().out
     assert "scores from 1 to 4" in out

@@ -14,11 +14,7 @@ from keras_slstm.cli.names import ENCODER_SETTINGS, GRN
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tasks import texts
 from keras_slstm.cli.tasks.jobs import Job, Results, train_all
-from keras_slstm.cli.tasks.reports import (
-    draw_learning_curve,
-    report_texts,
-    say_where,
-)
+from keras_slstm.cli.tasks.reports import report_texts
 from keras_slstm.cli.tasks.show import show_labels
 from keras_slstm.cli.tasks.training import (
     batch_options,
@@ -27,8 +23,8 @@ from keras_slstm.cli.tasks.training import (
     describe,
     describe_coverage,
     describe_encoder,
+    finish,
     fit,
-    keep_result,
     make_optimizer,
     options_named,
 )
@@ -150,10 +146,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
         **test(arguments, model, corpus, run),
         "settings": settings,
     }
-    result = keep_result(arguments, run, job, found, coverage)
-    run.finish()
-    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
-    say_where(run.folder, arguments.results)
+    result = finish(arguments, run, job, found, coverage)
     show_labels(model, show_requests(model) if corpus.name == "travel_desk" else corpus.test.texts[:3])
     return result
 

@@ -37,6 +37,14 @@ class Job(NamedTuple):
     folder: Path
 
 
+def limited(corpus: Any, limit: int | None) -> Any:
+    """The corpus with its first `limit` examples to train on; None for all."""
+    if limit is None:
+        return corpus
+    first = corpus.train.take(range(min(limit, len(corpus.train))))
+    return type(corpus)(**{**vars(corpus), "train": first})
+
+
 def train_all(
     arguments: argparse.Namespace,
     load: Callable[[], Sequence[tuple[Any, int | None]]],

@@ -10,8 +10,8 @@ from typing import Any
 from keras_slstm.cli.match import ARCHITECTURES, FEATURES
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tasks import texts
-from keras_slstm.cli.tasks.jobs import Job, Results, train_all
-from keras_slstm.cli.tasks.reports import draw_learning_curve, report_pairs, say_where
+from keras_slstm.cli.tasks.jobs import Job, Results, limited, train_all
+from keras_slstm.cli.tasks.reports import report_pairs
 from keras_slstm.cli.tasks.show import show_pairs
 from keras_slstm.cli.tasks.training import (
     batch_options,
@@ -20,8 +20,8 @@ from keras_slstm.cli.tasks.training import (
     describe,
     describe_coverage,
     describe_encoder,
+    finish,
     fit,
-    keep_result,
     make_optimizer,
     options_named,
 )
@@ -76,10 +76,7 @@ def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
     if arguments.task and (arguments.task == "relatedness") != (not corpus.label_names):
         has = "labels" if corpus.label_names else "scores"
         raise ValueError(f"--task {arguments.task} does not fit {name}, which has {has}")
-    if arguments.limit is None:
-        return corpus
-    part = corpus.train.take(range(min(arguments.limit, len(corpus.train))))
-    return PairCorpus(**{**vars(corpus), "train": part})
+    return limited(corpus, arguments.limit)
 
 
 def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
@@ -144,10 +141,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
         "parameters": model.count_params(),
         "settings": settings,
     }
-    result = keep_result(arguments, run, job, found, coverage)
-    run.finish()
-    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
-    say_where(run.folder, arguments.results)
+    result = finish(arguments, run, job, found, coverage)
     show_pairs(model, corpus.test.texts[:3])
     return result
 

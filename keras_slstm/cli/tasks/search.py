@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_slstm.cli.search import MEMBER
+from keras_slstm.cli.tasks.jobs import limited
 from keras_slstm.cli.tasks.search_report import write_report
 from keras_slstm.datasets.corpus import load_corpus
 from keras_slstm.datasets.pair_corpus import load_pair_corpus
@@ -70,10 +71,7 @@ def load_examples(arguments: argparse.Namespace) -> Any:
         **files,
         **scheme,
     )
-    if arguments.limit is None:
-        return corpus
-    part = corpus.train.take(range(min(arguments.limit, len(corpus.train))))
-    return type(corpus)(**{**vars(corpus), "train": part})
+    return limited(corpus, arguments.limit)
 
 
 def make_search(arguments: argparse.Namespace, corpus: Any) -> Search:

@@ -14,8 +14,8 @@ import keras
 from keras_slstm.cli.names import ENCODER_SETTINGS
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tag import default_preset
-from keras_slstm.cli.tasks.jobs import NEEDED, Job, Results, train_all
-from keras_slstm.cli.tasks.reports import PREDICTIONS, draw, draw_learning_curve, say_where, timed, write_predictions
+from keras_slstm.cli.tasks.jobs import NEEDED, Job, Results, limited, train_all
+from keras_slstm.cli.tasks.reports import PREDICTIONS, draw, timed, write_predictions
 from keras_slstm.cli.tasks.show import show_tags, tokenize
 from keras_slstm.cli.tasks.training import (
     batch_options,
@@ -24,8 +24,8 @@ from keras_slstm.cli.tasks.training import (
     choose_settings,
     describe,
     describe_coverage,
+    finish,
     fit,
-    keep_result,
     make_optimizer,
     options_named,
 )
@@ -79,10 +79,7 @@ def load(arguments: argparse.Namespace, name: str) -> TaggedCorpus:
         scheme=arguments.scheme,
         on_error=arguments.on_error,
     )
-    if arguments.limit is None:
-        return corpus
-    part = corpus.train.take(range(min(arguments.limit, len(corpus.train))))
-    return TaggedCorpus(**{**vars(corpus), "train": part})
+    return limited(corpus, arguments.limit)
 
 
 def load_vectors(arguments: argparse.Namespace, jobs: Sequence[Job]) -> WordVectors | None:
@@ -153,13 +150,10 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
         "parameters": model.count_params(),
         "settings": settings,
     }
-    result = keep_result(arguments, run, job, found, coverage)
-    run.finish()
-    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
     if settings["head"] == "crf":
         scores = keras.ops.convert_to_numpy(model.head_layer.chain_kernel)
         draw(run.folder / "transitions.png", lambda path: transition_matrix(scores, model.labels, path, corpus.scheme))
-    say_where(run.folder, arguments.results)
+    result = finish(arguments, run, job, found, coverage)
     embedded = corpus.name == "travel_desk" and corpus.scheme
     show_tags(model, [tokenize(text) for text in TRAVEL_SENTENCES] if embedded else corpus.test.tokens[:3])
     return result

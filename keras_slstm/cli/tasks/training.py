@@ -16,6 +16,7 @@ from keras_slstm.cli.presets import Settings
 from keras_slstm.cli.settings import settings_of
 from keras_slstm.cli.tasks.jobs import Job, Results, vectors_name
 from keras_slstm.cli.tasks.progress import EpochLines
+from keras_slstm.cli.tasks.reports import draw_learning_curve, say_where
 from keras_slstm.distribute import is_chief
 from keras_slstm.files import write_json
 from keras_slstm.models.raw_data import UPDATES_AN_EPOCH
@@ -219,10 +220,10 @@ def describe_encoder(arguments: argparse.Namespace, job: Job) -> str:
     return words + (f" ({job.variant})" if job.variant else "")
 
 
-def keep_result(
+def finish(
     arguments: argparse.Namespace, run: TrainingRun, job: Job, found: Results, coverage: Coverage | None = None
 ) -> Results:
-    """Write the results into the folder of the run, and as a line into the file of all results."""
+    """End a run: write the results into its folder and into the file of all results, draw the learning curve."""
     corpus = job.corpus
     result = {
         "run": run.id,
@@ -242,4 +243,7 @@ def keep_result(
     if is_chief():
         write_json(run.folder / "results.json", result)
         append_result(arguments.results, result)
+    run.finish()
+    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
+    say_where(run.folder, arguments.results)
     return result

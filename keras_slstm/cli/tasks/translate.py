@@ -10,14 +10,14 @@ from typing import Any
 import keras
 
 from keras_slstm.cli.presets import Settings, load_presets
-from keras_slstm.cli.tasks.jobs import Job, Results, train_all
-from keras_slstm.cli.tasks.reports import PREDICTIONS, draw_learning_curve, say_where, timed, write_predictions
+from keras_slstm.cli.tasks.jobs import Job, Results, limited, train_all
+from keras_slstm.cli.tasks.reports import PREDICTIONS, timed, write_predictions
 from keras_slstm.cli.tasks.show import show_translations
 from keras_slstm.cli.tasks.training import (
     best_score,
     choose_settings,
+    finish,
     fit,
-    keep_result,
     make_optimizer,
     options_named,
 )
@@ -81,13 +81,6 @@ def load(arguments: argparse.Namespace) -> list[tuple[ParallelCorpus, None]]:
     return [(limited(corpus, arguments.limit), None) for corpus in corpora]
 
 
-def limited(corpus: ParallelCorpus, limit: int | None) -> ParallelCorpus:
-    """The corpus with so many pairs to train on."""
-    if limit is None:
-        return corpus
-    return ParallelCorpus(**{**vars(corpus), "train": corpus.train.take(range(min(limit, len(corpus.train))))})
-
-
 def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, Settings]:
     """The settings of a training, and its preset."""
     preset = load_presets("translate")[arguments.preset]
@@ -132,10 +125,7 @@ def train(arguments: argparse.Namespace, job: Job) -> Results:
         "parameters": model.count_params(),
         "settings": settings,
     }
-    result = keep_result(arguments, run, job, found)
-    run.finish()
-    draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
-    say_where(run.folder, arguments.results)
+    result = finish(arguments, run, job, found)
     _, _, task = corpus.name.partition("office_notes")
     embedded = corpus.name.startswith("office_notes")
     show_translations(model, NOTES[task.strip("/") or "to_figures"] if embedded else corpus.test.sources[:3], **search)
