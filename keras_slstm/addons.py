@@ -53,7 +53,7 @@ def load() -> ModuleType:
             "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported. (Keras itself stays Keras 3.)"
         )
     with _keras_of_addons(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has ended, and does not know this TensorFlow
+        warnings.simplefilter("ignore")  # it warns that it has ended and does not know this TensorFlow
         return require("tensorflow_addons", "addons")
 
 
@@ -71,27 +71,27 @@ def _keras_of_addons() -> Iterator[None]:
 
 
 def mark(potentials: Tensor) -> Tensor:
-    """Append an axis of size 1 to potentials, by which the functions of the CRF take tensorflow-addons."""
+    """Append an axis of size 1 to potentials, at which the functions of the CRF choose tensorflow-addons."""
     return potentials[..., None]
 
 
 def marked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape that `mark` makes of a shape."""
+    """The shape of marked potentials, from that of unmarked ones."""
     return (*shape, 1)
 
 
 def is_marked(potentials: Tensor) -> bool:
-    """Whether `mark` has made the potentials."""
+    """Whether the potentials are marked."""
     return tuple(potentials.shape) != unmarked_shape(potentials.shape)
 
 
 def unmark(potentials: Tensor) -> Tensor:
-    """The potentials before `mark`; others as they are."""
+    """The potentials without the mark; unmarked ones as they are."""
     return ops.squeeze(potentials, axis=-1) if is_marked(potentials) else potentials
 
 
 def unmarked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape before `mark`; others as they are: their last axis is larger than 1."""
+    """The shape without the mark; that of unmarked ones, whose last axis is larger than 1, as it is."""
     return tuple(shape[:-1] if len(shape) == 4 and shape[-1] == 1 else shape)
 
 
@@ -144,7 +144,7 @@ def _right_padded(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _order(mask: Tensor) -> Tensor:
-    """`(batch, time)`: where the real words of each row stand, then the others."""
+    """`(batch, time)`: the positions of the real words of each row, then those of the others."""
     import tensorflow as tf
 
     return tf.argsort(tf.cast(~mask, "int32"), axis=1, stable=True)

@@ -106,7 +106,7 @@ def read_crf_weights(
 
 @contextlib.contextmanager
 def _opened(source: Any) -> Iterator[tuple[Arrays, Any]]:
-    """All arrays of a source, and what to call it in messages."""
+    """All arrays of a source, and its name in messages."""
     if isinstance(source, (str, os.PathLike)):
         with opened_arrays(Path(source)) as arrays:
             yield arrays, source
@@ -147,7 +147,7 @@ def _checked(origin: str, place: str, crf: Arrays, where: Any) -> CRFWeights:
     shapes = {"chain_kernel": units + units, "kernel": features + units}
     weights = {name: array.checked(where, name, shapes.get(name, units)) for name, array in crf.items()}
     if origin == CONTRIB:
-        weights = {name: -value for name, value in weights.items()}  # the more energy, the less probable
+        weights = {name: -value for name, value in weights.items()}  # a higher energy is less probable
     if "kernel" in weights and "bias" not in weights:
         weights["bias"] = np.zeros(units, weights["kernel"].dtype)
     if limits is None:

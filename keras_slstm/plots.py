@@ -1,6 +1,6 @@
 """Pictures (extra: `plots`).
 
-Every function returns the matplotlib figure, which a notebook shows, and writes it to a file where it gets a path.
+Every function returns the matplotlib figure, which a notebook shows, and writes it to a file if it gets a path.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = [
 
 PathLike = str | os.PathLike[str]
 _LONGEST_NAME = 40
-_MOST_LABELS = 25  # that a confusion matrix shows one by one
-_FORBIDDEN = "0.85"  # grey: a score of zero is white
+_MOST_LABELS = 25  # the largest number that a confusion matrix shows one by one
+_FORBIDDEN = "0.85"  # grey, as a score of zero is white
 
 
 def check_picture_name(path: PathLike) -> None:
@@ -308,7 +308,7 @@ def depth_histogram(counts: Any, path: PathLike | None = None) -> Any:
 
 
 def learning_curve(history: Mapping[str, Sequence[float]], best_epoch: int = 0, path: PathLike | None = None) -> Any:
-    """Draw how a training went: losses on the left, scores on the right, by epoch.
+    """Draw the course of a training: losses on the left, scores on the right, by epoch.
 
     Args:
         history: A list with a value for each epoch, by name. Names that contain `loss` are losses; `learning rate` is
@@ -353,13 +353,13 @@ def _up_to(last: int) -> list[int]:
 
 
 def _name_ticks(axis: Any, names: Sequence[str], **options: Any) -> None:
-    """Write names beside an axis as they are: no dollar sign begins a formula, and each stays on one short line."""
+    """Write names beside an axis, each on one short line; dollar signs begin no formula."""
     short = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in map(printable, names)]
     axis.set_ticks(range(len(names)), short, parse_math=False, usetex=False, **options)
 
 
 def _new_figure(width: float, height: float) -> Any:
-    """A figure without pyplot, which would keep it and may open a window; notebooks show it all the same."""
+    """Make a figure without pyplot, which would keep it and might open a window; notebooks show it."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
     figure._repr_png_ = functools.partial(_png, figure)  # IPython asks for it
     return figure

@@ -1,4 +1,4 @@
-"""Imports Keras without what TensorFlow logs before it reads how much of its log is wanted."""
+"""Imports Keras without the lines that TensorFlow logs before it reads its log level."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHATTER = re.compile(rb"[IW]\d{4} \d\d:|WARNING: All log messages before absl::
 
 
 def import_keras() -> None:
-    """Import Keras; where `TF_CPP_MIN_LOG_LEVEL` is 1 or more, without what TensorFlow says about devices.
+    """Import Keras; where `TF_CPP_MIN_LOG_LEVEL` is 1 or more, without TensorFlow's messages about devices.
 
     At levels 2 and 3, which ask for no warnings, TensorFlow's Python half warns of nothing either, such as retracing.
     """
@@ -35,14 +35,14 @@ def set_random_seed(seed: int) -> None:
 
 
 def _quietly(module: str) -> contextlib.AbstractContextManager[None]:
-    """Where the module has still to be imported, and the user has asked for less, a context without chatter."""
+    """A context without chatter, if the module is not imported yet and the user has asked for less."""
     chatter_wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") in ("", "0")
     return contextlib.nullcontext() if chatter_wanted or module in sys.modules else without_chatter()
 
 
 @contextlib.contextmanager
 def without_chatter() -> Iterator[None]:
-    """Hold back what the process, its C++ parts included, writes to standard error; then write it without chatter."""
+    """Hold back standard error, of C++ code too; at the end, write it without chatter."""
     try:
         sys.stderr.flush()
         kept = os.dup(2)

@@ -1,4 +1,4 @@
-"""Models saved to be used."""
+"""Saves models for inference."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import keras
 def save_for_inference(model: keras.Model, filepath: str | os.PathLike[str]) -> None:
     """Save a model as a `.keras` file without optimizer, loss and metrics.
 
-    The states of Adam make a file three times as large. A model that is loaded from here predicts at once; `compile` it
-    to evaluate it or to train it further.
+    The states of Adam make a file three times as large. The loaded model predicts at once; `compile` it to evaluate it
+    or to train it further.
 
     Args:
         model: The model. It stays compiled.

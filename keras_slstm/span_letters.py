@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Letters(NamedTuple):
-    """The letters of the words of a span: the only word; or the first one, those inside, and the last one."""
+    """The letters of a span's words: of a single word, of the first, of those inside, and of the last."""
 
     only: str
     first: str

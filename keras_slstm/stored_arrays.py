@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Compression does not shrink trained weights this much: a larger claim is an attempt to fill the memory.
+# Trained weights are never compressed this much: a larger claim is an attempt to fill the memory.
 _LARGEST_EXPANSION = 100
 _SMALL = 2**20  # bytes that may be claimed in any case
-# RuntimeError (with NotImplementedError) where damage looks like encryption or another compression.
+# RuntimeError (with NotImplementedError) if damage looks like encryption or another compression.
 _OF_DAMAGED_ZIPS = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
 _OF_PYTORCH = (".pt", ".pth", ".th", ".bin", ".ckpt")
 

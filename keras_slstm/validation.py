@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong one raises ValueError with the value and what was expected."""
+"""Checks of arguments: a wrong one raises ValueError, which names the value and the expected ones."""
 
 from __future__ import annotations
 

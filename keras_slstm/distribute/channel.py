@@ -78,7 +78,7 @@ class Channel:
         """Return the JSON values of all processes, in their order. All processes must call this with the same topic.
 
         Args:
-            topic: What is exchanged.
+            topic: Name of the exchanged values.
             value: The value of this process.
 
         Raises:

@@ -50,7 +50,7 @@ def check_equal(settings: dict[str, Any], topic: str = "settings") -> None:
 
     Args:
         settings: Values of any kind, in nested dicts and lists.
-        topic: What is compared. It is named in the error if processes are at different steps of the program.
+        topic: Name of the settings. The error gives it if processes are at different steps of the program.
 
     Raises:
         ProcessesDiffer: In all processes, if a setting differs. The message names it and its value in each process.

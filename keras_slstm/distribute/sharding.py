@@ -15,7 +15,7 @@ import keras
 from keras_slstm.distribute.batches import Batch, Epoch, as_batch, check_alone, make_dataset, signature_of, trim, weigh
 from keras_slstm.distribute.keras_internals import set_length
 
-# The keys of an element of a replica's data: its part of the batch, its share, and a hash of the batch.
+# Keys of an element of a replica's data: its part of the batch, its share, and a hash of the batch.
 PART = "keras_slstm_part"
 SHARE = "keras_slstm_share"
 CHECK = "keras_slstm_check"

@@ -134,7 +134,7 @@ class CASLSTM(MaskedRNN):
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        if self.stateful:  # on PyTorch, writing the new states into the variables would change what the gradient reads
+        if self.stateful:  # on PyTorch, updating the variables would change tensors that the gradient reads
             initial_state = [ops.copy(state) for state in initial_state]
         layers = self._run(sequences, initial_state, mask, training)
         states = [_last(*pair) for layer in layers for pair in ((layer.h, layer.hs), (layer.c, layer.cs))]
@@ -146,7 +146,7 @@ class CASLSTM(MaskedRNN):
         """The gates on the cells that go from one layer to the next, for each word (Figure 4 of the paper).
 
         Args:
-            sequences, initial_state, mask: As the layer is called with. A stateful layer starts from zeros here.
+            sequences, initial_state, mask: As in the call. A stateful layer starts from zeros here.
 
         Returns:
             For the layers 2, 3, ... the pair of g and of the output gate of the layer below, `(batch, time, units)`
@@ -178,7 +178,7 @@ class CASLSTM(MaskedRNN):
         runs: list[_LayerRun] = []
         for weights, h, c in zip(self.cell.layer_weights(), states[::2], states[1::2], strict=True):
             rate = self.layer_dropout if runs else self.dropout
-            if rate and training:  # the rate first: rematerialised on JAX, `training` is a tracer
+            if rate and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
                 x = x * dropout_mask(x[:1], rate, self.seed_generator)
             h_mask = None
             if self.recurrent_dropout and training:

@@ -51,8 +51,8 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
 
     Returns:
         h_t of the highest layer, `(batch, units)`, and the new states, nested or flat as those given. (In
-        `keras.layers.RNN` they are nested. That is how it knows on JAX that the first of them is not the output,
-        which it takes as the last one where a sentence ends in padding.)
+        `keras.layers.RNN` they are nested: on JAX it would take the first of flat states for the last output where
+        a sentence ends in padding.)
 
     Raises:
         ValueError: If an argument is out of its range, the number of features is unknown, or the number of states is

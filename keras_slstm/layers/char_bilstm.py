@@ -34,7 +34,7 @@ class CharBiLSTM(ConfigFromArguments, CharacterLayer):
     Call arguments:
         inputs: Vectors of characters, `(batch, time, characters, features)`.
         mask: `(batch, time, characters)` bool, True at real characters; None if all are real. A
-            `keras.layers.Embedding` with `mask_zero=True` hands it on.
+            `keras.layers.Embedding` with `mask_zero=True` passes it on.
 
     Returns:
         `(batch, time, 2 * units)` in the compute dtype: the last state of the forward LSTM, then that of the backward
@@ -61,7 +61,7 @@ class CharBiLSTM(ConfigFromArguments, CharacterLayer):
         super().__init__(**kwargs)
         self.units = check_integer("units", units, least=1)
         self.output_size = 2 * self.units
-        # Of one layer, it is the LSTM; unlike Keras' own it takes padding anywhere, empty rows and float64.
+        # A CAS-LSTM of one layer is an LSTM. Unlike Keras' own, it takes padding anywhere, empty rows and float64.
         lstm = CASLSTM(self.units, num_layers=1, dtype=self.dtype_policy)
         self.bidirectional = keras.layers.Bidirectional(lstm, name="bidirectional", dtype=self.dtype_policy)
 

@@ -35,7 +35,7 @@ class CharCNN(WeightArguments, CharacterLayer):
     Call arguments:
         inputs: Vectors r of characters, `(batch, time, characters, features)`.
         mask: `(batch, time, characters)` bool, True at real characters; None if all are real. A
-            `keras.layers.Embedding` with `mask_zero=True` hands it on.
+            `keras.layers.Embedding` with `mask_zero=True` passes it on.
 
     Returns:
         `(batch, time, filters)` in the compute dtype. A word without a real character gives zeros, and is masked in

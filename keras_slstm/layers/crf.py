@@ -147,13 +147,13 @@ class CRF(PotentialsLayer):
             raise ValueError(f"`scheme` needs the names of the labels, `labels`, but got scheme={scheme!r} only.")
         names = self.labels or [str(number) for number in range(self.units)]
         self._allowed = None if scheme is None else allowed_transitions(names, scheme)
-        # A function cannot be saved, but what it allows can.
+        # A function cannot be saved, but a table of what it allows can.
         self.scheme = scheme if self._allowed is None or isinstance(scheme, str) else as_table(self._allowed)
         self.set_weight_arguments(locals())
 
     @classmethod
     def from_addons(cls, source: Any, layer_name: str | None = None, **kwargs: Any) -> CRF:
-        """A layer with the weights of a `tensorflow_addons.layers.CRF`: it gives the same scores and labels.
+        """Make a layer with the weights of a `tensorflow_addons.layers.CRF`: it gives the same scores and labels.
 
         Args:
             source: The layer, or the path of a file that Keras 2 (TensorFlow 2.15 and before) saved: weights (`.h5`), a
@@ -186,10 +186,10 @@ class CRF(PotentialsLayer):
         origins: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> CRF:
-        """A layer with the weights of a CRF of another library: it gives the same scores and labels.
+        """Make a layer with the weights of a CRF of another library: it gives the same scores and labels.
 
         Args:
-            source, layer_name, projection, origins: See `read_crf_weights`, which tells what it finds.
+            source, layer_name, projection, origins: See `read_crf_weights`.
             **kwargs: Further arguments of the layer, such as `labels` and `scheme`, `name` or `dtype`. Without
                 `scheme`, a CRF of AllenNLP keeps its constraints.
 

@@ -69,15 +69,14 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         max_depth: The largest depth L.
         selection: How depths are chosen: `"gumbel"` (the paper's; noise in training only), `"hard"`, `"soft"`, or
             `"full"`: L for every word, the full-depth model that the paper compares with.
-        sequential: What gives r_i: `"bilstm"` (one bidirectional LSTM of `units // 2` a direction), `"sinusoidal"` or
-            `"learned"` (x_i plus a code or a trained vector of its position; real words are counted, from 0), or None
-            (r_i = x_i).
+        sequential: The sequential module: `"bilstm"` (one bidirectional LSTM of `units // 2` a direction),
+            `"sinusoidal"` or `"learned"` (x_i plus a code or a trained vector of its position; real words are counted,
+            from 0), or None (r_i = x_i).
         max_length: Number of positions that have a vector of their own with `sequential="learned"`, which needs it. All
             later words share the last one.
         depth_units: Size of the inner vectors and of the embedding of depths.
         depth_penalty: Factor of `mean of sum_j j p_ij / L` over the real words of a batch, a number between 0 and
-            1 that is added to the loss: what a user pays for depth. 0 switches it off; of `depths` that are given, it
-            adds nothing.
+            1 that is added to the loss. 0 switches it off. For `depths` that are given, nothing is added.
         dropout: Fraction of the inputs x to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop where they enter matrix products of the transition (never of the
             cells), the same ones in all steps of a call. Use no dropout, and no noise of `"gumbel"`,
@@ -98,7 +97,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
 
     Call arguments:
         inputs: `(batch, time, features)`.
-        depths: `(batch, time)` integers, taken instead of the layer's own choice and kept in 1..L; or None.
+        depths: `(batch, time)` integers, used instead of the layer's own choice and kept in 1..L; or None.
         mask: `(batch, time)` bool, True at real words; None if all are real. Padding may stand on either side and
             changes nothing. A masked word inside a sentence cuts the transition (its neighbours see an absent word,
             h = c = 0), while the sequential module joins the words across it.
@@ -133,8 +132,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     Speed:
         On TensorFlow, words are skipped eagerly and in graphs. Under XLA (`jit_compile=True`) all words are computed
         in every step, so `compile` picks the graph by default. On JAX, where shapes are fixed, the number of words of a
-        step is rounded up, and a model that is exported for any size computes all words. What all words share is paid
-        in full: the input products, and the reading of the sentence node.
+        step is rounded up, and a model that is exported for any size computes all words. The
+        input products and the reading of the sentence node are computed for all words.
 
     Example:
 
@@ -211,7 +210,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
 
     def _make_bilstm(self) -> keras.layers.Layer:
         of_weights = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}
-        # Of one layer, it is the LSTM; unlike Keras' own it takes padding anywhere, empty rows and float64.
+        # A CAS-LSTM of one layer is an LSTM. Unlike Keras' own, it takes padding anywhere, empty rows and float64.
         lstm = CASLSTM(
             self.units // 2, num_layers=1, return_sequences=True, name="lstm", dtype=self.dtype_policy, **of_weights
         )
@@ -231,7 +230,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         if self.max_length is not None:
             self.position_embeddings = self.add_weight_like("position", "position_embeddings", (self.max_length, e))
         self.depth_kernel = self.add_weight_like("kernel", "depth_kernel", (s, self.max_depth))
-        # The last one, so that it has the same place in a file whether it is trained or not.
+        # Created last, so that its place in a file is the same whether it is trained or not.
         learns = bool(self.depth_penalty)
         self.depth_bias = self.add_weight_like("bias", "depth_bias", (self.max_depth,), trainable=learns)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: e})
@@ -245,7 +244,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         training: bool = False,
         inputs_mask: Tensor | None = None,
     ) -> Any:
-        # Beside given depths, Keras passes the mask that the inputs carry by this other name.
+        # With given depths, Keras passes the mask of the inputs under this other name.
         x, mask = masked_inputs(self, inputs, inputs_mask if mask is None else mask)
         if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
             x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)

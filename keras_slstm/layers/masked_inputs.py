@@ -1,4 +1,4 @@
-"""The input of a layer that heeds a mask."""
+"""Prepares the input of a layer that supports masks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def masked_inputs(
     """Prepare the input of a layer.
 
     Args:
-        layer: The layer, whose name and compute dtype count.
+        layer: The layer, for its name and compute dtype.
         inputs: `(*axes, features)`, of any dtype.
         mask: `axes`, or None.
         axes: Names of the axes of the mask.
@@ -24,7 +24,7 @@ def masked_inputs(
         The input in the compute dtype, zero at masked positions, and the mask as bool.
 
     Raises:
-        ValueError: If the mask has another shape, or values beside True and False.
+        ValueError: If the mask has another shape, or values other than True and False.
     """
     mask = check_mask(inputs, mask, layer.name, axes)
     return zero_padding(ops.cast(inputs, layer.compute_dtype), mask), mask

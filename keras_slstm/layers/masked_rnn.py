@@ -62,7 +62,7 @@ class MaskedRNN(PaddedInputs, keras.layers.RNN):
         training: bool = False,
         sequences_mask: Tensor | None = None,
     ) -> Any:
-        # Beside an initial state, Keras passes the mask that the sequences carry by this other name.
+        # With an initial state, Keras passes the mask of the sequences under this other name.
         sequences, mask = masked_inputs(self, sequences, sequences_mask if mask is None else mask)
         self._check_states(initial_state, ops.shape(sequences)[0])
         rows = not_empty(sequences, mask)
@@ -76,7 +76,7 @@ class MaskedRNN(PaddedInputs, keras.layers.RNN):
             output = zero_padding(output, None if mask is None else self._in_reading_order(mask))[:, :time]
         else:
             output = zero_padding(output, rows)
-        if initial_state is None and not self.stateful:  # else nothing read means nothing changed
+        if initial_state is None and not self.stateful:  # otherwise a row without words keeps its states
             states = [zero_padding(state, rows) for state in states]
         return (output, *states) if self.return_state else output
 
@@ -95,7 +95,7 @@ class MaskedRNN(PaddedInputs, keras.layers.RNN):
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         del config["cell"]
-        del config["zero_output_for_mask"]  # always
+        del config["zero_output_for_mask"]  # always True
         return {
             **config,
             "units": self.units,
@@ -111,8 +111,8 @@ class MaskedRNN(PaddedInputs, keras.layers.RNN):
 
 
 def make_cell(cell_class: type[keras.Layer], arguments: dict[str, Any], kwargs: dict[str, Any]) -> keras.Layer:
-    """The cell of a layer, from `arguments` and from what is the cell's in the layer's `kwargs`, which loses it."""
-    of_cell = tuple(inspect.signature(cell_class).parameters)
-    arguments = {**arguments, **{name: kwargs.pop(name) for name in of_cell if name in kwargs}}
-    of_both = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
-    return cell_class(name="cell", **arguments, **of_both)
+    """Make the cell of a layer from `arguments` and from its arguments in `kwargs`, which are removed there."""
+    names = tuple(inspect.signature(cell_class).parameters)
+    arguments = {**arguments, **{name: kwargs.pop(name) for name in names if name in kwargs}}
+    shared = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
+    return cell_class(name="cell", **arguments, **shared)

@@ -33,7 +33,7 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         i, f = softmax over (i^, f^), for each unit
         c_t = f * c_{t-1} + i * u,   h_t = o * tanh(c_t)
 
-    The first h is a trained vector, the first c is zero. It runs in `keras.layers.RNN` and, by that, in
+    The first h is a trained vector, the first c is zero. It runs in `keras.layers.RNN`, and so in
     `keras.layers.Bidirectional`; `NormalizedLSTM` is faster and has dropout.
 
     Args:
@@ -242,11 +242,11 @@ class NormalizedLSTM(MaskedRNN):
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         h_mask = None
-        if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
+        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
             sequences = sequences * dropout_mask(sequences[:, :1], self.dropout, self.seed_generator)
         if self.recurrent_dropout and training:
             h_mask = dropout_mask(initial_state[0], self.recurrent_dropout, self.seed_generator)
-        if self.go_backwards:  # here, as an unrolled loop of Keras cannot on torch
+        if self.go_backwards:  # here, because Keras cannot in an unrolled loop on PyTorch
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         # A loop only: it is never called as a layer and owns no weights.

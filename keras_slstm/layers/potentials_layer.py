@@ -14,7 +14,7 @@ from keras_slstm.types import Tensor
 
 
 class PotentialsLayer(WeightArguments, keras.layers.Layer):
-    """Base of `CRF` and `SemiMarkovCRF`: at least float32, sequences as input, and no mask beside the output."""
+    """Base of `CRF` and `SemiMarkovCRF`: they compute in at least float32 and return no Keras mask."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -20,7 +20,7 @@ _SAID_OTHERWISE = {
     "units", "num_layers", "dropout", "layer_dropout", "return_sequences", "return_state", "go_backwards", "stateful",
     "dtype", "name",
 }  # fmt: skip
-_OF_VERTICAL_GATES = {"lam", "peephole"}  # plain LSTM layers have no gates between layers
+_CASLSTM_OPTIONS = {"lam", "peephole"}  # plain LSTM layers have no gates between layers
 
 
 def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **options: Any) -> keras.layers.Layer:
@@ -154,7 +154,7 @@ def _depths(cell: str, num_layers: int) -> list[int]:
 
 
 def _check_options(cell: str, options: dict[str, Any]) -> None:
-    refused = sorted((_SAID_OTHERWISE | (_OF_VERTICAL_GATES if cell == "lstm" else set())) & options.keys())
+    refused = sorted((_SAID_OTHERWISE | (_CASLSTM_OPTIONS if cell == "lstm" else set())) & options.keys())
     if refused:
         raise ValueError(f"The cell {cell!r} does not take these options: {', '.join(refused)}.")
 

@@ -193,7 +193,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         h_dropout_mask = self._dropout_mask(x) if drop else None
         g_dropout_mask = self._dropout_mask(x, self.sentence_nodes) if drop and self.sentence_nodes else None
 
-        # An h0 of a vector for all words is one of the weights, an h0 of a vector for each word belongs to the rows.
+        # One vector for all words is a weight; a vector for each word is divided with the rows of the batch.
         h0 = self._initial_vectors(x)
         shared_h0, words_h0 = (None, h0) if self.initial == "projection" else (h0, None)
 
@@ -223,7 +223,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         self, h: Tensor | None, g: Tensor | None, c_g: Tensor | None, mask: Tensor | None, rows: Tensor | None
     ) -> Any:
         if h is not None:
-            # A boundary word may stand where the input is padded.
+            # Boundary words stand at masked positions where a row is padded.
             h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
         if g is not None and c_g is not None:
             g, c_g = (zero_padding(node[:, 0], rows) for node in (g, c_g))

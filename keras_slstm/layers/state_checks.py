@@ -1,4 +1,4 @@
-"""Check of the states that a recurrent layer or cell is given."""
+"""Checks the states given to a recurrent layer or cell."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
             return ops.zeros(self.compute_output_shape(ops.shape(x)), dtype=x.dtype)
         rows, time = not_empty(x, mask), ops.shape(x)[1]
         x, mask = with_a_word(x, mask)
-        if self.dropout and training:  # the rate first: rematerialised on JAX, `training` is a tracer
+        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
             x = x * dropout_mask(x[:, :1], self.dropout, self.seed_generator)
         words = ops.transpose(x, (1, 0, 2))
         word_mask = None if mask is None else ops.expand_dims(ops.transpose(mask), -1)
@@ -194,7 +194,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
 
         prefixes, suffixes = self._encode(0, words, word_mask, context, training)
         forward = self._combine(0, prefixes, suffixes)
-        # Read backwards, the suffixes start at the first word, and the prefixes at every word.
+        # In reading order from right to left, suffixes start at the first word, and prefixes at every word.
         words, word_mask = ops.flip(words, axis=0), None if word_mask is None else ops.flip(word_mask, axis=0)
         suffixes, prefixes = self._encode(1, words, word_mask, context, training)
         backward = ops.flip(self._combine(1, prefixes, suffixes), axis=0)
@@ -245,7 +245,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         )
 
     def _weights(self, index: int) -> RecurrentWeights:
-        # Cast: on TensorFlow, a custom gradient takes variables for more than their values.
+        # Values only: on TensorFlow, a custom gradient treats variables in a special way.
         weights = (self.kernels[index], self.recurrent_kernels[index], self.biases[index])
         return RecurrentWeights(*(ops.cast(weight, self.compute_dtype) for weight in weights))
 

@@ -38,7 +38,7 @@ class WeightArguments(PaddedInputs, ConfigFromArguments):
     ) -> Any:
         """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`.
 
-        `initializer`, where given, is taken instead of `<like>_initializer`.
+        `initializer`, if given, replaces `<like>_initializer`.
         """
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
         options["initializer"] = _with_own_seed(initializer or options["initializer"])

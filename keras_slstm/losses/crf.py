@@ -42,8 +42,8 @@ class CRFLoss(keras.losses.Loss):
         ignore_class: A label, often -100 or 255, that is treated as unknown, like -1. None for no other one.
         label_weights: A factor >= 0 for each of the K labels, for example larger ones for rare labels; None for equal
             ones.
-        weighting: What the label weights multiply. `"emission"`: the scores of labels at words (with those of the ends
-            of a sentence). `"transition"`: these, and each transition by the weight of the label it leaves.
+        weighting: The terms that label weights multiply. `"emission"`: the scores of labels at words (with those of the
+            ends of a sentence). `"transition"`: these, and each transition by the weight of the label it leaves.
             `"likelihood"`: each word's part of the likelihood (de Lannoy et al., 2012); all labels must be known. The
             first two train with other scores than those that decoding uses.
 
@@ -156,10 +156,10 @@ class CRFLoss(keras.losses.Loss):
 
 
 class _Reduction(keras.losses.Loss):
-    """Keras' own reduction of given losses, which knows the number of replicas."""
+    """Applies Keras' own reduction, which knows the number of replicas, to given losses."""
 
     def __init__(self, reduction: str | None, name: str, dtype: Any) -> None:
-        # Keras would derive a name from that of the class, and TensorFlow takes no scope that begins with "_".
+        # Keras would derive the name from that of the class, but TensorFlow refuses a scope that begins with "_".
         super().__init__(name=name, reduction=reduction, dtype=keras.backend.standardize_dtype(dtype))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ FORMS = ("softmax", "hinge")
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFMarginLoss(CRFLoss):
-    """A loss of a CRF in which wrong labels cost: other sequences have to score less by the cost of their labels.
+    """A loss of a CRF with a margin: other sequences must score less by the cost of their wrong labels.
 
     With the right labels y and the sum of the costs of the labels of another sequence, cost(y, y'),
 
@@ -55,7 +55,7 @@ class CRFMarginLoss(CRFLoss):
 
     ```python
     cost = 1.0 - np.eye(3)
-    cost[1:, 0] = 5.0  # to find no span where there is one
+    cost[1:, 0] = 5.0  # the cost of a span that is not found
     model.compile("adam", loss=keras_slstm.CRFMarginLoss(cost), metrics=[keras_slstm.CRFAccuracy()])
     ```
 

@@ -48,7 +48,7 @@ class SemiMarkovCRFLoss(keras.losses.Loss):
         name: str = "semi_markov_crf_loss",
         dtype: Any = None,
     ) -> None:
-        # Keras casts the labels, too, and half precision holds few integers.
+        # Keras casts the labels, too, but half precision holds few integers.
         policy = keras.dtype_policies.get(dtype or keras.backend.floatx())
         super().__init__(name=name, reduction=reduction, dtype=accumulation_dtype(policy.compute_dtype))
         self.max_length = check_integer("max_length", max_length, least=1)

@@ -1,4 +1,4 @@
-"""How well predicted scores go with the true ones."""
+"""The correlation of predicted scores with the true ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from keras_slstm.types import Tensor
 class ScorePearson(keras.metrics.Metric):
     """Pearson's correlation between the expected scores of two distributions over equally spaced levels.
 
-    It is that of all pairs since the last reset, however they were divided into batches. (An average over batches,
-    which `keras.metrics.PearsonCorrelation` gives, is something else.) It does not depend on which numbers the levels
-    stand for. Where all true or all predicted scores are equal, it is 0.
+    It is computed over all pairs since the last reset, however they were divided into batches. (The average over
+    batches that `keras.metrics.PearsonCorrelation` gives is something else.) It does not depend on which numbers the
+    levels stand for. Where all true or all predicted scores are equal, it is 0.
 
     Args:
         name: Name of the metric.
@@ -38,7 +38,7 @@ class ScorePearson(keras.metrics.Metric):
 
     def __init__(self, name: str = "pearson", dtype: Any = None) -> None:
         super().__init__(name=name, dtype=dtype)
-        # Of the weights, x, y, x * x, y * y and x * y: sums, so that those of several replicas can be added.
+        # Sums of the weights, x, y, x * x, y * y and x * y, because sums of several replicas can be added.
         self.sums = self.add_variable((6,), initializer="zeros", dtype=self.dtype, name="sums")
 
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> None:
@@ -61,7 +61,7 @@ class ScorePearson(keras.metrics.Metric):
         x, y = x / count, y / count
         covariance = xy / count - x * y
         variances = ops.stack([xx / count - x * x, yy / count - y * y])
-        # Rounding leaves equal scores a variance of up to 1e-7, and with it a correlation without meaning.
+        # Rounding gives equal scores a variance of up to 1e-7, and so a meaningless correlation.
         varied = ops.all(variances > 1e-6)
         safe = ops.where(varied, variances, ops.ones_like(variances))
         return ops.where(varied, covariance / ops.sqrt(safe[0] * safe[1]), ops.zeros_like(covariance))

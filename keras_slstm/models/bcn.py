@@ -76,5 +76,5 @@ class BCN(SentenceClassifier):
         return self.encoder.batch_norm
 
     def get_config(self) -> dict[str, Any]:
-        config = super().get_config()  # whose encoder is the whole `BiattentiveEncoder`
+        config = super().get_config()  # its encoder is the whole `BiattentiveEncoder`
         return {name: value for name, value in config.items() if name != "pooling" and not name.startswith("mlp_")}

@@ -1,4 +1,4 @@
-"""The second input of the models of text: vectors of words that depend on their sentence, such as CoVe."""
+"""The second input of the text models: vectors of words that depend on their sentence, such as CoVe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import keras
 
 from keras_slstm.text.contextual_vectors import call_contextual
 
-PROBE = "a"  # a sentence of one token, to see how many values its vector has
+PROBE = "a"  # a sentence of one token, which shows the size of its vector
 
 
 def check_contextual(contextual: Any, trainable: bool) -> None:
@@ -27,10 +27,10 @@ def check_contextual(contextual: Any, trainable: bool) -> None:
 
 
 def contextual_features(contextual: Any, embedding_dim: int, dtype: str) -> int:
-    """How many values the vectors have; a layer is built for word vectors of this size and dtype.
+    """Return the size of the vectors; a layer is built for word vectors of this size and dtype.
 
     Raises:
-        ValueError: If the layer does not return vectors of words, or the function not what it should.
+        ValueError: If the layer does not return vectors of words, or the function no valid arrays.
     """
     if contextual is None:
         return 0

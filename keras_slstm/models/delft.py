@@ -53,7 +53,7 @@ def load_delft_tagger(
 
     Raises:
         FileNotFoundError: If a file is missing.
-        DataError: If a file of JSON is damaged or lacks what it should hold.
+        DataError: If a file of JSON is damaged or lacks an entry.
         ValueError: If the model has another architecture, the vectors have another size, or the weights do not fit.
 
     Example:
@@ -148,7 +148,7 @@ class TanhBiLSTM(ConfigFromArguments, keras.layers.Layer):
     def __init__(self, units: int, dropout: float = 0.5, recurrent_dropout: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units, self.dropout, self.recurrent_dropout = units, dropout, recurrent_dropout
-        # Of one layer, it is the LSTM.
+        # A CAS-LSTM of one layer is an LSTM.
         lstm = CASLSTM(units, 1, recurrent_dropout=recurrent_dropout, return_sequences=True, dtype=self.dtype_policy)
         self.bidirectional = keras.layers.Bidirectional(lstm, name="bidirectional", dtype=self.dtype_policy)
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)

@@ -1,4 +1,4 @@
-"""How good a tagger is on development sentences, after each epoch."""
+"""Scores a tagger on development sentences after each epoch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keras_slstm.text.tag_schemes import span_scores
 
 
 class DevelopmentScore(keras.callbacks.Callback):
-    """Tags development sentences after each epoch, and adds what it finds to Keras' logs.
+    """Tags development sentences after each epoch, and adds the scores to Keras' logs.
 
     `val_accuracy` is the fraction of words labelled right; where labels mark spans, `val_f1` is the F1 of the spans
     found, by exact match of type and words. Callbacks that come later in the list, such as that of a `TrainingRun`,
@@ -38,7 +38,7 @@ class DevelopmentScore(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = {} if logs is None else logs
-        model = self.model  # on JAX, asking for it brings its weights up to date
+        model = self.model  # on JAX, this access updates its weights
         found = model.tag(self.sentences, batch_size=self.batch_size)
         right = [one == other for a, b in zip(self.labels, found, strict=True) for one, other in zip(a, b, strict=True)]
         logs["val_accuracy"] = sum(right) / len(right)

@@ -14,10 +14,10 @@ from keras_slstm.models.text_classifier import TextClassifier
 
 
 class Ensemble:
-    """Models of the same labels or scores, the mean of whose probabilities counts.
+    """Models of the same labels or scores, whose probabilities are averaged.
 
-    They may differ in everything else: encoder, vocabulary, word vectors, seed. Pairs of texts go into models of pairs,
-    texts into the others.
+    They may differ in everything else: encoder, vocabulary, word vectors, seed. Models of pairs
+    take pairs of texts, the others take texts.
 
     Args:
         models: At least one `SentenceClassifier` or `SentencePairClassifier` (`BCN` and `ESIM` are such), or path of a

@@ -8,12 +8,12 @@ from collections.abc import Callable
 def equal_width(parameters: Callable[[int], int], wanted: int, step: int = 1) -> int:
     """The width with which a model comes closest to a number of parameters; of two equally close, the smaller.
 
-    Choi et al. (2019) compare an LSTM of 256 units with a CAS-LSTM of 247, which has roughly as many parameters: what
-    is left is what the architecture does.
+    Choi et al. (2019) compare an LSTM of 256 units with a CAS-LSTM of 247, which has roughly as many parameters: the
+    remaining difference is due to the architecture.
 
     Args:
-        parameters: The number of parameters of the model of a width, which grows with it.
-        wanted: The number to come close to.
+        parameters: A function from a width to the number of parameters, which grows with it.
+        wanted: The number of parameters to come close to.
         step: Widths are multiples of this.
 
     Raises:

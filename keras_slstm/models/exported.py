@@ -1,4 +1,4 @@
-"""Files that runtimes other than Keras read: written as a whole or not at all, with names that a person can use."""
+"""Files for runtimes other than Keras, written as a whole or not at all, with readable names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keras_slstm.extras import require
 from keras_slstm.ops.export_mode import export_mode
 from keras_slstm.types import Tensor
 
-# The end of the name of a file; a SavedModel is a folder.
+# The endings of file names; a SavedModel is a folder.
 SUFFIXES = {"onnx": ".onnx", "litert": ".tflite", "openvino": ".xml", "torch": ".pt2"}
 
 
@@ -34,7 +34,7 @@ class ServedModel(keras.Model):
         self.built = True
 
     def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        # In the order of their names, which is the one that converters find.
+        # Sorted by name, as converters sort them.
         return dict(sorted(self.serve(inputs).items()))
 
 
@@ -46,14 +46,14 @@ def write_file(
     about: dict[str, Any],
     **kwargs: Any,
 ) -> None:
-    """Write a model in one of the formats of `SUFFIXES`, and beside it what a caller has to know, as JSON.
+    """Write a model in one of the formats of `SUFFIXES`, and beside it a JSON file with what a caller has to know.
 
     Args:
         model: The model.
-        filepath: The file to write. With `.json` in place of its end, it is the name of the second file.
+        filepath: The file to write. The second file has the same name with the ending `.json`.
         format: The format.
-        signature: The inputs by name; sizes of None are those that may be any.
-        about: What the second file holds: label names and vocabulary. An ONNX file has it as metadata, too.
+        signature: The inputs by name; None stands for any size.
+        about: The contents of the second file: label names and vocabulary. An ONNX file has it as metadata, too.
         **kwargs: Further arguments of `keras.Model.export`.
 
     Raises:

@@ -21,10 +21,10 @@ class LayerHistograms(NamedTuple):
     """Counts of one layer l, `(bins,)` each, over equal parts of [0, 1].
 
     Attributes:
-        gates: Of the values of the vertical forget gate g^l, of every unit and word (a and b of the figure).
-        ranges: Of the largest less the smallest of these values, of every word (c and d).
-        differences: Of |g^l - o^{l-1}|, of every unit and word: how differently the output gate of the layer below
-            chooses from the same cell (e and f).
+        gates: Counts of the vertical forget gate g^l, over all units and words (a and b of the figure).
+        ranges: Counts of the largest minus the smallest of these values, over all words (c and d).
+        differences: Counts of |g^l - o^{l-1}|, over all units and words: the difference to the output gate of the
+            layer below, which acts on the same cell (e and f).
     """
 
     gates: np.ndarray
@@ -63,7 +63,7 @@ class GateHistograms:
         """Count the gates of a batch.
 
         Args:
-            gates: What `CASLSTM.vertical_gates` returns: for the layers from 2 on, g and o, `(batch, time, units)`.
+            gates: The result of `CASLSTM.vertical_gates`: for the layers from 2 on, g and o, `(batch, time, units)`.
             mask: `(batch, time)` bool, True at words, in the order of the gates; None if all are words.
         """
         for layer, pair in enumerate(gates, start=2):
@@ -88,7 +88,7 @@ class GateHistograms:
 def read_gates(
     model: keras.Model, texts: Sequence[str], batch_size: int = 32
 ) -> Iterator[tuple[list[VerticalGates], Any]]:
-    """The vertical gates of every CAS-LSTM with which a model reads texts, batch by batch.
+    """Yield the vertical gates of every CAS-LSTM of a model that reads texts, batch by batch.
 
     Args:
         model: A model of this package with a `CASLSTM` of at least two layers in it: a classifier of sentences or of
@@ -97,8 +97,8 @@ def read_gates(
         batch_size: Texts a batch.
 
     Yields:
-        For each batch and each `CASLSTM` (there are two where there are two directions) what its `vertical_gates`
-        returns, and the mask, in the same order.
+        For each batch and each `CASLSTM` (two where there are two directions) the result of its `vertical_gates`,
+        and the mask, in the same order.
 
     Raises:
         ValueError: If the model has no such layer, or does not read texts.
@@ -120,7 +120,7 @@ def read_gates(
 def _read(model: Any, texts: Sequence[str]) -> None:
     """The inputs of a model's encoder for some texts."""
     if isinstance(model, Seq2Seq):
-        model.encode(ops.convert_to_tensor(pad(model.batches(texts).sources)))  # with the end
+        model.encode(ops.convert_to_tensor(pad(model.batches(texts).sources)))  # with the end symbol
         return
     (batch,) = model.sentence_batches(texts, batch_size=len(texts), shuffle=False)
     (inputs,) = batch
@@ -129,7 +129,7 @@ def _read(model: Any, texts: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
-    """Note with what the layers are called: the layer, its input and its mask."""
+    """Record each call of the layers: the layer, its input and its mask."""
     calls: list[tuple[CASLSTM, Any, Any]] = []
 
     def listen(layer: CASLSTM) -> None:
@@ -142,7 +142,7 @@ def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
             calls.append((layer, sequences, mask))
             return call(sequences, initial_state=initial_state, mask=mask, training=training)
 
-        layer.__dict__["call"] = noting  # past Keras, which would take note of it
+        layer.__dict__["call"] = noting  # not by `setattr`, which Keras tracks
 
     for layer in layers:
         listen(layer)

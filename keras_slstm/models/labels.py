@@ -1,4 +1,4 @@
-"""Label names: checked, and turned into ids, of whole examples and of words."""
+"""Checks label names, and turns labels of examples and of words into ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def label_ids(names: Sequence[str], labels: Iterable[str | int]) -> np.ndarray:
-    """The ids of labels, int32: of names, or of integers, which are ids already.
+    """Return the ids of labels, int32. Labels are names, or integers, which are ids already.
 
     Raises:
         ValueError: If there is no such label; the message names its position.
@@ -38,7 +38,7 @@ def label_ids(names: Sequence[str], labels: Iterable[str | int]) -> np.ndarray:
 
 
 def class_weight_by_id(names: Sequence[str], class_weight: Mapping[str | int, float]) -> dict[int, float]:
-    """The weights of classes as Keras takes them: the keys that are label names become ids.
+    """Return class weights as Keras takes them: keys that are label names become ids.
 
     Raises:
         ValueError: If there is no such label.
@@ -105,7 +105,7 @@ class LabelIds:
             raise ValueError(f"The labels of sentence {position} break the scheme: {error}.") from error
 
     def _check_known(self, names: Sequence[str | None], ids: list[int]) -> None:
-        """Raise `TagError` unless the unknown labels of a sentence can be such that the scheme allows all."""
+        """Raise `TagError` unless the scheme allows some choice of the unknown labels of a sentence."""
         assert self._allowed is not None
         within = self._allowed.first
         for word, i in enumerate(ids):

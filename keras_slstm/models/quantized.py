@@ -13,7 +13,7 @@ import keras
 class Quantizable:
     """Mixin of a `keras.Model` whose `quantize` survives saving and loading.
 
-    Keras quantises `Dense`, `EinsumDense` and `Embedding` layers. Those of this mixin's models are made when the
+    Keras quantises `Dense`, `EinsumDense` and `Embedding` layers. Text models create them when the
     vocabulary is known, so a file has to say which of them are quantised.
     """
 
@@ -26,14 +26,14 @@ class Quantizable:
         filters: str | Sequence[str] | Callable[[keras.Layer], bool] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Like `keras.Model.quantize`: words' vectors and dense layers in integers. Encoder and CRF stay as they are.
+        """Like `keras.Model.quantize`: word vectors and dense layers become integers. Encoder and CRF stay as they are.
 
         A warning names the layers that are quantised and those with matrices that are not.
 
         Args:
             mode: `"int8"` or `"int4"`.
-            config: A configuration of Keras, which has a mode of its own, or None.
-            filters: Which layers: patterns of names, or a function. None: all.
+            config: A quantisation config of Keras, which has its own mode, or None.
+            filters: The layers to quantise: patterns of names, or a function. None: all.
             **kwargs: As `keras.Model.quantize` has them.
 
         Raises:

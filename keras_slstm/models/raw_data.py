@@ -30,7 +30,7 @@ class RawDataModel(DistributedModel):
     example_kind = "text"
 
     def check_examples(self, x: Any) -> Iterable[Any]:
-        """Yield the raw examples; raise ValueError at the first thing that is none."""
+        """Yield the raw examples; raise ValueError at the first invalid one."""
         return check_texts(x)
 
     @abstractmethod
@@ -66,7 +66,7 @@ class RawDataModel(DistributedModel):
         super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        # Keras does so by itself only where `compile` is its own.
+        # Keras does so only for its own `compile`.
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.optimizer is not None and self.built:
             self.optimizer.build(self.trainable_variables)
@@ -94,8 +94,8 @@ class RawDataModel(DistributedModel):
         `class_weight` may be label names.
 
         `updates` takes the place of `epochs`: the training ends with the epoch in which it has made so many updates of
-        the weights. What a model needs is a number of updates; three epochs of 80 examples are nine. Raw examples that
-        make fewer than 50 batches are gone through several times an epoch.
+        the weights. The number of updates decides how much a model learns; three epochs of 80 examples are nine. Raw
+        examples that make fewer than 50 batches are repeated within an epoch.
         """
         if updates is not None and "epochs" in kwargs:
             raise ValueError("Give `epochs` or `updates`, not both.")

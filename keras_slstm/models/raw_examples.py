@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-# How deep the lists are that hold an example: a text, two texts, or tokens.
+# The depth of the nested lists of an example: a text, two texts, or tokens.
 DEPTHS = {"text": 0, "pair": 1, "tokens": 1}
 
 
@@ -27,7 +27,7 @@ def read_source(x: Any, y: Any, sample_weight: Any, kind: str) -> Source:
 
     Args:
         x, y, sample_weight: As `keras.Model.fit` takes them.
-        kind: What an example is: a key of `DEPTHS`.
+        kind: The kind of an example, a key of `DEPTHS`.
 
     Raises:
         ValueError: If a dataset of strings comes with `y`, repeats without end, or has elements of another shape; or
@@ -130,7 +130,7 @@ def _loader_rows(loader: Any, kind: str) -> Iterator[tuple[Any, ...]] | None:
 
 
 def _depth(x: Any) -> int | None:
-    """How deep lists of strings are nested; None where there is no string at the bottom."""
+    """Return the depth of nested lists of strings; None if they hold no string."""
     if isinstance(x, str):
         return 0
     below = _depth(x[0]) if isinstance(x, (list, tuple)) and x else None

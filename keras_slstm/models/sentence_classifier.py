@@ -45,10 +45,10 @@ class SentenceClassifier(TextClassifier):
             beside its own, or None.
         character_dim: Size of the vectors of characters.
         character_units: Size of the vector that is made of a word's characters.
-        contextual: What gives further vectors of the words, which are joined to their own: of the words in their
-            sentence, such as CoVe. Either a Keras layer that maps the word vectors, `(batch, time, embedding_dim)`, and
+        contextual: The source of further vectors, which depend on the sentence, such as CoVe, and are joined to the
+            word vectors. Either a Keras layer that maps the word vectors, `(batch, time, embedding_dim)`, and
             a `mask` to `(batch, time, features)`; it becomes a part of the model, and of its file. Or a function from a
-            list of sentences, each a list of tokens, to an array `(tokens, features)` for each, whatever computes them.
+            list of sentences, each a list of tokens, to an array `(tokens, features)` for each.
             It is called when a batch is made, and found again by its name when a file is loaded: register it
             (`keras.saving.register_keras_serializable`), or give it as one of `custom_objects`. Its vectors come as
             `contextual`, `(batch, time, features)`, beside `words`.
@@ -58,7 +58,7 @@ class SentenceClassifier(TextClassifier):
         **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
 
     Raises:
-        ValueError: If an argument does not fit. What concerns the encoder's output shows in `adapt`.
+        ValueError: If an argument does not fit. An encoder's wrong output raises in `adapt`.
 
     Example:
 

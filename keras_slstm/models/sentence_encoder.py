@@ -16,7 +16,7 @@ from keras_slstm.validation import check_integer
 
 
 class SentenceEncoder:
-    """Turns texts into the vectors that the encoder of a model makes of them: what its classifier sees of a sentence.
+    """Encodes texts by the encoder of a model, as the vectors that its classifier reads.
 
     Args:
         model: A `SentenceClassifier`, `BCN` or `SentencePairClassifier` with its vocabulary. Its weights are used as
@@ -58,7 +58,7 @@ class _Encode(keras.Model):
     def __init__(self, model: TextClassifier):
         super().__init__(name="encode", dtype=model.dtype_policy)
         self.model = model
-        # Compiled by XLA, each length would cost seconds on TensorFlow.
+        # XLA would take seconds to compile each length on TensorFlow.
         self.compile(jit_compile=keras.backend.backend() == "jax")
 
     def call(self, inputs: Any) -> Any:

@@ -31,9 +31,9 @@ class SentencePairClassifier(TextClassifier):
         phi = [s1; s2; |s1 - s2|; s1 * s2]     features="inference"                 (eq. 15)
         phi = [|s1 - s2|; s1 * s2]             features="paraphrase"                (eq. 16)
 
-    Pairs of texts go in, label names come out (`classify`). With `score_range` in place of labels, it is scores
-    (`score`): the expectation under the probabilities of the whole numbers in that range, trained by the
-    Kullback-Leibler divergence from the distribution that a true score means (Tai, Socher and Manning, 2015; see
+    Pairs of texts go in, label names come out (`classify`). With `score_range` in place of labels, scores come
+    out (`score`): the expectation under the probabilities of the whole numbers in that range, trained by the
+    Kullback-Leibler divergence from the distribution of the true score (Tai, Socher and Manning, 2015; see
     `ScoreRange`). A saved `.keras` file holds vocabulary and labels. Inside, the model maps word ids
     `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`; callbacks,
     mixed precision and saving are Keras' own.
@@ -49,7 +49,7 @@ class SentencePairClassifier(TextClassifier):
             `mlp_dropout=0.1`, `mlp_batch_norm=True`, `dropout=0.1`.
 
     Raises:
-        ValueError: If an argument does not fit. What concerns the encoder's output shows in `adapt`.
+        ValueError: If an argument does not fit. An encoder's wrong output raises in `adapt`.
 
     Example:
 
@@ -215,7 +215,7 @@ def one_by_one(inputs: Any) -> Any:
 
 
 def check_pairs(pairs: Iterable[Any]) -> Iterator[Pair]:
-    """Yield the pairs; raise ValueError at the first thing that is none."""
+    """Yield the pairs; raise ValueError at the first element that is not a pair."""
     if isinstance(pairs, str):
         raise ValueError(f"Expected a list of pairs of texts, but got one string: {pairs[:50]!r}.")
     for position, pair in enumerate(pairs):

@@ -25,7 +25,7 @@ from keras_slstm.validation import check_integer, check_rate
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class Seq2Seq(RawDataModel):
-    """Translates: a stack of CAS-LSTM or LSTM layers reads, and another, with attention, writes.
+    """Translates texts: one stack of CAS-LSTM or LSTM layers reads, another one, with attention, writes.
 
     The model of the translation experiments of Choi, Kim and Lee (ACML 2019, section 4.4): layers of equal size on both
     sides, Luong's attention with input feeding in the decoder (`AttentionDecoder`), whose states begin with the last
@@ -33,8 +33,8 @@ class Seq2Seq(RawDataModel):
     translation.
 
     Texts go in and come out; a saved `.keras` file holds the subwords. Inside, the model maps a dict of `source` and
-    `target`, ids `(batch, time)` with 0 as padding, where `target` is what has been written before each position, to
-    the logits of what comes next, `(batch, time, vocabulary)`; `compile`, callbacks, mixed precision and saving are
+    `target`, ids `(batch, time)` with 0 as padding, where `target` holds the subword before each position, to the
+    logits of the next one, `(batch, time, vocabulary)`; `compile`, callbacks, mixed precision and saving are
     Keras' own.
 
     Args:
@@ -95,7 +95,7 @@ class Seq2Seq(RawDataModel):
             recurrent_cell(cell, units, num_layers, dtype=dtype, **self.encoder.cell_options), dtype=dtype
         )
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        self.source_embedding: Any = None  # their size is the vocabulary's
+        self.source_embedding: Any = None  # created when the size of the vocabulary is known
         self.target_embedding: Any = None
         self.head: Any = None
         self._searches = Searches(self)
@@ -123,7 +123,7 @@ class Seq2Seq(RawDataModel):
 
     def _build(self, vocabulary_size: int) -> None:
         size, units, dtype = self.embedding_dim, self.encoder.units, self.dtype_policy
-        # An initialiser without a seed gives the same numbers whenever it is asked: each has its own.
+        # Each embedding gets its own, as an initialiser without a seed gives the same numbers at every call.
         initializer = keras.initializers.serialize(self.embeddings_initializer)
         self.source_embedding, self.target_embedding = (
             keras.layers.Embedding(
@@ -143,10 +143,10 @@ class Seq2Seq(RawDataModel):
         self.head.build((None, None, units))
         self.built = True
 
-    # The model proper.
+    # The Keras model.
 
     def call(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
-        """Ids of the source, and of the target as far as it is written, to the logits of what comes next."""
+        """Map ids of the source, and of the target so far, to the logits of the next subword."""
         source, target = inputs["source"], inputs["target"]
         vectors, states, source_mask = self.encode(source, training=training)
         x = self.dropout_layer(self.target_embedding(target), training=training)
@@ -174,7 +174,7 @@ class Seq2Seq(RawDataModel):
         return (*input_shape["target"], self.head.units)
 
     def default_loss(self) -> Any:
-        # Both take the subword to be written, given those before it, and leave out padding, -1.
+        # Both predict each subword from those before it, and leave out padding, -1.
         return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1, name="crossentropy")
 
     def default_metrics(self) -> list[Any]:
@@ -183,7 +183,7 @@ class Seq2Seq(RawDataModel):
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Like `keras.Model.compile`; cross-entropy and the accuracy of subwords are the defaults."""
         super().compile(*args, **kwargs)
-        self._searches.clear()  # compiled as the model was
+        self._searches.clear()  # they were compiled for the former settings
 
     # Text in, text out.
 
@@ -213,7 +213,7 @@ class Seq2Seq(RawDataModel):
         """Like `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step.
 
         Raises:
-            TypeError: If there are further arguments beside texts, but `verbose`, of which there is nothing to show.
+            TypeError: If further arguments other than `verbose` are given with texts.
         """
         source = self._read_examples(x)
         if source is None:
@@ -257,7 +257,8 @@ class Seq2Seq(RawDataModel):
     ) -> list[str] | tuple[list[str], np.ndarray]:
         """Translate texts by beam search (see `keras_slstm.ops.beam_search`).
 
-        On TensorFlow and JAX the search is one compiled function. What a text becomes does not depend on the others.
+        On TensorFlow and JAX the search is one compiled function. The translation of a text does not
+        depend on the other texts.
 
         Args:
             texts: A list of texts.
@@ -295,7 +296,7 @@ class Seq2Seq(RawDataModel):
         return {"vocabulary_size": self.head.units} if self.built else None
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
-        # The subwords themselves are an asset, read after this.
+        # The subwords themselves are an asset, which is read later.
         if config and not self.built:
             self._build(config["vocabulary_size"])
 

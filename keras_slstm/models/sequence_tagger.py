@@ -25,7 +25,7 @@ HEADS = ("crf", "softmax")
 
 
 class FoundSpan(NamedTuple):
-    """Words `start` to `end - 1` of a sentence, the type of what they name, and how sure the tagger is of it.
+    """Words `start` to `end - 1` of a sentence, their type, and the confidence of the tagger.
 
     `confidence` is the smallest probability of the tags of its words, or that of the span (see `find_spans`).
     """
@@ -47,9 +47,9 @@ class SequenceTagger(TextModel):
 
     Args:
         labels: The label names, at least two.
-        scheme: `"BIO"`, `"BIOES"`, `"BILOU"`, `"BMES"` or `"IOB1"` if the labels mark spans. A CRF then gives sequences
-            that the scheme forbids no probability, and training sentences that break it are rejected. None: each label
-            stands for itself.
+        scheme: `"BIO"`, `"BIOES"`, `"BILOU"`, `"BMES"` or `"IOB1"` if the labels mark spans. A CRF then gives
+            sequences that the scheme forbids the probability 0, and training sentences that break it are rejected.
+            None: each label stands for itself.
         encoder, units, encoder_options: See `SentenceClassifier`. An encoder that is given as a layer must return word
             vectors.
         head: `"crf"`, or `"softmax"` for each word by itself.
@@ -59,7 +59,7 @@ class SequenceTagger(TextModel):
         **options: Further arguments of `SentenceClassifier`, but those of pooling and hidden layers.
 
     Raises:
-        ValueError: If an argument does not fit. What concerns the encoder's output shows in `adapt`.
+        ValueError: If an argument does not fit. An encoder's wrong output raises in `adapt`.
 
     Example:
 
@@ -116,7 +116,7 @@ class SequenceTagger(TextModel):
     def build_head(self, encoded: keras.KerasTensor, mask: keras.KerasTensor) -> None:
         self.head_layer.build(encoded.shape)
 
-    # The model proper.
+    # The Keras model.
 
     def call(self, inputs: Mapping[str, Any], training: bool = False) -> Any:
         """Ids of words and characters to the output of the head."""

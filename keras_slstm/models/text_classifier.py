@@ -29,8 +29,8 @@ POOLINGS = {
 class TextClassifier(TextModel):
     """Base of the classifiers: sentence vectors by the encoder, or by pooling; then hidden layers, if any, and softmax.
 
-    A subclass says what `call` makes of the sentence vectors (`encode`) before it hands them to `decide`, and how
-    many features that are.
+    In `call`, a subclass turns the sentence vectors of `encode` into the features for `decide`, whose number it
+    declares.
 
     Args:
         num_outputs: Number of probabilities.
@@ -112,7 +112,7 @@ class TextClassifier(TextModel):
         self.head.build((None, features))
 
     def count_features(self, sentence_features: int) -> int:
-        """How many features `decide` gets, where a sentence vector has so many."""
+        """The number of features for `decide`, from that of a sentence vector."""
         return sentence_features
 
     def encode(self, inputs: Any, training: bool = False) -> Any:

@@ -24,15 +24,15 @@ from keras_slstm.text.word_vectorizer import WordVectorizer
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.validation import check_integer, check_rate
 
-MAX_CHARACTERS = 24  # of a word, where nothing else is asked for, as in `TokenVectorizer`
+MAX_CHARACTERS = 24  # of a word, by default, as in `TokenVectorizer`
 
 
 class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
     """Base of the models that read words, which declares the options that they share.
 
     Vectors of words, of their characters and of their contexts are joined, get dropout, and go into an encoder. A
-    subclass says what becomes of the encoder's output: which one it needs (`check_encoded`), and how large the weights
-    behind it are (`build_head`).
+    subclass processes the encoder's output: it checks its rank (`check_encoded`), and builds the weights behind it
+    (`build_head`).
 
     Args:
         encoder, units, encoder_options, embedding_dim, dropout, word_dropout, embeddings_initializer,
@@ -48,7 +48,7 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
     """
 
     vectorizer_class: ClassVar[Callable[..., WordVectorizer]]
-    sentence_axes: tuple[int, ...] = ()  # of the word ids, between batch and time
+    sentence_axes: tuple[int, ...] = ()  # axes of the word ids between batch and time
     output_names: tuple[str, ...] = ("probabilities",)  # of `serve`
     labels: tuple[str, ...]
 
@@ -106,7 +106,7 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
         self.contextual: Any = contextual
         self.trainable_contextual = trainable_contextual
         self._contextual_features = 0  # known when the model is built
-        self.embedding: Any = None  # its size is the vocabulary's
+        self.embedding: Any = None  # created when the size of the vocabulary is known
 
     # Vocabulary and weights.
 
@@ -115,8 +115,8 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
 
         Args:
             x: The training examples, without labels.
-            vectors: Word vectors to start from (see `load_word_vectors`). The words that the examples do not hold join
-                the vocabulary, too. Those of the examples that have no vector get a random one.
+            vectors: Word vectors to start from (see `load_word_vectors`). Words that the examples lack join the
+                vocabulary, too. Words of the examples without a vector get a random one.
 
         Raises:
             ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
@@ -167,7 +167,7 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
         if self.character_vectors is not None:
             self.character_vectors.build_for(characters_size)
         self._contextual_features = contextual
-        self.embedding = embedding  # at last: nothing is left of a failed attempt
+        self.embedding = embedding  # last, so that a failed attempt leaves nothing behind
         self.built = True
 
     def check_encoded(self, shape: tuple[int | None, ...] | None) -> None:
@@ -182,7 +182,7 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
         """Create the weights behind the encoder, from its output and the mask of the words."""
         raise NotImplementedError
 
-    # The model proper.
+    # The Keras model.
 
     def read(self, inputs: Any, training: bool = False) -> tuple[Any, Any]:
         """Map the inputs of the model to the output of the encoder and the mask of the words."""
@@ -296,7 +296,7 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
         return config if self._quantization is None else {**config, "quantization": self._quantization}
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
-        # The vocabulary itself is an asset, read after this.
+        # The vocabulary itself is an asset, which is read later.
         if config and not self.built:
             sizes = dict(config)
             quantization = sizes.pop("quantization", None)
@@ -318,7 +318,7 @@ def words_of(inputs: Any) -> Any:
 
 
 def refuse_options(model: TextModel, options: dict[str, Any], *names: str) -> None:
-    """Raise TypeError if options are given that a model decides by itself."""
+    """Raise TypeError for options that a model sets itself."""
     refused = sorted({*names} & {*options})
     if refused:
         raise TypeError(f"{type(model).__name__} takes no {', '.join(refused)}.")

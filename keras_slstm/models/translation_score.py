@@ -1,4 +1,4 @@
-"""How good translations are: BLEU (extra: `translation`) and how many are as expected, also after each epoch."""
+"""Scores of translations, also after each epoch: BLEU (extra: `translation`) and the share of exact matches."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class TranslationScores(NamedTuple):
 
     Attributes:
         bleu: BLEU of the corpus by sacrebleu, 0 to 100.
-        exact: The fraction of translations that are the reference, letter by letter.
-        signature: What says how BLEU was computed, for publication.
+        exact: The fraction of translations that equal the reference.
+        signature: Describes how BLEU was computed, for publication.
     """
 
     bleu: float
@@ -47,7 +47,7 @@ class TranslationScore(keras.callbacks.Callback):
     Args:
         sources: The texts.
         references: Their translations.
-        beam: Of the search. 1 is several times faster than the 5 or 10 that one translates with in the end.
+        beam: Beam of the search. 1 is several times faster than the 5 or 10 used for final translations.
         batch_size: Texts a batch.
 
     Example:
@@ -67,6 +67,6 @@ class TranslationScore(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = {} if logs is None else logs
-        model = self.model  # on JAX, asking for it brings its weights up to date
+        model = self.model  # on JAX, this access updates its weights
         found = model.translate(self.sources, beam=self.beam, batch_size=self.batch_size)
         logs["val_bleu"], logs["val_exact"], _ = score_translations(found, self.references)

@@ -15,7 +15,7 @@ from keras_slstm.validation import check_integer, check_non_negative, check_opti
 
 
 class Search(NamedTuple):
-    """How to search: see `Seq2Seq.translate`."""
+    """Options of the search; see `Seq2Seq.translate`."""
 
     beam: int
     length_penalty: float
@@ -25,7 +25,7 @@ class Search(NamedTuple):
 class Searches:
     """The searches of a model, each of which is compiled once.
 
-    No part of the model to Keras: each of them has the model as its part.
+    Keras must not track them as parts of the model, because each of them contains the model.
     """
 
     def __init__(self, model: Any):
@@ -33,7 +33,7 @@ class Searches:
         self._made: dict[Search, SearchModel] = {}
 
     def get(self, search: Search) -> SearchModel:
-        """The model that searches so."""
+        """Return the model that searches with these options."""
         if search not in self._made:
             check_integer("beam", search.beam, 1)
             check_optional_integer("max_length", search.max_length, 1)

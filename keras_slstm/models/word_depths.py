@@ -1,4 +1,4 @@
-"""How deep a trained depth-adaptive GRN goes for each word: Figure 4 of Liu et al. (2020)."""
+"""The depths that a trained depth-adaptive GRN chooses for words: Figure 4 of Liu et al. (2020)."""
 
 from __future__ import annotations
 

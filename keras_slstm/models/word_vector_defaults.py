@@ -15,7 +15,7 @@ from keras_slstm.text.word_vectors import WordVectors
 
 DROPOUT = 0.3
 WORD_DROPOUT = 0.05
-# Of the same order as the values of GloVe's vectors; those of Keras' default lie between -0.05 and 0.05.
+# About as large as the values of GloVe's vectors; those of Keras' default lie between -0.05 and 0.05.
 SPREAD = 0.5
 LEAST_COVERAGE_TO_FREEZE = 0.95
 

@@ -27,7 +27,7 @@ class Memory(NamedTuple):
 
 
 def remember(values: Tensor, mask: Tensor | None, kernel: Tensor) -> Memory:
-    """Prepare a memory for `attend`: compute once what all queries share.
+    """Prepare a memory for `attend`: compute the part that all queries share.
 
     Args:
         values: `(batch, time, m)`.

@@ -72,7 +72,7 @@ def beam_search(
     is_padding = vocabulary == ids.padding
     never = ops.logical_or(is_padding, vocabulary == ids.start)
     minus_infinity = ops.full((), -float("inf"), dtype=dtype)
-    # Only padding follows an ended sequence, at no cost.
+    # Only padding follows an ended sequence, with log-probability 0.
     after_end = ops.where(is_padding, ops.zeros((), dtype=dtype), minus_infinity)
 
     def scores(totals: Tensor, lengths: Tensor) -> Tensor:
@@ -113,11 +113,11 @@ def beam_search(
         ops.zeros((), dtype="int32"),
         ops.full((batch * beam, longest), ids.padding, dtype="int32"),
         ops.full((batch * beam,), ids.start, dtype="int32"),
-        ops.where(ops.arange(beam) == 0, lengths, minus_infinity),  # one sequence, the empty one
+        ops.where(ops.arange(beam) == 0, lengths, minus_infinity),  # the empty sequence alone
         lengths,
         ops.zeros((batch, beam), dtype="bool"),
         *(ops.repeat(x, beam, axis=0) for x in state),
     )
     _, sequences, _, totals, lengths, *_ = ops.while_loop(is_unfinished, body, beginning)
-    best = ops.reshape(sequences, (batch, beam, -1))[:, 0]  # they stand in the order of their scores
+    best = ops.reshape(sequences, (batch, beam, -1))[:, 0]  # sorted by score
     return best, scores(totals, lengths)[:, 0]

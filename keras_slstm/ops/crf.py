@@ -21,9 +21,9 @@ from keras_slstm.types import Tensor, Tensors
 
 # A label that is not known: the likelihood sums over all labels that it can be.
 UNKNOWN = -1
-# The score of a forbidden label or transition: finite, but no sum of other scores comes near it.
+# The score of a forbidden label or transition: finite, but far below any sum of other scores.
 FORBIDDEN = -1e30
-# The score of a forbidden label or transition among given labels: it makes a loss that is large, but readable.
+# The score of a forbidden label or transition in given labels, which makes the loss large, but readable.
 PENALTY = -1e4
 
 
@@ -49,7 +49,7 @@ class Potentials(NamedTuple):
 
 
 def sequence_score(potentials: Potentials, labels: Tensor) -> Tensor:
-    """score(y), `(batch,)`, of known labels y, `(batch, time)` int32. What is forbidden counts `PENALTY`."""
+    """score(y), `(batch,)`, of known labels y, `(batch, time)` int32; a forbidden one, or pair, counts `PENALTY`."""
     unary, transitions, mask = _by_time(penalized(potentials))
     here = ops.cast(one_hot(time_first(labels), unary.shape[2]), unary.dtype)
 
@@ -95,7 +95,7 @@ def incoming(potentials: Potentials) -> Tensor:
     incoming_1[y] = 0
     incoming_i[y] = log sum_y' exp(incoming_{i-1}[y'] + unary_{i-1}[y'] + transitions[y', y]) - constant
 
-    The constant of each word, of which no use depends, keeps the numbers of a long sentence small.
+    The constant of each word keeps the numbers of a long sentence small; it cancels wherever these sums are used.
     """
     unary, transitions, mask = _by_time(potentials)
 

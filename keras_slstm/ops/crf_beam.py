@@ -23,7 +23,7 @@ def beam_labels(potentials: Potentials, k: int, width: int) -> tuple[Tensor, Ten
     rank = ops.arange(width, dtype="int32")
     zeros = ops.sum(ops.zeros_like(unary), axis=(1, 2))[:, None] + ops.zeros((width,), unary.dtype)
     stay = ops.cast(zeros, "int32") + rank
-    # One sequence of no word.
+    # The empty sequence alone.
     alone = ops.where(rank == 0, zeros, ops.full_like(zeros, FORBIDDEN))
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:

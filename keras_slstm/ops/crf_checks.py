@@ -1,4 +1,4 @@
-"""Checks of labels and sample weights that go with the output of a CRF."""
+"""Checks of labels and sample weights for the output of a CRF."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _as_signed(labels: Tensor) -> Tensor:
 
 
 def _as_tensor(name: str, x: Tensor) -> Tensor:
-    """One tensor from an array; raise ValueError for what is none, such as a dict."""
+    """Return an array as a tensor; raise ValueError for anything else, such as a dict."""
     if isinstance(x, (Mapping, Set, str)):
         raise ValueError(f"Expected {name} as one array, but got a {type(x).__name__}: {x!r}.")
     return ops.convert_to_tensor(x)

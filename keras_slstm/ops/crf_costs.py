@@ -29,7 +29,7 @@ def check_label_weights(weights: Any) -> list[float]:
 
 
 def check_cost(cost: Any) -> float | list[list[float]]:
-    """A cost as a number or as rows; raise ValueError unless it is such that `with_costs` can use it."""
+    """A cost as a number or as rows; raise ValueError unless `with_costs` can use it."""
     found = np.asarray(cost)
     if found.dtype.kind not in "iuf" or not np.all(np.isfinite(found) & (found >= 0)):
         raise ValueError(f"`cost` must hold finite numbers >= 0, but got {cost!r}.")
@@ -101,7 +101,7 @@ def weighted_log_likelihood(potentials: Potentials, labels: Tensor, weights: lis
 
 
 def _scaled(scores: Tensor, weights: Tensor) -> Tensor:
-    """Scores times weights; what is forbidden stays so under a weight of 0, too."""
+    """Scores times weights; forbidden ones stay forbidden, also with weight 0."""
     return ops.where(is_forbidden(scores), scores, scores * weights)
 
 

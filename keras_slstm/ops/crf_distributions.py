@@ -42,7 +42,7 @@ def crf_pair_marginals(potentials: Tensor) -> Tensor:
 
 
 def crf_expected_counts(potentials: Tensor) -> tuple[Tensor, Tensor]:
-    """How often each label, and each label after another, is expected in each sentence.
+    """The expected number of each label, and of each pair of adjacent labels, in each sentence.
 
     Args:
         potentials: The output of a `CRF` layer.
@@ -59,7 +59,7 @@ def crf_expected_counts(potentials: Tensor) -> tuple[Tensor, Tensor]:
 def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
     """The Kullback-Leibler divergence of one CRF from another, over all sequences of labels: sum p log(p / q), in nats.
 
-    It has gradients by both, so that one CRF can learn from another.
+    It has gradients with respect to both, so that one CRF can learn from another.
 
     Args:
         potentials: The output of a `CRF` layer, p.
@@ -96,7 +96,7 @@ def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
         _transitions(q) + other_onward[:, :, None, :],
     )
     seen = take_words(marginals(p), index_before(p.mask))
-    # A label that p rules out may have no successor; where q alone has none, the label before it shows that.
+    # A label that p rules out may have no successor. If q alone allows none, the label before it shows that.
     later = ops.sum(ops.where(seen > 0, seen * given, ops.zeros_like(given)), axis=2)
     found = ops.where(is_first(p.mask), first, ops.where(p.mask, later, ops.zeros_like(later)))
     found = ops.sum(found, axis=1)

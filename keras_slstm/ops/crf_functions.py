@@ -140,7 +140,7 @@ def crf_k_best(
     Args:
         potentials: The output of a `CRF` layer.
         k: The number of sequences, at least 1.
-        margin: How much less than the best a sequence may score; None for any score.
+        margin: The largest difference from the best score; None for any.
         beam: The number of sequences, at least k, that are extended from word to word: a search that can miss some of
             the best, for many labels K. It takes memory for `beam * K` numbers a sentence, the exact one (None) for
             `k * K^2`.
@@ -161,7 +161,7 @@ def crf_k_best(
     if _is_empty(parts):
         batch, time, _ = ops.shape(parts.unary)
         zeros = ops.zeros((batch, k), parts.unary.dtype)
-        # A row without a word has one sequence, the empty one.
+        # A row without a word has one sequence, which is empty.
         return ops.zeros((batch, k, time), "int32"), ops.where(ops.arange(k) > 0, -float("inf"), zeros)
     paths, scores = k_best_labels(parts, k) if beam is None else beam_labels(parts, k, beam)
     if margin is None:
@@ -230,7 +230,7 @@ def labels_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _is_empty(potentials: Potentials) -> bool:
-    """Whether the batch is known to hold no row, or rows of no word: Keras' maximum takes no empty tensor."""
+    """Whether the batch surely holds no row or no word: Keras' maximum takes no empty tensor."""
     return 0 in potentials.unary.shape
 
 

@@ -41,7 +41,7 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
         )
 
     inputs = (unary, is_first(mask)[..., None, None], mask[..., None, None], *([transitions] if pairwise else []))
-    # A row without a word has one sequence, the empty one.
+    # A row without a word has one sequence, which is empty.
     empty = nothing + ops.convert_to_tensor(np.where(label == 0, 0, FORBIDDEN), zeros.dtype)
     initial = (stay, empty, zeros[:, :1, :1])
     origins, scores, shift = scan(step, initial, tuple(map(time_first, inputs)), num_stacked=1)

@@ -47,7 +47,7 @@ def unpack(potentials: Tensor) -> Potentials:
     labels = potentials.shape[-1] - 1
     if len(potentials.shape) == 3:
         words = potentials[:, :-labels]
-        # The transitions of the first sentence, as all have the same; a sum, since a batch may be empty.
+        # All sentences have the same transitions: take the first, by a sum, because a batch may be empty.
         transitions = ops.sum(potentials[:1, -labels:, :labels], axis=0)
         transitions = ops.reshape(transitions, (labels, labels))  # a slice from the end has no static shape
     else:
@@ -79,7 +79,7 @@ def words_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_mask(mask: Tensor) -> None:
-    """Raise ValueError where the values are visible and no mask: the tensor is not from a CRF."""
+    """Raise ValueError if the values are visible and are no mask: the tensor is not from a CRF."""
     values = value_of(mask)
     if values is None:
         return

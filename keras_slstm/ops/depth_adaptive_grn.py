@@ -96,7 +96,7 @@ def depth_adaptive_grn(
         depths: `(batch, time)` int32: 1 to `max_depth`, and 0 at masked positions; None for `max_depth` everywhere.
         max_depth: L.
         h_dropout_mask, g_dropout_mask: As in `keras_slstm.ops.slstm.slstm`.
-        training: Whether a gradient will be taken; it changes the speed of the kernel alone.
+        training: Whether a gradient will be taken; it changes only the speed of the kernel.
 
     Returns:
         h, `(batch, time, d)`, g and c_g, `(batch, 1, d)`.

@@ -20,11 +20,11 @@ def export_mode() -> Iterator[None]:
 
     Use it around `keras.Model.export` of a model with layers of this package to ONNX, LiteRT, OpenVINO or a PyTorch
     program, and to a SavedModel that another tool converts. A plain SavedModel does not need it. The text models
-    (`SentenceClassifier`, ...) do so themselves. The result is the same up to rounding; the time is not, so train and
-    predict outside of it.
+    (`SentenceClassifier`, ...) do so themselves. The result is the same up to rounding, but slower: train and predict
+    outside of it.
 
     Raises:
-        ValueError: While PyTorch exports a loop over time for any length, which it cannot.
+        ValueError: If PyTorch exports a loop over time for any length.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The labels that may begin a sentence, follow each other, and end it, from their names."""
+"""Derives from the names of labels which may begin a sentence, follow each other, and end it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def allowed_transitions(labels: Sequence[str], scheme: str | Allowed | Mapping[s
 
 
 def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], ends: bool = False) -> Allowed:
-    """The transitions that data shows, to forbid the others: for the argument `scheme` of a `CRF`.
+    """The transitions that occur in data: as the `scheme` of a `CRF`, they forbid all others.
 
     Args:
         sequences: The label names of the words of each sentence. A label `<PAD>` is left out.
@@ -110,7 +110,7 @@ def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], 
 
 
 def as_table(allowed: Allowed) -> dict[str, list[Any]]:
-    """The dict of lists that a config can hold, from which `allowed_transitions` makes the same again."""
+    """A dict of lists for a config, from which `allowed_transitions` restores the arrays."""
     return {name: part.tolist() for name, part in allowed._asdict().items()}
 
 

@@ -22,7 +22,7 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...]
 
     Raises:
         ValueError: If the mask is not of that rank, a size is known to be another than that of `x`, or the mask holds
-            another number than 0 and 1.
+            a number other than 0 and 1.
     """
     if mask is None:
         return None
@@ -42,7 +42,7 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...]
 def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
     """`x` with zeros at masked positions, whatever stands there: NaN and infinity do not survive.
 
-    Selecting, not multiplying by the mask, is what keeps NaN out of the result and of the gradient.
+    It selects instead of multiplying by the mask, so NaN reaches neither the result nor the gradient.
 
     Args:
         x: `(batch, time, features)`, or with further axes before the features.
@@ -62,7 +62,7 @@ def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
         if x.shape[1] is not None:
             return largest
         return ops.where(ops.shape(x)[1] > 0, largest, ops.zeros_like(largest))
-    # ONNX files make NaN of infinity.
+    # In ONNX files, infinity becomes NaN.
     lowest = ops.full_like(x, -1e30 if in_export_mode() else -float("inf"))
     largest = ops.max(ops.where(ops.expand_dims(mask, -1), x, lowest), axis=1)
     return ops.where(ops.any(mask, axis=1, keepdims=True), largest, ops.zeros_like(largest))
@@ -112,7 +112,7 @@ def not_empty(x: Tensor, mask: Tensor | None) -> Tensor | None:
 
 
 def with_a_word(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Sentences of no word with one, of zeros and masked: loops and convolutions need one. Others as they are.
+    """Give sentences of length 0 one masked word of zeros, because loops and convolutions need one.
 
     The caller cuts its result to the length of the sentences that it was given.
 

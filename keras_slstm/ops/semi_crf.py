@@ -22,7 +22,7 @@ from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.positions import index_after, index_before, take_words
 from keras_slstm.types import Tensor, Tensors
 
-# In segmentations: a word that does not begin a segment.
+# In segmentations, the label of a word that does not begin a segment.
 INSIDE = -1
 
 
@@ -44,18 +44,18 @@ class SegmentPotentials(NamedTuple):
     mask: Tensor
 
     def reversed(self) -> SegmentPotentials:
-        """Those of the sentence read from its end."""
+        """The scores of the sentence read from its end."""
         unary, ends, begins, mask = (ops.flip(x, axis=1) for x in (self.unary, self.ends, self.begins, self.mask))
         return SegmentPotentials(unary, ends, begins, self.durations, ops.transpose(self.transitions), mask)
 
 
 class Sums(NamedTuple):
-    """Log-sums over the words before each word and up to it, without what `before` and `after` say.
+    """Log-sums over the words before each word and up to it, minus `before` and `after`.
 
     Attributes:
         into: `(batch, time, labels)`: over all segmentations of the words before, and the transition to a label.
         until: `(batch, time, labels)`: over all whose last segment ends at the word and has a label.
-        before, after: `(batch, time, 1)`: what is subtracted from `into`, and from `until`.
+        before, after: `(batch, time, 1)`: the amounts subtracted from `into`, and from `until`.
         total: `(batch,)`: over all segmentations; 0 for a row without a word.
     """
 

@@ -24,7 +24,7 @@ from keras_slstm.ops.semi_crf_k_best import k_best_segmentations
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
 
-# In packed potentials, the last column of rows that are no words: their number can then be checked.
+# The last column of the rows below the words in packed potentials, by which their number can be checked.
 _BELOW = -1
 
 
@@ -185,7 +185,7 @@ def unpack_segments(potentials: Tensor, max_length: int) -> SegmentPotentials:
     # Keras builds models on tensors of ones on PyTorch.
     found = check_values(column, valid | ops.all(column == 1, axis=1, keepdims=True), expected)
     words = potentials[:, : -(size + longest)]
-    # Those of the first sentence, as all have the same; a sum, since a batch may be empty.
+    # All sentences have the same ones: take the first, by a sum, because a batch may be empty.
     below = ops.sum(potentials[:1, -(size + longest) :, :size], axis=0)
     below = ops.reshape(below, (size + longest, size))  # a slice from the end has no static shape
     mask = words[..., 3 * size] > 0.5

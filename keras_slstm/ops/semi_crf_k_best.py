@@ -24,7 +24,7 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
     ranks = np.where(np.arange(k) == 0, 0, FORBIDDEN)
     zeros = ops.sum(ops.zeros_like(unary), axis=1)[..., None] + ops.zeros(k, unary.dtype)
     begun = zeros + ops.convert_to_tensor(ranks, unary.dtype)
-    # A row without a word has one segmentation, the empty one.
+    # A row without a word has one segmentation, which is empty.
     empty = begun + ops.convert_to_tensor(np.where(np.arange(size) == 0, 0, FORBIDDEN)[:, None], unary.dtype)
     opened = ops.zeros_like(begun[:, None] + durations[..., None]) + FORBIDDEN
     nowhere = ops.cast(ops.zeros_like(zeros), "int32")
@@ -55,7 +55,7 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
     best = ops.cast(best, "int32")
 
     def back(state: Tensors, at_time: Tensors) -> Tensors:
-        # The label and rank of the segment behind, or at the word, and how many of its words are left.
+        # The label and rank of the segment at the word, or after it, and the number of its words that are left.
         _, place, left = state
         lasting_t, origin_t, last_t, mask_t = at_time
         came = ops.where(last_t, best, ops.take_along_axis(origin_t, place, axis=1))

@@ -11,7 +11,7 @@ from keras_slstm.types import Tensor
 
 
 def sinusoidal_code(numbers: Tensor, size: int, dtype: str) -> Tensor:
-    """`sin(n / 10000^(2j / size))` in dimension 2j and the cosine of it in dimension 2j + 1, for each number n.
+    """`sin(n / 10000^(2j / size))` in dimension 2j and the cosine of the same in dimension 2j + 1, for each number n.
 
     Args:
         numbers: A tensor of numbers, of any shape.

@@ -1,4 +1,4 @@
-"""From the pieces of words, which pretrained encoders read, to words, and back."""
+"""Maps the pieces of words that pretrained encoders read to words, and back."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ class TextBatches(Batches):
 
 
 def alone(arrays: dict[str, np.ndarray]) -> Any:
-    """The words by themselves, where there is nothing else."""
+    """Return the words alone if there is no other input."""
     return arrays if len(arrays) > 1 else arrays["words"]
 
 
@@ -258,15 +258,15 @@ def check_words(ids: Sequence[Sequence[int]], **columns: Sequence[Sequence[Any]]
 
 
 def count_epochs(updates: int, batches: Any, steps_per_epoch: int | None = None) -> int:
-    """The epochs that make at least so many updates of the weights.
+    """Return the number of epochs that make at least so many updates of the weights.
 
     Args:
         updates: The number of updates.
-        batches: What is trained on.
+        batches: The training data.
         steps_per_epoch: As of `keras.Model.fit`. None: all batches.
 
     Raises:
-        ValueError: If `updates` is not a positive integer, or nobody knows how many batches an epoch has.
+        ValueError: If `updates` is not a positive integer, or the number of batches in an epoch is unknown.
     """
     check_integer("updates", updates, 1)
     if steps_per_epoch is not None:

@@ -34,7 +34,7 @@ class CharacterVocabulary:
         characters: Counter[str] = Counter()
         for token, count in counts.items():
             for character in token:
-                if character != "\n" and is_encodable(character):  # no line of a file can hold the others
+                if character != "\n" and is_encodable(character):  # the others cannot be written as a line of a file
                     characters[character] += count
         self.vocabulary.learn(characters)
 

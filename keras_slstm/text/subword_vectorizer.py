@@ -64,7 +64,7 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
         self.min_count = check_integer("min_count", min_count, 1)
         self.max_length = check_optional_integer("max_length", max_length, 1)
         self._subwords = _Subwords()
-        self.built = True  # there is nothing to build: the layer has no weights
+        self.built = True  # the layer has no weights
 
     @property
     def is_adapted(self) -> bool:

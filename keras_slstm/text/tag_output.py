@@ -11,7 +11,7 @@ _COLORS = ("#bfe1d9", "#f9d7a8", "#d5c6ee", "#f5b7b1", "#aed6f1", "#d4e6a5", "#f
 
 
 def token_offsets(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
-    """Where each token stands in a text: the numbers of its first character and of the one behind it.
+    """The position of each token in a text: the number of its first character and of the one behind it.
 
     Raises:
         ValueError: If a token is not found behind the one before it.

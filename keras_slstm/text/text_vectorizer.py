@@ -218,7 +218,7 @@ class TextVectorizer(WordVectorizer):
     def _tensorflow_tokens(self, texts: Any) -> Any:
         import tensorflow as tf
 
-        texts = tf.strings.regex_replace(texts, r"\x00", " ")  # `lower` would cut the text there
+        texts = tf.strings.regex_replace(texts, r"\x00", " ")  # where `lower` would cut the text
         if self.lowercase:
             texts = tf.strings.lower(texts, encoding="utf-8")
         if self.tokenizer == "words":
@@ -268,7 +268,7 @@ def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1, padding: int = PADDI
         ids: A list of ids for each sentence.
         multiple_of: The length of the array is rounded up to a multiple of this, because XLA compiles once for each
             length.
-        padding: What stands behind a list.
+        padding: The id behind each list.
 
     Returns:
         `(len(ids), time)` int32.

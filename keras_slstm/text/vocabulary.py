@@ -139,8 +139,8 @@ class Vocabulary:
 def rare_words_are_few(counts: Mapping[str, int]) -> bool:
     """Whether the words that occur once can stand for unknown words in training.
 
-    A model learns nothing about a word from one occurrence, but from many such words what an unknown word means. In a
-    small text, where they make up more than a tenth, too much would be unknown.
+    A model learns nothing about a word from one occurrence, but many such words together train the vector of the
+    unknown word. In a small text, where they make up more than a tenth, too many words would be unknown.
 
     >>> rare_words_are_few({"a": 20, "flight": 9, "oslo": 1}), rare_words_are_few({"a": 2, "oslo": 1})
     (True, False)

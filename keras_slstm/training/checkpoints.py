@@ -57,7 +57,7 @@ class Checkpoints(keras.callbacks.Callback):
         # The optimizer's state is loaded only where it has its variables.
         with scope_of(model):
             model.optimizer.build(model.trainable_variables)
-            if self.progress.step:  # and so are the metrics'
+            if self.progress.step:  # the same holds for the state of the metrics
                 build(model, data[0][0])
         self.load_weights(model, self.progress.epochs, self.progress.step)
 
@@ -73,7 +73,7 @@ class Checkpoints(keras.callbacks.Callback):
             ) from error
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        # Not earlier: on some backends, Keras draws numbers while it builds the training step.
+        # Here, because Keras draws numbers on some backends while it builds the training step.
         if self.resumes and not self.first_step:
             self._resume()
 
@@ -89,7 +89,7 @@ class Checkpoints(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if self.save_every is None:
             return
-        if batch + 1 == (self.params or {}).get("steps"):  # the epoch is about to end, which is kept
+        if batch + 1 == (self.params or {}).get("steps"):  # the end of the epoch writes the state
             return
         step = self.first_step + batch + 1
         if step // self.save_every > self.progress.step // self.save_every:

@@ -1,4 +1,4 @@
-"""Says in plain words that a trained model has learned nothing, and what to try."""
+"""Says in plain words if a trained model has learned nothing, and gives advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TRY = (
 
 
 def diagnose_labels(wanted: Sequence[str], found: Sequence[str]) -> str | None:
-    """Say what is wrong where a classifier has learned nothing.
+    """Diagnose a classifier that has learned nothing.
 
     Args:
         wanted: The true label of each example.
@@ -49,13 +49,13 @@ def _diagnose(wanted: Sequence[str], found: Sequence[str], unit: str) -> str | N
 
 
 def diagnose_tags(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> str | None:
-    """Say what is wrong where a tagger has learned nothing: as `diagnose_labels`, for the words of sentences."""
+    """Diagnose a tagger that has learned nothing: `diagnose_labels` for the words of sentences."""
     labels, others = ([label for labels in sentences for label in labels] for sentences in (wanted, found))
     return _diagnose(labels, others, "word")
 
 
 def diagnose_length(scores: Sequence[float]) -> str | None:
-    """Say so where a training ended while its development score, of which more is better, still rose.
+    """Say so if a training ended while its development score (more is better) was still rising.
 
     >>> diagnose_length([0.5, 0.7, 0.7])
     >>> diagnose_length([0.5, 0.6, 0.7])

@@ -22,7 +22,7 @@ class Progress:
         history: A list with one value per finished epoch, for each entry of Keras' logs.
         random_state: The state of the random generators; see `state.random_state`.
         step: Number of finished steps of the epoch after these.
-        metrics: What the metrics had seen before that step; see `state.metric_values`.
+        metrics: The state of the metrics before that step; see `state.metric_values`.
         finished: Whether the training has ended and its results are kept: then it cannot go on.
     """
 

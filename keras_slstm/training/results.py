@@ -54,7 +54,7 @@ def append_result(path: str | os.PathLike[str], result: dict[str, Any]) -> None:
 
 
 def _runs(lines: bytes) -> set[Any]:
-    """The runs that whole lines are of."""
+    """The ids of the runs in complete lines."""
     runs = set()
     for line in lines.split(b"\n"):
         with contextlib.suppress(ValueError, AttributeError, TypeError):
@@ -88,7 +88,7 @@ def read_results(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def conditions() -> dict[str, Any]:
-    """The machine and the versions, without which a number means nothing."""
+    """The machine and the versions, which a number needs to mean anything."""
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The folder of a training run: which files are the run's own, and which process may write them."""
+"""The folder of a training run: its own files, and the process that may write them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class RunFolder:
 
     @property
     def run_id(self) -> str | None:
-        """Identifies this run among all others; None where the folder has none."""
+        """The id of the run; None if the folder has none."""
         marker = self._read_marker()
         return None if marker is None else str(marker["run"])
 
@@ -120,7 +120,7 @@ class RunFolder:
         return self.path / (f"epoch-{epoch:04d}" + (f"-step-{step:06d}" if step else "") + ".weights.h5")
 
     def drop_weights(self, needed: Iterable[Path] = ()) -> None:
-        """Delete the weights of all other epochs, and what a crash has left half written."""
+        """Delete the weights of all other epochs, and half-written files of a crash."""
         self._delete(_WEIGHTS, set(needed))
 
     def _delete(self, names: re.Pattern[str], needed: Collection[Path] = ()) -> None:

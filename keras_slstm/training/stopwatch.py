@@ -48,7 +48,7 @@ class Stopwatch(keras.callbacks.Callback):
         float((logs or {}).get("loss", 0))  # waits for the device
         seconds = time.perf_counter() - self._started
         self._epochs[-1] += seconds
-        # A training that resumes within an epoch leaves its first batches out.
+        # A training that resumes within an epoch skips its first batches.
         seen = len(self._batches) - ((self.params or {}).get("steps") or len(self._batches))
         sentences, length = self._batches.shape_of(seen + batch)
         if length in self._by_length:

@@ -33,7 +33,7 @@ class TrainingRun:
     `progress.json`, replaced as a whole, says which weights count. A training that was interrupted, at whatever moment,
     goes on from there, and ends with the weights that it would have had without the interruption.
 
-    The file `run.json` marks the folder as a run's. Any other folder must be empty: the run neither deletes nor
+    The file `run.json` marks the folder as that of a run. Any other folder must be empty: the run neither deletes nor
     replaces files of others. While the run exists, no other process can train in its folder.
 
     Where several processes train together (`keras_slstm.distribute`), all of them make and call this alike, with a
@@ -41,7 +41,7 @@ class TrainingRun:
 
     Args:
         folder: The folder. It is created.
-        settings: What determines the training, as JSON values. A training resumes with equal settings only.
+        settings: All that determines the training, as JSON values. A training resumes with equal settings only.
         overwrite: Whether to delete what an earlier run left in the folder.
 
     Attributes:
@@ -72,7 +72,7 @@ class TrainingRun:
         self.folder = Path(folder)
         self.progress = Progress()
         self._files = RunFolder(folder)
-        settings = json.loads(json.dumps(settings or {}))  # as they will be read
+        settings = json.loads(json.dumps(settings or {}))  # as JSON gives them back
         check_equal({"setting": settings}, "settings of the run")
         self._in_turn(distribute.is_chief(), lambda: self._open(settings, overwrite))
         self._in_turn(not distribute.is_chief(), lambda: self._resume(settings))
@@ -102,7 +102,7 @@ class TrainingRun:
             self.progress = self._files.read_progress()
 
     def _in_turn(self, is_turn: bool, action: Callable[[], None]) -> None:
-        """Let some of the processes do something, while the others wait; if one of them fails, none goes on."""
+        """Run an action in some of the processes, while the others wait; if one fails, all raise."""
         problem = None
         if is_turn:
             try:
@@ -234,7 +234,7 @@ class TrainingRun:
         return self.model_path
 
     def finish(self) -> None:
-        """End the run, after its model has been saved: delete what only served to resume it."""
+        """End the run after its model has been saved: delete the files that only serve to resume it."""
         self.progress.finished = True
         if distribute.is_chief():
             write_json(self._files.progress, vars(self.progress))
@@ -243,7 +243,7 @@ class TrainingRun:
         barrier()
 
     def _check_agreement(self) -> None:
-        """All processes must go on from the same place."""
+        """Raise ValueError unless all processes go on from the same place."""
         places = all_gather([self.progress.epochs, self.progress.step])
         if any(place != places[0] for place in places):
             raise ValueError(

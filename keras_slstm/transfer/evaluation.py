@@ -144,7 +144,7 @@ class _Measure:
 
 @dataclass(frozen=True)
 class _Selection:
-    """The choice of the regularisation."""
+    """Chooses the regularisation."""
 
     kind: str
     values: Sequence[float]

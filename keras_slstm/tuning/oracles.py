@@ -78,7 +78,7 @@ class _Durable:
         # A crash between two writes leaves a trial that the oracle's own file does not know: that trial starts again.
         # The order is that of their starts, because the first of equally good trials counts as the best.
         self.trials = {trial_id: self.trials[trial_id] for trial_id in self.start_order}
-        # In the oracle's file, a trial that has just ended still counts as running.
+        # In the oracle's file, a trial that has just ended is still marked as running.
         self._retry_queue = [i for i in self._retry_queue if self.trials[i].status not in _ENDED]
         missing = [i for i in self.trials if self.trials[i].status not in _ENDED and i not in self._retry_queue]
         self._retry_queue += missing

@@ -158,7 +158,7 @@ def _main(training: Training) -> None:
 
 
 def _end_with_parent() -> None:
-    """End when the search is killed: a resumed search could meet this training in the same folder."""
+    """End this process when the search is killed, because a resumed search trains in the same folder."""
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

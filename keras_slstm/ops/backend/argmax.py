@@ -1,4 +1,4 @@
-"""Places of the largest numbers."""
+"""Positions of the largest numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from keras_slstm.types import Tensor
 
 
 def argmax(x: Tensor, axis: int) -> Tensor:
-    """The place of the largest number along an axis, int32; of equal ones the first."""
+    """The position of the largest number along an axis, int32; the first of equal ones."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        # That of Keras looks at the bits of floats, by operations that LiteRT and TensorFlow.js do not have.
+        # Keras' own reads the bits of floats, by operations that LiteRT and TensorFlow.js lack.
         return tf.argmax(x, axis, output_type=tf.int32)
     return ops.cast(ops.argmax(x, axis=axis), "int32")

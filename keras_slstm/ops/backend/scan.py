@@ -57,7 +57,7 @@ def _tensorflow(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, nu
 
     def body(count: Tensor, state: Tensors, stacks: Tensors) -> Tensors:
         t = time - 1 - count if reverse else count
-        state = step(state, tuple(x[t] for x in inputs))  # slices, as unstacking into an array would copy
+        state = step(state, tuple(x[t] for x in inputs))  # slices, because unstacking into an array would copy
         for x, first in zip(state, initial):
             x.set_shape(first.shape)  # a reshape of unknown length loses it
         return count + 1, state, tuple(stack.write(t, x) for stack, x in zip(stacks, state))
@@ -69,7 +69,7 @@ def _tensorflow(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, nu
 
 
 def _tensorflow_for_export(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
-    """Write the stacks as plain tensors: 20 to 80% slower, but what every converter knows."""
+    """Write the stacks as plain tensors: 20 to 80% slower, but every converter knows them."""
     import tensorflow as tf
 
     time = tf.shape(inputs[0])[0]
@@ -114,7 +114,7 @@ def _torch(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_sta
 
 
 def _check_length(time: Any) -> None:
-    """Raise ValueError where PyTorch exports a loop, which it would write at the length of its example, for any."""
+    """Raise ValueError while PyTorch exports a loop: it would fix the number of steps to that of its example."""
     import torch
 
     traced = torch.jit.is_tracing() and (in_export_mode() or torch.onnx.is_in_onnx_export())  # type: ignore[no-untyped-call]

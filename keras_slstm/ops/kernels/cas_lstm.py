@@ -145,7 +145,7 @@ def _forward(loop: _Loop) -> tuple[Tensor, Tensor]:
 
 
 def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -> dict[str, Tensor]:
-    """The gradients of the tensors in `loop`, by name, from those of all h and c.
+    """The gradients of the tensors in `loop`, by name, from the gradients of all h and c.
 
     The loop carries the gradients of h and c only; everything else is computed for all words at once.
     """
@@ -170,13 +170,13 @@ def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -
         "h_by_c": o * (1 - tanh_c * tanh_c),
         "c_by_c": _times(one_minus_lam, f),
     }
-    if loop.mask_f is not None:  # padding hands the gradients of h and c on
+    if loop.mask_f is not None:  # padding passes the gradients of h and c on
         inputs["by_a"] = inputs["by_a"] * loop.mask_f
         inputs["h_by_c"] = inputs["h_by_c"] * loop.mask_f
         inputs["padding"] = 1 - loop.mask_f
         inputs["c_by_c"] = inputs["c_by_c"] * loop.mask_f + inputs["padding"]
     transposed_kernel = ops.transpose(loop.recurrent_kernel)
-    read = loop.recurrent_kernel.shape[-1]  # the gates that U is a part of
+    read = loop.recurrent_kernel.shape[-1]  # the gates that read U h
 
     def one_word(state: tuple[Tensor, ...], inputs_now: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         now = dict(zip(inputs, inputs_now))

@@ -21,8 +21,8 @@ class Score(NamedTuple):
 
     Attributes:
         value: `(batch,)`; 0 where a row has no word.
-        gradient: From the gradient by `value` to those by unary scores and transitions. For the log-partition they
-            count how often labels and transitions are expected.
+        gradient: Maps the gradient of `value` to those of unary scores and transitions: for the log-partition, the
+            expected counts of labels and transitions.
     """
 
     value: Tensor
@@ -53,7 +53,7 @@ def incoming(potentials: Potentials) -> Tensor:
         came, before, _, _ = _forward(parts)
 
         def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
-            # PyTorch hands over the inputs, and the gradient by its name.
+            # PyTorch passes the inputs, and the gradient by name.
             d_came = inputs[0] if upstream is None else upstream
             d_unary, d_transitions = _backward(
                 parts, before, time_first(d_came), ops.sum(ops.zeros_like(d_came), axis=1)
@@ -155,7 +155,7 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
 
 
 def differentiable_once(gradients: Tensors, inputs: Tensors) -> Tensors:
-    """`gradients` that depend on `inputs` in a way that no backend sees: another derivative raises, and is not 0."""
+    """Return `gradients`, tied to `inputs` so that a second derivative raises instead of being 0."""
 
     @ops.custom_gradient
     def tie(gradient: Tensor, *inputs: Tensor) -> tuple[Any, ...]:

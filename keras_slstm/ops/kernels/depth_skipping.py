@@ -164,7 +164,7 @@ def _layer(
 
     xi = ops.reshape(ops.take(read, ops.reshape(rows.around, (-1,)), axis=0), (-1, 3 * d))
     a = add_all([xi @ weights.words, projected, rows_of(g_read[:, 0] @ weights.sentence, rows.sentence)])
-    # In one go: the gradients of three look-ups would be three tables of all words.
+    # One look-up: the gradients of three would be three tables of all words.
     left, own, right = ops.split(ops.take(c, ops.reshape(ops.transpose(rows.around), (-1,)), axis=0), 3)
     new_h, new_c = word_update(a, [left, right], own, [rows_of(c_g[:, 0], rows.sentence)])
     if count is not None:
@@ -268,7 +268,7 @@ def _run_slices(
     now = _begin(weights, state, h_dropout_mask)
     deepest = _deepest(depths)
     for number, count in enumerate(counts, start=1):
-        # Of those that ran before, not of all: the gradient of a slice is as large as what was sliced.
+        # A slice of the rows that ran before, because the gradient of a slice is as large as the sliced tensor.
         rows, projected = rows.first(count), part(projected, 0, count)
         layer = functools.partial(_layer, weights, now, rows, projected, inputs, deepest >= number, g_dropout_mask)
         now = unless_all_have_stopped(count, layer, now)
@@ -289,7 +289,7 @@ def _skip_on_jax(
 
     sizes = prefix_sizes(depths.shape[0] * depths.shape[1])
     rows, projected = _sort(depths, inputs.projected, h_dropout_mask)
-    inputs = inputs._replace(projected=None)  # not for every layer to carry along
+    inputs = inputs._replace(projected=None)  # no layer needs it any more
 
     def branch(size: int) -> Callable[[Any, Any], _LayerState]:
         def run(fixed: Any, learned: Any) -> _LayerState:

@@ -37,7 +37,7 @@ def log_partition(potentials: SegmentPotentials) -> Tensor:
 
 
 def _counts(potentials: SegmentPotentials, sums: Sums, upstream: Tensor) -> tuple[Tensor, ...]:
-    """The expected counts of all that has a score, times `upstream`: the gradient of log Z."""
+    """The gradient of log Z: the expected count of each scored event, times `upstream`."""
     others = equation.backward(potentials)
     begin, end = equation.beginnings_and_ends(potentials, sums, others)
     _, lengths = equation.segment_probabilities(potentials, sums, others, all_words=False)

@@ -28,7 +28,7 @@ def slstm(
     g_dropout_mask: Tensor | None = None,
     return_words: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Always taken: saves most of the first step, and of the last one what only words need."""
+    """Always taken: saves most of the first step, and in the last one all that only words need."""
     arranged, inputs = arrange_weights(weights, h0.shape[-1]), make_inputs(weights, x, mask)
     dropout_masks = h_dropout_mask, g_dropout_mask
     if steps > 1 and len(h0.shape) == 1 and h_dropout_mask is None:
@@ -160,7 +160,7 @@ def _neighbours(x: Tensor, window: int) -> list[Tensor]:
 
 
 def _first_transition(weights: ArrangedWeights, h0: Tensor, inputs: Inputs, nodes: int) -> State:
-    """The first step where all words and nodes begin with the same vector and with cells of zero.
+    """The first step if all words and nodes begin with the same vector and with cells of zero.
 
     The words then read one of as many vectors as a window has words, and g stays zero, since c_g is a mean of cells.
     """

@@ -13,7 +13,7 @@ from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.kernels.recurrent_cells import Recurrence
 from keras_slstm.types import Tensor, Tensors
 
-# b blocks compute one row in 2 b in vain: more of them compute less, but take longer to compile.
+# b blocks waste one row in 2 b: more blocks compute less, but take longer to compile.
 BLOCKS = 8
 # A block of fewer words is not worth its loop.
 SHORTEST = 8

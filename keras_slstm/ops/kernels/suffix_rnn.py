@@ -155,7 +155,7 @@ def _run(recurrence: Recurrence, every: bool, rematerialize: bool) -> tuple[Tens
 
 
 def _padding_last(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """`x` with all padding behind the words, whose order stays; and its mask."""
+    """`x` with all padding moved behind the words, and its mask."""
     if mask is None:
         return x, None
     time = ops.shape(mask)[0]
@@ -166,7 +166,7 @@ def _padding_last(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None
 
 
 def _move_back(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Words that `_padding_last` has moved, back in their places; values at padding are meaningless."""
+    """Undo `_padding_last`; values at padding are meaningless."""
     if mask is None:
         return x
     place = ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=0) - 1, 0)

@@ -1,6 +1,6 @@
 """The loop of `suffix_rnn` on TensorFlow without XLA: the state grows by a row with every word.
 
-No row is computed in vain, whatever the length of the sentences, known or not.
+It computes no row in vain, whether the length of the sentences is known or not.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def forward(recurrence: Recurrence, every: bool, save: bool) -> tuple[Tensors, A
     _, state, firsts, starts = tf.while_loop(
         lambda segment, *_: segment < _segments(time), one_segment, initial, _shapes(recurrence, initial)
     )
-    # Tensors, because a gradient that is written into a SavedModel cannot hold arrays.
+    # Tensors, because the gradient in a SavedModel cannot hold arrays.
     return (firsts.stack(), state[0]), tuple(array.concat() for array in starts)
 
 
@@ -70,7 +70,7 @@ def backward(recurrence: Recurrence, every: bool, saved: Any, d_first: Tensor, d
             return segment - 1, d_state, sums
 
         initial = (_segments(time) - 1, d_state, sums)
-        # One segment after the other: the states of all would be computed at once, before they are needed.
+        # One segment after the other, because TensorFlow would compute the states of all before they are needed.
         _, _, sums = tf.while_loop(
             lambda segment, *_: segment >= 0,
             one_segment,

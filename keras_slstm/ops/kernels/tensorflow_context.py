@@ -1,4 +1,4 @@
-"""Facts about the graph that TensorFlow traces now."""
+"""Queries of the graph that TensorFlow is tracing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import keras
 
 
 def inside_xla() -> bool:
-    """Whether TensorFlow traces the present function for XLA, which needs fixed shapes."""
+    """Whether TensorFlow is tracing for XLA, which needs fixed shapes."""
     if keras.backend.backend() != "tensorflow":
         return False
     import tensorflow as tf
@@ -21,9 +21,9 @@ def inside_xla() -> bool:
 
 
 def is_recording() -> bool:
-    """Whether a gradient tape may watch the present function; True where TensorFlow cannot tell.
+    """Whether a gradient tape may be watching; True where TensorFlow cannot tell.
 
-    If it is False, the gradient of a whole function can still be taken later.
+    If it is False, the gradient of a traced function can still be taken later.
     """
     try:
         from tensorflow.python.eager.record import could_possibly_record

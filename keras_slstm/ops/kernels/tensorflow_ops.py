@@ -1,4 +1,4 @@
-"""Operations with a faster form for TensorFlow graphs, which fuse nothing: it takes fewer passes over memory.
+"""Operations with a faster form for TensorFlow graphs: these fuse nothing, so each pass over memory counts.
 
 Other backends run the plain Keras operations.
 """
@@ -35,7 +35,7 @@ def sigmoid_gradient(y: Tensor, d_y: Tensor) -> Tensor:
 
 
 def part(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
-    """`size` places from `start` on, along an axis. The gradient of a strided slice is several times as slow."""
+    """`size` positions from `start` on, along an axis. The gradient of a strided slice is several times as slow."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -62,9 +62,9 @@ def rows_of(table: Tensor, index: Tensor) -> Tensor:
 
 
 def replace_rows(table: Tensor, index: Tensor, rows: Tensor) -> Tensor:
-    """The table `(n, d)` with `rows` in the places `index`, of which none is named twice.
+    """The table `(n, d)` with `rows` at the distinct positions `index`.
 
-    Where they are, the gradient of the table is zero: by a factor, not by another copy with other rows in it.
+    The gradient of the table is multiplied by zero there, which takes no second copy of it.
     """
     if keras.backend.backend() != "tensorflow":
         return ops.scatter_update(table, index[:, None], rows)

@@ -15,7 +15,7 @@ from keras_slstm.types import Tensor, Tensors
 
 @kernel_of(equation.best_labels)
 def best_labels(potentials: Potentials) -> Tensor:
-    """Always taken: keeps the scores, and on the way back looks for the origins of one sequence only."""
+    """Always taken: keeps the scores only, and on the way back computes the origins of one sequence."""
     unary, transitions, mask = potentials
     pairwise = potentials.pairwise
     masks = time_first(mask)[..., None]
@@ -27,8 +27,8 @@ def best_labels(potentials: Potentials) -> Tensor:
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         (best,) = state
         u, first_t, mask_t, *own = at_time
-        # The scores of a long sentence would lose digits. (Shifting `came` instead costs XLA three times as much, as it
-        # computes all of `came` twice.)
+        # The scores of a long sentence would lose digits without the shift. (To shift `came` instead costs XLA three
+        # times as much, because it computes all of `came` twice.)
         shifted = best - ops.max(best, axis=1, keepdims=True)
         came = ops.max(shifted[:, None, :] + (own[0] if own else into), axis=2)
         return (ops.where(mask_t, ops.where(first_t, ops.zeros_like(came), came) + u, best),)
