@@ -167,8 +167,8 @@ def _crfs(arrays: Arrays, where: Any) -> Iterator[tuple[str, str, Arrays]]:
             found = _present(arrays, prefix, {name: name for name in _OWN})
             yield ADDONS, prefix, _with_dense(arrays, prefix, found, where)
         elif last == "U" and f"{prefix}b_start" in arrays:
-            of_chain = {"chain_kernel": "U", "left_boundary": "b_start", "right_boundary": "b_end"}
-            yield CHAIN, prefix, _present(arrays, prefix, of_chain)
+            names = {"chain_kernel": "U", "left_boundary": "b_start", "right_boundary": "b_end"}
+            yield CHAIN, prefix, _present(arrays, prefix, names)
         elif last == "transitions" and "/" in name:
             yield TF2CRF, prefix, _with_dense(arrays, prefix, {"chain_kernel": arrays[name]}, where)
         elif last == "transitions":

@@ -22,8 +22,8 @@ import numpy as np
 _LARGEST_EXPANSION = 100
 _SMALL = 2**20  # bytes that may be claimed in any case
 # RuntimeError (with NotImplementedError) if damage looks like encryption or another compression.
-_OF_DAMAGED_ZIPS = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
-_OF_PYTORCH = (".pt", ".pth", ".th", ".bin", ".ckpt")
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
+_TORCH_SUFFIXES = (".pt", ".pth", ".th", ".bin", ".ckpt")
 
 
 class StoredArray(NamedTuple):
@@ -108,7 +108,7 @@ def opened_arrays(path: Path) -> Iterator[dict[str, StoredArray]]:
     elif path.suffix in (".h5", ".hdf5"):
         with _opened_h5(path, path) as arrays:
             yield arrays
-    elif path.suffix in _OF_PYTORCH and path.exists():
+    elif path.suffix in _TORCH_SUFFIXES and path.exists():
         yield _state_dict(path)
     else:
         yield _checkpoint(path.with_suffix("") if path.suffix == ".index" else path)
@@ -128,7 +128,7 @@ def _member_of_zip(path: Path, member: str) -> bytes:
             return file.read(info)
     except KeyError as error:
         raise ValueError(f"{path} has no member {member}: it is no model that Keras saved.") from error
-    except _OF_DAMAGED_ZIPS as error:
+    except _ZIP_ERRORS as error:
         raise ValueError(f"{path} is no zip archive, or a damaged one: {_first_line(error)}") from error
 
 

@@ -96,8 +96,8 @@ def add_settings(parser: Parser, presets: dict[str, Settings], visible: Collecti
     first, *others = presets
     for name in presets[first]:
         setting = SETTINGS[name]
-        of_others = [f"{preset} {presets[preset][name]}" for preset in others]
-        different = [text for text, preset in zip(of_others, others) if presets[preset][name] != presets[first][name]]
+        values = [f"{preset} {presets[preset][name]}" for preset in others]
+        different = [text for text, preset in zip(values, others) if presets[preset][name] != presets[first][name]]
         default = "; ".join([str(presets[first][name]), *different])
         parser.group(setting.group).add(
             f"--{name.replace('_', '-')}",

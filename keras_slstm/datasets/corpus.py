@@ -181,8 +181,8 @@ def load_folds(
         others = order[end:] + order[:start]
         size = part_size("validation", validation, len(others))
         parts = {"train": others[size:], "validation": others[:size], "test": order[start:end]}
-        taken = {part: texts.take(indices) for part, indices in parts.items()}
-        folds.append(Corpus(os.fspath(name), **taken, label_names=sources.labels()))
+        fold_parts = {part: texts.take(indices) for part, indices in parts.items()}
+        folds.append(Corpus(os.fspath(name), **fold_parts, label_names=sources.labels()))
     return folds
 
 

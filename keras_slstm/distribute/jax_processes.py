@@ -65,10 +65,10 @@ class PartOfBatches(keras.utils.PyDataset):
         if self.class_weight:
             batch = weigh(batch, self.class_weight)
         rows = len(keras.tree.flatten(batch)[0])
-        of_process = -(-rows // self.devices) * self.devices // self.count
-        chosen = np.arange(self.index * of_process, (self.index + 1) * of_process).clip(max=rows - 1)
+        size = -(-rows // self.devices) * self.devices // self.count
+        chosen = np.arange(self.index * size, (self.index + 1) * size).clip(max=rows - 1)
         part = keras.tree.map_structure(lambda array: np.asarray(array)[chosen], batch)
-        return ({_PART: part, _ROWS: np.full(of_process, rows, "int32")},)
+        return ({_PART: part, _ROWS: np.full(size, rows, "int32")},)
 
     def on_epoch_begin(self) -> None:
         self.data.on_epoch_begin()

@@ -168,8 +168,8 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         Returns:
             h~_t, `(rows, units)`, and the new states, the first of which is h~_t.
         """
-        fed, *of_cell = states
-        h, nested = self.cell(ops.concatenate([x, fed], axis=-1), _nested(self.cell.state_size, iter(of_cell)))
+        fed, *cell_states = states
+        h, nested = self.cell(ops.concatenate([x, fed], axis=-1), _nested(self.cell.state_size, iter(cell_states)))
         context, _ = attend(h, memory)
         output = tanh(ops.concatenate([context, h], axis=-1) @ ops.cast(self.combination_kernel, self.compute_dtype))
         return output, [output, *keras.tree.flatten(nested)]

@@ -110,9 +110,9 @@ class CASLSTM(MaskedRNN):
         stateful: bool = False,
         **kwargs: Any,
     ) -> None:
-        of_cell = {"units": units, "num_layers": num_layers, "lam": lam, "peephole": peephole}
+        cell_arguments = {"units": units, "num_layers": num_layers, "lam": lam, "peephole": peephole}
         super().__init__(
-            make_cell(CASLSTMCell, of_cell, kwargs),
+            make_cell(CASLSTMCell, cell_arguments, kwargs),
             dropout,
             recurrent_dropout,
             seed,

@@ -209,10 +209,10 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             self.supports_jit = False  # `jit_compile="auto"` heeds it
 
     def _make_bilstm(self) -> keras.layers.Layer:
-        of_weights = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}
+        options = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}
         # A CAS-LSTM of one layer is an LSTM. Unlike Keras' own, it takes padding anywhere, empty rows and float64.
         lstm = CASLSTM(
-            self.units // 2, num_layers=1, return_sequences=True, name="lstm", dtype=self.dtype_policy, **of_weights
+            self.units // 2, num_layers=1, return_sequences=True, name="lstm", dtype=self.dtype_policy, **options
         )
         return keras.layers.Bidirectional(lstm, name="bilstm", dtype=self.dtype_policy)
 

@@ -103,10 +103,10 @@ class BatchNormalization(keras.layers.BatchNormalization):
         x = ops.cast(inputs, accumulation_dtype(self.compute_dtype))
         mean, variance = (ops.cast(v, x.dtype) for v in (self.moving_mean, self.moving_variance))
         if training and self.trainable:
-            of_batch = ops.sum(x, axis=0) / ops.cast(ops.shape(x)[0], x.dtype)
-            spread = ops.sum((x - of_batch) ** 2, axis=0) / ops.cast(ops.shape(x)[0], x.dtype)
-            self.moving_mean.assign(mean * self.momentum + of_batch * (1 - self.momentum))
-            self.moving_variance.assign(variance * self.momentum + spread * (1 - self.momentum))
-            mean, variance = of_batch, spread
+            batch_mean = ops.sum(x, axis=0) / ops.cast(ops.shape(x)[0], x.dtype)
+            batch_variance = ops.sum((x - batch_mean) ** 2, axis=0) / ops.cast(ops.shape(x)[0], x.dtype)
+            self.moving_mean.assign(mean * self.momentum + batch_mean * (1 - self.momentum))
+            self.moving_variance.assign(variance * self.momentum + batch_variance * (1 - self.momentum))
+            mean, variance = batch_mean, batch_variance
         gamma, beta = (ops.cast(v, x.dtype) for v in (self.gamma, self.beta))
         return ops.cast((x - mean) / ops.sqrt(variance + self.epsilon) * gamma + beta, self.compute_dtype)

@@ -16,7 +16,7 @@ from keras_slstm.validation import check_bool, check_integer, check_rate
 
 CELLS = ("caslstm", "lstm")
 # The stack sets these arguments itself, so they are not options of a cell.
-_SAID_OTHERWISE = {
+_RESERVED_OPTIONS = {
     "units", "num_layers", "dropout", "layer_dropout", "return_sequences", "return_state", "go_backwards", "stateful",
     "dtype", "name",
 }  # fmt: skip
@@ -154,7 +154,7 @@ def _depths(cell: str, num_layers: int) -> list[int]:
 
 
 def _check_options(cell: str, options: dict[str, Any]) -> None:
-    refused = sorted((_SAID_OTHERWISE | (_CASLSTM_OPTIONS if cell == "lstm" else set())) & options.keys())
+    refused = sorted((_RESERVED_OPTIONS | (_CASLSTM_OPTIONS if cell == "lstm" else set())) & options.keys())
     if refused:
         raise ValueError(f"The cell {cell!r} does not take these options: {', '.join(refused)}.")
 

@@ -198,10 +198,10 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         shared_h0, words_h0 = (None, h0) if self.initial == "projection" else (h0, None)
 
         def run(weights: Any, x: Tensor, mask: Any, words_h0: Any, h_mask: Any, g_mask: Any) -> tuple[Tensor, ...]:
-            of_transition, shared_h0 = weights
+            transition_weights, shared_h0 = weights
             h0 = words_h0 if shared_h0 is None else shared_h0
             words = self.return_sequences or not self.sentence_nodes
-            return slstm(of_transition, x, mask, h0, self.steps, h_mask, g_mask, words)
+            return slstm(transition_weights, x, mask, h0, self.steps, h_mask, g_mask, words)
 
         weights = (self.transition_weights(), shared_h0)
         h, g, c_g = shard_map(run, weights, x, words_mask, words_h0, h_dropout_mask, g_dropout_mask)

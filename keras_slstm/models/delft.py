@@ -27,7 +27,7 @@ ARCHITECTURE = "BidLSTM_CRF"
 _FILES = ("config.json", "preprocessor.json", "model_weights.hdf5")
 _SIZES = ("word_embedding_size", "char_embedding_size", "num_char_lstm_units", "num_word_lstm_units", "max_char_length")
 _SPECIAL = ["<PAD>", "<UNK>"]
-_OF_LSTM = ("kernel", "recurrent_kernel", "bias")
+_LSTM_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
 
 
 def load_delft_tagger(
@@ -211,11 +211,11 @@ def _set_weights(tagger: SequenceTagger, arrays: Mapping[str, StoredArray], path
     inner = layer.over_characters.bidirectional
     _assign([layer.embedding.embeddings], arrays, ["time_distributed/embeddings"], path)
     for side, place in (("forward", inner.forward_layer), ("backward", inner.backward_layer)):
-        names = [rf"time_distributed_\d+/{side}_lstm(_\d+)?/.*\b{name}" for name in _OF_LSTM]
+        names = [rf"time_distributed_\d+/{side}_lstm(_\d+)?/.*\b{name}" for name in _LSTM_WEIGHTS]
         _assign(place.weights, arrays, names, path)
     inner = tagger.encoder.bidirectional
     for side, place in (("forward", inner.forward_layer), ("backward", inner.backward_layer)):
-        names = [rf"bidirectional(_\d+)?/{side}_lstm(_\d+)?/.*\b{name}" for name in _OF_LSTM]
+        names = [rf"bidirectional(_\d+)?/{side}_lstm(_\d+)?/.*\b{name}" for name in _LSTM_WEIGHTS]
         _assign(place.weights, arrays, names, path)
     _assign(tagger.encoder.dense.weights, arrays, [r"dense(_\d+)?/kernel", r"dense(_\d+)?/bias"], path)
 

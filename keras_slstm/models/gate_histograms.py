@@ -135,14 +135,14 @@ def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
     def listen(layer: CASLSTM) -> None:
         call = layer.call
 
-        def noting(
+        def recording(
             sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False, **of_keras: Any
         ) -> Any:
             mask = of_keras.get("sequences_mask") if mask is None else mask
             calls.append((layer, sequences, mask))
             return call(sequences, initial_state=initial_state, mask=mask, training=training)
 
-        layer.__dict__["call"] = noting  # not by `setattr`, which Keras tracks
+        layer.__dict__["call"] = recording  # not by `setattr`, which Keras tracks
 
     for layer in layers:
         listen(layer)

@@ -89,8 +89,8 @@ def _tf_rows(dataset: Any, kind: str) -> tuple[Iterator[tuple[Any, ...]] | None,
     if columns_alone and _is_string(parts[1]):  # two texts without a label
         parts, text = (spec,), spec
     in_columns = is_pair and isinstance(text, tuple) and len(text) == 2
-    of_text = text[0] if in_columns else text
-    rank = of_text.shape.rank - (0 if in_columns else DEPTHS[kind]) if hasattr(of_text, "shape") else None
+    spec_of_text = text[0] if in_columns else text
+    rank = spec_of_text.shape.rank - (0 if in_columns else DEPTHS[kind]) if hasattr(spec_of_text, "shape") else None
     if rank not in (0, 1):
         raise ValueError(f"A dataset must hold a {kind} and a label, or batches of them, but its elements are {spec}.")
     if int(dataset.cardinality()) == -1:

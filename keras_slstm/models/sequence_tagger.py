@@ -140,11 +140,11 @@ class SequenceTagger(TextModel):
         Raises:
             ValueError: If the loss does not fit the head.
         """
-        of_crf = isinstance(loss, CRFLoss)
+        is_crf_loss = isinstance(loss, CRFLoss)
         from_keras = type(keras.losses.get(loss)).__module__.startswith("keras.") or isinstance(loss, str)
-        if self.head == "crf" and loss is not None and from_keras and not of_crf:
+        if self.head == "crf" and loss is not None and from_keras and not is_crf_loss:
             raise ValueError(f"With head='crf' the loss must be `CRFLoss()`, the default, but got {loss!r}.")
-        if self.head == "softmax" and of_crf:
+        if self.head == "softmax" and is_crf_loss:
             raise ValueError("`CRFLoss` needs head='crf', but this model has head='softmax'.")
         super().compile(optimizer, loss, metrics, **kwargs)
 

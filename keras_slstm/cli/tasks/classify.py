@@ -189,19 +189,19 @@ def build_model(
     """The compiled model with its vocabulary, and the batches to train it on."""
     set_random_seed(job.seed)
     options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
-    of_all: dict[str, Any] = {
+    shared_options: dict[str, Any] = {
         **texts.model_options(settings, vectors),
         "encoder_options": {**options, **settings["encoder_options"]},
         "kernel_regularizer": keras.regularizers.L2(settings["l2"]),
         "characters": settings.get("characters"),
     }
     if "max_length" in settings:
-        of_all["vectorizer"]["max_length"] = settings["max_length"]
+        shared_options["vectorizer"]["max_length"] = settings["max_length"]
     if settings.get("model") == "bcn":
-        of_bcn = {name: value for name, value in of_all.items() if not name.startswith("mlp_")}
-        model = BCN(job.corpus.label_names, maxout_dropout=settings["mlp_dropout"], **of_bcn)
+        bcn_options = {name: value for name, value in shared_options.items() if not name.startswith("mlp_")}
+        model = BCN(job.corpus.label_names, maxout_dropout=settings["mlp_dropout"], **bcn_options)
     else:
-        model = SentenceClassifier(job.corpus.label_names, pooling=settings.get("pooling"), **of_all)
+        model = SentenceClassifier(job.corpus.label_names, pooling=settings.get("pooling"), **shared_options)
     part = job.corpus.train
     model.adapt(part.texts, vectors)
     batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))

@@ -85,7 +85,7 @@ def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     run = path.with_name("results.json")
     encoder = read_json(run)["encoder"] if run.exists() else encode.model.encoder.name
-    of_all = {
+    common = {
         "classifier": arguments.classifier,
         "folds": arguments.folds,
         "seed": arguments.seed[0],
@@ -95,7 +95,7 @@ def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
     results, absent, failed = [], [], []
     print(f"\n{encoder} of {path}, on {len(arguments.tasks)} tasks")
     for name in arguments.tasks:
-        settings = {**of_all, "task": name, "model": digest}
+        settings = {**common, "task": name, "model": digest}
         result = next((one for one in before if one.get("transfer") == settings), None)
         if result is not None:
             print(f"{name:6}  finished before")

@@ -65,7 +65,7 @@ def evaluate_pairs(arguments: argparse.Namespace, model: SentencePairClassifier)
     """Label or score pairs."""
     columns = columns_of(arguments, SentencePairClassifier)
     kind = {} if model.labels else {"scores": True, "score_range": model.score_range}
-    part = load(arguments, load_pair_corpus, of_file=kind, **columns)
+    part = load(arguments, load_pair_corpus, file_options=kind, **columns)
     if model.labels:
         check_labels(arguments, model.labels, map(str, part.labels))
     elif any(isinstance(label, str) for label in part.labels):
@@ -113,12 +113,12 @@ def columns_of(arguments: argparse.Namespace, kind: type) -> dict[str, Any]:
 
 
 def load(
-    arguments: argparse.Namespace, read: Callable[..., Any], of_file: dict[str, Any] | None = None, **options: Any
+    arguments: argparse.Namespace, read: Callable[..., Any], file_options: dict[str, Any] | None = None, **options: Any
 ) -> Any:
-    """A part of a data set, or all examples of a file; `of_file` are options of files only."""
+    """A part of a data set, or all examples of a file; `file_options` are options of files only."""
     if Path(arguments.data).is_file():
         # The file as every part: it is read as a test part is, and nothing is drawn from it.
-        options |= {"validation_path": arguments.data, "test_path": arguments.data, **(of_file or {})}
+        options |= {"validation_path": arguments.data, "test_path": arguments.data, **(file_options or {})}
     return getattr(
         read(
             arguments.data,

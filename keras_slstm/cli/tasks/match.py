@@ -152,22 +152,22 @@ def build_model(
     """The compiled model with its vocabulary, and the batches to train it on."""
     set_random_seed(job.seed)
     corpus: PairCorpus = job.corpus
-    of_all = {
+    options = {
         "labels": corpus.label_names or None,
         "score_range": corpus.score_range,
         **texts.model_options(settings, vectors),
         "encoder_options": settings["encoder_options"],
     }
     if settings.get("model") == "esim":
-        of_all.pop("mlp_dropout")  # one rate for all
-        model = ESIM(**of_all)
+        options.pop("mlp_dropout")  # one rate for all
+        model = ESIM(**options)
     else:
         model = SentencePairClassifier(
             features=settings["features"],
             pooling=settings["pooling"],
             mlp_batch_norm=settings["batch_norm"] and "mlp_units" in settings,
             mlp_activation=settings.get("mlp_activation", "relu"),
-            **of_all,
+            **options,
         )
     part = corpus.train
     model.adapt(part.texts, vectors)

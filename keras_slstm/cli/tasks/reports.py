@@ -93,8 +93,8 @@ def report_labels(wanted: Sequence[str], found: Sequence[str], names: Sequence[s
         print(printable(advice))
     columns = metrics.precision_recall_fscore_support(wanted, found, **options)
     measures = ("precision", "recall", "f1-score", "support")
-    of_labels = {name: dict(zip(measures, map(float, row))) for name, row in zip(names, zip(*columns))}
-    return {"test_accuracy": accuracy, "test_labels": of_labels}
+    by_label = {name: dict(zip(measures, map(float, row))) for name, row in zip(names, zip(*columns))}
+    return {"test_accuracy": accuracy, "test_labels": by_label}
 
 
 def report_scores(wanted: Sequence[float], found: Any, title: str = "Test") -> Results:

@@ -43,6 +43,6 @@ def print_summary(results: Sequence[dict[str, Any]]) -> None:
                 cells.append("")
         print(f"{printable(f'{data} {variant}'.strip()):30} {len(runs):4}" + "".join(f" {cell:>16}" for cell in cells))
     if len(rows) > 1 and len({variant for _, variant in rows}) == 1:
-        of_all = [means[name] if len(means[name]) == len(rows) else [] for name, *_ in columns]
-        cells = [f"{mean_and_spread(values)[0]:6.2f}" if values else "" for values in of_all]
+        complete = [means[name] if len(means[name]) == len(rows) else [] for name, *_ in columns]
+        cells = [f"{mean_and_spread(values)[0]:6.2f}" if values else "" for values in complete]
         print(f"{'mean':30} {len(results):4}" + "".join(f" {cell:>16}" for cell in cells))

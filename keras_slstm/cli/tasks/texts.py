@@ -106,9 +106,9 @@ def average_models(arguments: argparse.Namespace, jobs: Sequence[Job], results: 
                 measures[f"{name}_accuracy"] = float(np.mean(right))
             else:
                 measures[f"{name}_pearson"] = float(np.corrcoef(part.labels, ensemble.score(part.texts))[0, 1])
-        of_one = ("data", "split", "fold", "variant", "vectors", "coverage", "task", "command")
+        shared = ("data", "split", "fold", "variant", "vectors", "coverage", "task", "command")
         result = {
-            **{name: first[name] for name in of_one if name in first},
+            **{name: first[name] for name in shared if name in first},
             "encoder": f"{first['encoder']} (ensemble of {seeds})",
             "seed": list(arguments.seed),
             "settings": {name: value for name, value in first["settings"].items() if name != "seed"},

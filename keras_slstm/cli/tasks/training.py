@@ -170,10 +170,10 @@ def fit(
         The results of the training that `results.json` keeps.
     """
     stopwatch = Stopwatch(batches)
-    of_all: list[keras.callbacks.Callback] = [stopwatch, *callbacks]
+    all_callbacks: list[keras.callbacks.Callback] = [stopwatch, *callbacks]
     if "plateau" in settings:
         rate, factor = settings["learning_rate"], settings["decay"]
-        of_all.append(decay_on_plateau(run, rate, settings["plateau"], factor, monitor))
+        all_callbacks.append(decay_on_plateau(run, rate, settings["plateau"], factor, monitor))
     if "updates" in settings:
         epochs = count_epochs(settings["updates"], batches)
     epochs = arguments.epochs or epochs
@@ -188,7 +188,7 @@ def fit(
             monitor=monitor,
             patience=patience,
             save_every=arguments.save_every,
-            callbacks=[*of_all, lines],
+            callbacks=[*all_callbacks, lines],
             verbose=0,
             **options,
         )

@@ -296,8 +296,8 @@ def _skip_on_jax(
             (rows, inputs, g_dropout_mask, count, node_runs), (weights, projected, before) = fixed, learned
             if not size:  # all words have stopped
                 return before
-            of_layer = rows.first(size), projected[:size], inputs, node_runs, g_dropout_mask, count
-            return _layer(weights, before, *of_layer)
+            arguments = rows.first(size), projected[:size], inputs, node_runs, g_dropout_mask, count
+            return _layer(weights, before, *arguments)
 
         return run
 
