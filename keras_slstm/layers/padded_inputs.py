@@ -1,4 +1,4 @@
-"""Mixin of the layers that take padded sentences: tensors of another kind are refused with what to do."""
+"""Mixin of the layers that take padded sentences: it refuses tensors of other kinds, and says how to pad them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 _TO_PADDED = {
     "RaggedTensor": "Pass `x.to_tensor()`, and `mask=tf.sequence_mask(x.row_lengths())`.",
-    "PackedSequence": "Call `x, lengths = torch.nn.utils.rnn.pad_packed_sequence(x, batch_first=True)`, and pass `x` and "
-    "`mask=torch.arange(x.shape[1]) < lengths[:, None]`.",
+    "PackedSequence": "Call `x, lengths = torch.nn.utils.rnn.pad_packed_sequence(x, batch_first=True)`, and pass `x` "
+    "and `mask=torch.arange(x.shape[1]) < lengths[:, None]`.",
     "NestedTensor": "Pass `torch.nested.to_padded_tensor(x, 0.0)`, and the mask of its real words.",
     "SparseTensor": "Pass `tf.sparse.to_dense(x)`.",
 }
