@@ -12,8 +12,9 @@ from keras import ops
 from keras_slstm.layers.attention_decoder import AttentionDecoder
 from keras_slstm.layers.recurrent_stack import RecurrentStack, recurrent_cell
 from keras_slstm.metrics.token_accuracy import TokenAccuracy
+from keras_slstm.models.exported_search import check_search_format, write_search
 from keras_slstm.models.raw_data import RawDataModel
-from keras_slstm.models.translation_search import Search, Searches
+from keras_slstm.models.translation_search import Search, Searches, SearchModel
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID, SubwordVectorizer
 from keras_slstm.text.text_vectorizer import check_texts
@@ -290,7 +291,51 @@ class Seq2Seq(RawDataModel):
                     written[place] = text
         return (written, scores) if return_scores else written
 
-    # Saving.
+    # Saving and export.
+
+    def export(
+        self,
+        filepath: Any,
+        format: str = "tf_saved_model",
+        *,
+        beam: int = 1,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write the search for translations for another runtime, for any number of texts and subwords.
+
+        The input is `source`, `(batch, time)` int32: the ids of the subwords of each text, then 2, the end, padded
+        with 0. The outputs are `ids`, `(batch, longest)` int32, the subwords of the translations, an end, and
+        padding, and `scores`, `(batch,)`. What a format needs beside Keras comes with the extra `export`.
+
+        Args:
+            filepath: The file to write: an `.onnx`, `.tflite` or `.xml` (OpenVINO) file, or a new folder. A file of
+                the same name that ends in `.json` holds the `vocabulary`, by id, and the `tokenizer`, which the
+                library `tokenizers` reads. It takes a text with a space before it, and its ids are smaller by 3. In a
+                folder, the file is `assets.extra/model.json`.
+                Nothing is written where the export fails.
+            format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`, all of them from TensorFlow.
+            beam, length_penalty, max_length: See `translate`.
+            **kwargs: Further arguments of `keras.Model.export`.
+
+        Raises:
+            ValueError: If an argument does not fit, the backend cannot write the format, or there are no subwords yet.
+            ImportError: If a package is missing.
+
+        Example:
+
+        ```python
+        model.export("english-german.onnx", format="onnx")
+        model.export("english-german", beam=5)
+        ```
+        """
+        if not self.built:
+            self.build()  # raises
+        search = Search(beam, length_penalty, max_length)
+        search.check()
+        check_search_format(format)
+        write_search(SearchModel(self, search), self.vectorizer.describe(), filepath, format, **kwargs)
 
     def get_build_config(self) -> dict[str, Any] | None:
         return {"vocabulary_size": self.head.units} if self.built else None

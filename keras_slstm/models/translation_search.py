@@ -21,6 +21,12 @@ class Search(NamedTuple):
     length_penalty: float
     max_length: int | None
 
+    def check(self) -> None:
+        """Raise ValueError if a number is out of its range."""
+        check_integer("beam", self.beam, 1)
+        check_optional_integer("max_length", self.max_length, 1)
+        check_non_negative("length_penalty", self.length_penalty)
+
 
 class Searches:
     """The searches of a model, each of which is compiled once.
@@ -35,9 +41,7 @@ class Searches:
     def get(self, search: Search) -> SearchModel:
         """Return the model that searches with these options."""
         if search not in self._made:
-            check_integer("beam", search.beam, 1)
-            check_optional_integer("max_length", search.max_length, 1)
-            check_non_negative("length_penalty", search.length_penalty)
+            search.check()
             self._made[search] = SearchModel(self._model, search)
             self._made[search].jit_compile = self._model.jit_compile
         return self._made[search]

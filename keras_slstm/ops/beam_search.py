@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.types import Tensor, Tensors
 
 # (last ids `(rows,)`, state) -> (log-probabilities of all ids `(rows, vocabulary)`, new state)
@@ -71,7 +72,8 @@ def beam_search(
     vocabulary = ops.arange(ids.size, dtype="int32")
     is_padding = vocabulary == ids.padding
     never = ops.logical_or(is_padding, vocabulary == ids.start)
-    minus_infinity = ops.full((), -float("inf"), dtype=dtype)
+    # ONNX files make NaN of infinity.
+    minus_infinity = ops.full((), -1e30 if in_export_mode() else -float("inf"), dtype=dtype)
     # Only padding follows an ended sequence, with log-probability 0.
     after_end = ops.where(is_padding, ops.zeros((), dtype=dtype), minus_infinity)
 

@@ -113,6 +113,11 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
         self._check_adapted()
         return self._subwords.decode([[int(i) for i in row if i >= SPECIAL_IDS] for row in ids])
 
+    def describe(self) -> dict[str, Any]:
+        """What a program without this package needs to make ids: subwords by id, and the library's tokenizer."""
+        self._check_adapted()
+        return {"vocabulary": ["", "<start>", "<end>", *self._subwords.names], "tokenizer": self._subwords.json}
+
     def _check_adapted(self) -> None:
         if not self.is_adapted:
             raise ValueError("There are no subwords yet: call `adapt(texts)` with the training texts first.")
@@ -162,6 +167,11 @@ class _Subwords:
         )
         tokenizer.train_from_iterator(map(_with_space, texts), trainer)
         self._tokenizer, self.json = tokenizer, tokenizer.to_str()
+
+    @property
+    def names(self) -> list[str]:
+        vocabulary = self.tokenizer.get_vocab()
+        return sorted(vocabulary, key=vocabulary.__getitem__)
 
     def load(self, content: str) -> None:
         self._tokenizer, self.json = None, content
