@@ -1,4 +1,4 @@
-"""Train a depth-adaptive GRN, and look at how many layers each word goes through.
+"""Train a depth-adaptive GRN, and see how many layers each word goes through.
 
     python examples/inspect_depth.py
 

@@ -2,7 +2,7 @@
 
     python examples/own_layer.py
 
-The layer is a stack of gated convolutions (Dauphin et al., 2017). What makes it an encoder is little: it maps
+The layer is a stack of gated convolutions (Dauphin et al., 2017). An encoder needs little: it maps
 `(batch, time, features)` and a `mask` to word vectors, padding changes nothing in them, and `get_config` lets Keras
 load it. Then the models take it, pool its vectors, train it, and save it in their file.
 """
@@ -41,7 +41,7 @@ class GatedConvolutions(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs, mask=None):
-        """Padding is zero in front of each convolution, so that it does not matter how much of it there is."""
+        """Padding is set to zero before each convolution, so its length does not matter."""
         x = inputs
         for convolution in self.convolutions:
             if mask is not None:

@@ -31,7 +31,7 @@ parser.add_argument("--output", type=Path, default=Path("runs/distributed"), hel
 
 def main(args):
     """Train, test, save and use a model; every process does this."""
-    # First of all: the processes connect before they touch a device.
+    # First, because the processes must connect before they touch a device.
     strategy = keras_slstm.distribute.strategy("auto", args.timeout)
     chief = keras_slstm.distribute.is_chief()
 
@@ -59,7 +59,7 @@ def main(args):
 
     sentences = ["Cancel the hotel in Paris, but leave my flight as it is."]
     found = model.classify(corpus.test.texts)
-    labels = model.classify(sentences)  # as with all that computes, each process does it
+    labels = model.classify(sentences)  # every process must call it, as all that computes
     if chief:
         right = np.mean([label == wanted for label, wanted in zip(found, corpus.test.labels)])
         print(f"Test accuracy: {right:.3f}. Saved {run.model_path}")

@@ -37,7 +37,7 @@ def gru_space(hp):
     return {"recurrent_dropout": hp.Float("recurrent_dropout", 0.0, 0.4, step=0.2, default=0.0)}
 
 
-# Every training is a new process that imports this file: what it needs is registered here, and the search is below.
+# Every training is a new process that imports this file, so encoder and space are registered at its top level.
 keras_slstm.models.register_encoder("gru", gru)
 keras_slstm.tuning.register_space("gru", gru_space)
 

@@ -61,7 +61,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError where options do not make sense together; set the defaults that depend on others."""
+    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
     check_data_options(arguments, DATASET)
     if arguments.folds and (arguments.dev_data or arguments.test_data):
         raise ValueError("--folds divides --data itself: no --dev-data, no --test-data")
@@ -75,7 +75,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
-    """The settings of the encoder's paper; on a corpus of another kind, what is done soon."""
+    """The preset of the encoder's paper; for the embedded corpus and your own data, that of a short training."""
     if arguments.data or corpus == "travel_desk":
         return "small"
     if arguments.architecture:

@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError where options do not make sense together; set the defaults that depend on others."""
+    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
     if (arguments.file is None) != (arguments.write is None) or (arguments.file and not arguments.model):
         raise ValueError("--file and --write go together, and need --model")
     if arguments.write is not None and arguments.write.suffix != ".npy":

@@ -95,7 +95,7 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 
 
 def run(command: str, words: Sequence[str]) -> int:
-    """Run a command with its options; what is wrong is said in one line."""
+    """Run a command with its options; report an error in one line."""
     arguments = parse(command, words)
     usual, warnings.formatwarning = warnings.formatwarning, one_line
     try:
@@ -120,7 +120,7 @@ def one_line(message: Warning | str, *place: object, **options: object) -> str:
 
 
 def column_options(message: str, arguments: argparse.Namespace) -> str:
-    """The options that name the columns of a file, where one was not found."""
+    """Name the options for columns, if the error is a column that was not found."""
     names = [f"--{name.replace('_', '-')}" for name in vars(arguments) if name.endswith("_column")]
     return f" Or name them by {', '.join(names)}." if names and "the header has no column" in message else ""
 
@@ -133,6 +133,6 @@ def _advise_to_resume(arguments: argparse.Namespace, reason: str) -> None:
 
 
 def fail(message: str, status: int = 2) -> int:
-    """Say what is wrong in one line; return the exit status."""
+    """Print an error in one line; return the exit status."""
     print(" ".join(message.split()), file=sys.stderr)
     return status

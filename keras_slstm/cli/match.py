@@ -76,7 +76,7 @@ def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[
 
 
 def check(arguments: argparse.Namespace, dataset: str = DATASET) -> None:
-    """Raise ValueError where options do not make sense together; set the defaults that depend on others."""
+    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
     check_data_options(arguments, dataset)
     own = arguments.pooling or arguments.features or arguments.batch_norm or arguments.mlp_dropout is not None
     if arguments.architecture == "esim" and own:

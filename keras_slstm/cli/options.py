@@ -90,7 +90,7 @@ class Group:
         Args:
             *names: Its names.
             advanced: Whether only `--help-all` lists it.
-            shown: How `written` has it: `"value"`, `"PATH"` (it names a place on this machine) or `"never"`.
+            shown: Its form in the recorded command: `"value"`, `"PATH"` (a place on this machine) or `"never"`.
             **options: See `argparse.ArgumentParser.add_argument`.
         """
         default = options.get("default")
@@ -138,7 +138,7 @@ def refuse(arguments: argparse.Namespace, names: Collection[str], reason: str) -
 
 
 def written(parser: Parser, arguments: argparse.Namespace) -> str:
-    """The command as it is recorded, to be repeated elsewhere: without defaults and the places of one machine.
+    """The command as it is recorded, to be repeated elsewhere: without defaults, and without paths of this machine.
 
     >>> parser = Parser("keras-slstm classify", "Classify texts.", "")
     >>> parser.group("data").add("--data", shown="PATH", help="your own file")
@@ -167,7 +167,7 @@ def _text(value: Any) -> str:
 
 
 def number(kind: Callable[[str], Any], expected: str, allowed: Callable[[Any], bool]) -> Callable[[str], Any]:
-    """A type of options: a number in a range, which `expected` describes."""
+    """An option type: a number in a range, which `expected` describes."""
 
     def read(text: str) -> Any:
         try:
@@ -192,7 +192,7 @@ seed = number(int, "an integer from 0 to 4294967295", lambda value: 0 <= value <
 
 
 def one_of(*names: str) -> Callable[[str], Any]:
-    """A type of options: one of a few words."""
+    """An option type: one of several words."""
     return number(str, f"{', '.join(names[:-1])} or {names[-1]}", lambda value: value in names)
 
 

@@ -1,4 +1,4 @@
-"""Keeps what backends log about themselves off the screen."""
+"""Keeps the log messages of backends off the screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def import_backend() -> None:
     """
     if "keras" in sys.modules:
         return
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # at level 2 a machine without a GPU still reads of cuInit
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # level 2 still prints a line on cuInit
     for name in ("tensorflow", "absl"):
         logging.getLogger(name).setLevel(logging.ERROR)
     import keras_slstm.quiet_import  # noqa: F401

@@ -27,7 +27,7 @@ def run_workers(words: Sequence[str], count: int, gpus: Sequence[str] = ()) -> i
         The exit status: 0, or that of the first process that failed.
     """
     cluster = _Cluster(words, gpus)
-    ending: list[int] = []  # a signal may come while a process is being started, which must not be left behind
+    ending: list[int] = []  # a signal may come while a process starts, and must end that process, too
     before = signal.signal(signal.SIGTERM, lambda number, _: ending.append(number))
     try:
         for name in ("chief", *(f"tuner{number}" for number in range(count))):

@@ -1,4 +1,4 @@
-"""Options for all that presets set."""
+"""Options for the settings in presets."""
 
 from __future__ import annotations
 

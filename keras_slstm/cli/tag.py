@@ -58,7 +58,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError where options do not make sense together; set the defaults that depend on others."""
+    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
     dataset, scheme = TASKS[arguments.task]
     check_data_options(arguments, dataset)
     check_encoder_settings(arguments)

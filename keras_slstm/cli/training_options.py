@@ -1,4 +1,4 @@
-"""Options that the trainings have in common, and what must hold among them."""
+"""Options that the training commands share, and checks of their combinations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_data_options(parser: Parser, default: str, known: str, what: str = "text
         parser: The parser.
         default: The data set that `check_data_options` sets if none is given.
         known: Names of data sets, for the help.
-        what: What the examples are.
+        what: The kind of the examples, such as `"texts"`.
         several: Whether the command takes several data sets.
     """
     data = parser.group("data")
@@ -46,13 +46,13 @@ def add_reading_options(parser: Parser) -> None:
 
 
 def add_limit(parser: Parser, what: str) -> None:
-    """How much of the data is used; `what` the examples are."""
+    """How much of the data is used; `what` is the kind of the examples."""
     parser.group("data").add("--limit", type=options.count, metavar="N", advanced=True,
                              help=f"train on at most N {what} (default: all)")  # fmt: skip
 
 
 def add_vector_options(parser: Parser, fixed: str = "train them") -> None:
-    """Word vectors; `fixed` says what is done by default."""
+    """Word vectors; `fixed` describes the default treatment."""
     data = parser.group("data")
     data.add("--vectors", metavar="FILE", shown="PATH", help="word vectors in GloVe's text format (default: none)")
     data.add("--fixed-vectors", action=argparse.BooleanOptionalAction, advanced=True,

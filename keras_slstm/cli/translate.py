@@ -68,7 +68,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError where options do not make sense together; set the defaults that depend on others."""
+    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
     given = vars(arguments)
     for source, target in (("source_file", "target_file"), FILES[:2], FILES[2:]):
         files = [name for name in (source, target) if given[name]]

@@ -94,7 +94,7 @@ def data_names(arguments: argparse.Namespace) -> list[str]:
 
 
 def limited(corpus: Corpus, limit: int | None) -> Corpus:
-    """The corpus with so many texts to train on, the same ones for every seed."""
+    """The corpus with at most `limit` texts to train on, the same ones for every seed."""
     if limit is None or limit >= len(corpus.train):
         return corpus
     chosen = sorted(random.Random(0).sample(range(len(corpus.train)), limit))
@@ -128,7 +128,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     with options_named("--encoder-option", "--variants"):
         model, batches = build_model(arguments, settings, job, vectors)
     columns = (column for part in (corpus.train, corpus.validation) for column in (part.texts, part.labels))
-    # With the vocabulary, which has the words of the test part that have a vector.
+    # The vocabulary counts, too: it holds words of the test part that have a vector.
     settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     describe(corpus, "texts", f"{len(corpus.label_names)} labels", settings["encoder"], model, run)
@@ -152,7 +152,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
 
 
 def show_requests(model: SentenceClassifier) -> list[str]:
-    """Say how many of the requests worded by hand are understood; return the first three."""
+    """Print how many of the handwritten requests are understood; return the first three."""
     requests, intents = zip(*handwritten_requests())
     right = sum(wanted == found for wanted, found in zip(intents, model.classify(requests)))
     print(
@@ -173,8 +173,8 @@ def test(arguments: argparse.Namespace, model: SentenceClassifier, corpus: Corpu
 
 
 def count_depths(arguments: argparse.Namespace, model: SentenceClassifier, part: list[str]) -> Results:
-    """How deep the words of texts go, where they have depths."""
-    if arguments.encoder not in GRN or arguments.architecture:  # a BCN has one inside, but is not all of it
+    """Count the depths of the words of texts, if the model has depths."""
+    if arguments.encoder not in GRN or arguments.architecture:  # a BCN only contains one
         return {}
     counts = DepthCounts(find_grn(model).max_depth)
     for sentence in read_depths(model, part):

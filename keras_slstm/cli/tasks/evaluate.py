@@ -38,7 +38,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
 
 def check_options(arguments: argparse.Namespace, model: Any) -> None:
-    """Raise ValueError for an option that is of no use for this model, or for this data."""
+    """Raise ValueError for an option that does not go with this model or data."""
     if not isinstance(model, Seq2Seq):
         others = ("target_file", *SEARCH_OPTIONS)
         refuse(arguments, others, f"is for a model that translates, but {arguments.model} is another one")
@@ -117,7 +117,7 @@ def load(
 ) -> Any:
     """A part of a data set, or all examples of a file; `file_options` are options of files only."""
     if Path(arguments.data).is_file():
-        # The file as every part: it is read as a test part is, and nothing is drawn from it.
+        # The file serves as every part, so that nothing is drawn from it at random.
         options |= {"validation_path": arguments.data, "test_path": arguments.data, **(file_options or {})}
     return getattr(
         read(

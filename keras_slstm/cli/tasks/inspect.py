@@ -42,7 +42,7 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 
 def check_options(arguments: argparse.Namespace, kind: str) -> None:
-    """Raise ValueError for an option, or a text, of which a model without depths, or with depths, makes no use."""
+    """Raise ValueError for an option, or a text, that does not go with depths, or with gates."""
     if kind == "depths":
         refuse(arguments, ["bins"], f"is for gates, but {arguments.model} has depths")
         return
@@ -60,7 +60,7 @@ def files_of(kind: str, output: Path) -> list[Path]:
 
 
 def check_places(paths: Sequence[Path]) -> None:
-    """Raise FileExistsError where another file would be replaced than those of an inspection before."""
+    """Raise FileExistsError if a file would be replaced that is not from an earlier inspection."""
     before = [path for path in paths if path.exists()]
     if before and not has_own_numbers(paths[-1]):
         raise FileExistsError(f"--output: {before[-1]} exists, and is not of an inspection: name another file")

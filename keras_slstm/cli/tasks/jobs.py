@@ -1,4 +1,4 @@
-"""The trainings that a command asks for: planned, done one after the other, and never done twice."""
+"""Plans the trainings of a command, and runs them one after the other, each only once."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def vectors_name(arguments: argparse.Namespace) -> str | None:
 
 @contextlib.contextmanager
 def _on_devices(arguments: argparse.Namespace) -> Iterator[Callable[[], contextlib.AbstractContextManager[Any]]]:
-    """Join the other processes, if any, and yield what makes a scope in which to build models.
+    """Join the other processes, if any, and yield a function that makes a scope for building models.
 
     TensorFlow and JAX must connect their processes before they touch a device. Only the first process prints.
     """

@@ -80,7 +80,7 @@ def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
 
 
 def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
-    """The one asked for, or what the data set is about."""
+    """The task asked for, or that of the data set."""
     if arguments.task:
         return str(arguments.task)
     if not corpus.label_names:
@@ -118,7 +118,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
         model, batches = build_model(arguments, settings, job, vectors)
     parts = (corpus.train, corpus.validation)
     columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
-    # With the vocabulary, which has the words of the test part that have a vector.
+    # The vocabulary counts, too: it holds words of the test part that have a vector.
     settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scores = "scores from {} to {}".format(*corpus.score_range) if corpus.score_range else ""

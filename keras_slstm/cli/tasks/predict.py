@@ -17,7 +17,7 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 
 
 def predict(arguments: argparse.Namespace) -> int:
-    """Print what a saved model says of texts; return the exit status."""
+    """Print the predictions of a saved model for texts; return the exit status."""
     model = load_model(arguments.model)
     if not isinstance(model, Seq2Seq):
         refuse(arguments, SEARCH_OPTIONS, f"is for a model that translates, but {arguments.model} is another one")
@@ -33,7 +33,7 @@ def predict(arguments: argparse.Namespace) -> int:
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, float | None]:
-    """How the best translation is searched for."""
+    """The options of the search for the best translation."""
     return {name: vars(arguments)[name] for name in SEARCH_OPTIONS}
 
 

@@ -36,7 +36,7 @@ def report_texts(model: SentenceClassifier, part: Texts, folder: Path | None = N
         model: The model.
         part: The texts with their labels.
         folder: Where to write the predictions and the confusion matrix. None: nowhere.
-        title: What the part is called.
+        title: Name of the part.
     """
     (found, probabilities), seconds = timed(model.classify, part.texts, return_probabilities=True)
     measures = report_labels(part.labels, found, model.labels, title)
@@ -117,7 +117,7 @@ def write_predictions(path: Path, heads: Sequence[str], rows: Iterable[Sequence[
 
 
 def draw_confusion(wanted: Sequence[str], found: Sequence[str], names: Sequence[str], path: Path) -> None:
-    """Draw which labels are taken for which."""
+    """Draw the confusion matrix."""
     counts = require("sklearn.metrics", "examples").confusion_matrix(wanted, found, labels=names)
     draw(path, functools.partial(confusion_matrix, counts, names))
 
@@ -128,7 +128,7 @@ def draw_learning_curve(history: dict[str, list[float]], best_epoch: int, path: 
 
 
 def draw(path: Path, picture: Callable[[Path], None]) -> None:
-    """Draw a picture, and say so where that fails: no training is lost for it."""
+    """Draw a picture; if that fails, say so, because no training should be lost for it."""
     if not is_chief():
         return
     try:
@@ -138,7 +138,7 @@ def draw(path: Path, picture: Callable[[Path], None]) -> None:
 
 
 def say_where(folder: Path, results: Path) -> None:
-    """Say which files a training has left."""
+    """Print the files that a training has written."""
     own = {"run.json", "progress.json", "settings.json", "results.json", "model.keras"}
     beside = sorted(path.name for path in folder.iterdir() if path.name not in own and path.suffix != ".h5")
     print(f"Saved {folder / 'model.keras'} (beside it: {', '.join(['results.json', *beside])})")

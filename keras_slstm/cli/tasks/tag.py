@@ -45,7 +45,7 @@ from keras_slstm.training.diagnosis import diagnose_tags
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
-# For the embedded corpus: not in the words of its grammar.
+# For the embedded corpus, in words that its grammar does not produce.
 TRAVEL_SENTENCES = [
     "Could you please book me a flight from Oslo to Rome on Friday?",
     "My friend Maria Rossi needs a hotel in New York for three nights.",
@@ -99,7 +99,7 @@ def load_vectors(arguments: argparse.Namespace, jobs: Sequence[Job]) -> WordVect
 
 
 def make_vectorizer(arguments: argparse.Namespace, min_count: int | None = None) -> TokenVectorizer:
-    """Make what looks words up."""
+    """Make the vectorizer."""
     return TokenVectorizer(min_count=min_count, lowercase=not arguments.cased, zero_digits=arguments.zero_digits)
 
 
@@ -124,7 +124,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     with options_named("--encoder-option", "--variants", "--head-option"):
         model, batches = build_model(arguments, settings, job, vectors)
     columns = (map(" ".join, column) for part in (corpus.train, corpus.validation) for column in vars(part).values())
-    # With the vocabulary, which has the words of the test part that have a vector.
+    # The vocabulary counts, too: it holds words of the test part that have a vector.
     settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scheme = f" ({corpus.scheme})" if corpus.scheme else ""
@@ -165,7 +165,7 @@ def report(model: SequenceTagger, part: TaggedSentences, title: str, folder: Pat
     Args:
         model: The tagger.
         part: The sentences with their tags.
-        title: What the part is called.
+        title: Name of the part.
         folder: Where to write the predictions. None: nowhere.
     """
     predicted, seconds = timed(model.tag, part.tokens)

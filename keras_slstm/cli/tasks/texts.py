@@ -61,7 +61,7 @@ def can_stay_fixed(vectors: WordVectors | None, settings: Settings, texts: Itera
 
 
 def choose_tokenizer(arguments: argparse.Namespace, corpus: Any) -> str:
-    """The one asked for, or what fits the data set."""
+    """The tokenizer asked for, or the one that fits the data set."""
     return arguments.tokenizer or tokenizer_of(corpus.name)
 
 
@@ -96,7 +96,7 @@ def average_models(arguments: argparse.Namespace, jobs: Sequence[Job], results: 
     """The results of the models of all seeds together, for each data set, fold and variant; one line for each."""
     found = []
     seeds = len(arguments.seed)
-    for start in range(0, len(jobs), seeds):  # as `plan_jobs` has them, the seeds of a kind stand together
+    for start in range(0, len(jobs), seeds):  # `plan_jobs` puts the seeds of a kind together
         alike, members, first = jobs[start : start + seeds], results[start : start + seeds], results[start]
         ensemble = Ensemble([job.folder / "model.keras" for job in alike])
         measures = {}

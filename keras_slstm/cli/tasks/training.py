@@ -1,4 +1,4 @@
-"""One training: its settings, its optimizer, its course and its results."""
+"""One training: settings, optimizer, fit and results."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def choose_settings(
 
 @contextlib.contextmanager
 def options_named(*names: str) -> Iterator[None]:
-    """Name the options whose NAME=VALUE pairs become arguments, where these do not fit."""
+    """Name these options in the error if their NAME=VALUE pairs do not fit as arguments."""
     try:
         yield
     except TypeError as error:
@@ -115,12 +115,12 @@ def make_optimizer(settings: Settings, batches: Batches, epochs: int | None = No
 
 
 def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run: TrainingRun) -> None:
-    """Say what is trained on what.
+    """Print the sizes of corpus and model.
 
     Args:
         corpus: The corpus.
-        what: What its examples are, such as `"texts"`.
-        targets: What is learned, such as `"6 labels"`.
+        what: The kind of its examples, such as `"texts"`.
+        targets: The targets, such as `"6 labels"`.
         encoder: The name of its encoder.
         model: The model.
         run: Its run.
@@ -134,7 +134,7 @@ def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run
 
 
 def describe_coverage(vectors: WordVectors | None, texts: Iterable[Iterable[str]]) -> Coverage | None:
-    """Say how many of the words of the texts have a vector."""
+    """Print how many of the words of the texts have a vector."""
     if vectors is None:
         return None
     coverage = vectors.coverage(Counter(word for words in texts for word in words))

@@ -32,7 +32,7 @@ from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
-# Of subwords: larger than Keras' own, from which attention takes several epochs more to be learned.
+# Larger than Keras' default, with which attention takes several epochs more to learn.
 SUBWORD_VECTORS = keras.initializers.RandomNormal(stddev=0.5)
 
 # For the embedded corpus: notes of its kind.
@@ -86,7 +86,7 @@ def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, Settings]
     preset = load_presets("translate")[arguments.preset]
     settings = choose_settings(arguments, job, arguments.preset, preset, "cell", "equal_parameters")
     settings.pop("beam")  # a resumed training may end otherwise
-    # Attention to words that have been read in both directions is learned in half of the epochs.
+    # With a bidirectional encoder, attention is learned in half the epochs.
     given = arguments.bidirectional
     settings["bidirectional"] = arguments.preset == "small" if given is None else given
     settings["cell_options"] = dict(arguments.cell_option)
@@ -138,7 +138,7 @@ def report(model: Seq2Seq, part: TextPairs, title: str, search: dict[str, Any], 
     Args:
         model: The model.
         part: The texts with their translations.
-        title: What the part is called.
+        title: Name of the part.
         search: Options of `Seq2Seq.translate`.
         folder: Where to write the translations, alone and in a table. None: nowhere.
     """
@@ -198,7 +198,7 @@ def make_model(settings: Settings, vectorizer: Any = None) -> Seq2Seq:
 
 
 def describe(corpus: ParallelCorpus, model: Seq2Seq, batches: TranslationBatches, run: TrainingRun) -> None:
-    """Say what is trained on what."""
+    """Print the sizes of corpus and model."""
     sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
     print(f"{printable(corpus.name)}: {sizes} pairs to train / develop / test")
     if len(batches.sources) < len(corpus.train):
