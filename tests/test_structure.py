@@ -102,6 +102,23 @@ def test_code_of_a_backend_is_found(source):
     assert _backend_code(source)
 
 
+@pytest.mark.parametrize(
+    ("layer", "equation"),
+    [
+        ("SLSTM", "slstm"),
+        ("CASLSTM", "cas_lstm"),
+        ("CASLSTMCell", "cas_lstm"),
+        ("SuBiLSTM", "subilstm"),
+        ("DepthAdaptiveGRN", "depth_adaptive_grn"),
+        ("CRF", "crf"),
+        ("SemiMarkovCRF", "semi_crf"),
+    ],
+)
+def test_a_layer_names_the_file_of_its_equations(layer, equation):
+    assert f"`keras_slstm/ops/{equation}.py`" in getattr(keras_slstm, layer).__doc__
+    assert f"keras_slstm.ops.{equation}" in MODULES
+
+
 def test_no_import_circle():
     graph = {
         _own(module): {imported for imported, _ in _imports(module) if imported.startswith("keras_slstm")}

@@ -38,10 +38,10 @@ class CASLSTM(MaskedRNN):
         i, f, o, g = sigmoid(h_t^{l-1} W + h_{t-1}^l U + b),   c~ = tanh(.)
         c_t^l = i * c~ + (1 - lam) * f * c_{t-1}^l + lam * g * c_t^{l-1},   h_t^l = o * tanh(c_t^l)
 
-    for the layers l > 1; layer 1 is a plain LSTM. `CASLSTMCell` (`layer.cell`) has all of the equations, the variants
-    and the weights. The output is the h of the highest layer; the paper's sentence vector is its maximum over the
-    words (`MaskedGlobalMaxPooling1D`), and a bidirectional model is two independent stacks
-    (`keras.layers.Bidirectional`).
+    for the layers l > 1; layer 1 is a plain LSTM. `CASLSTMCell` (`layer.cell`) has all of the equations (the code is in
+    `keras_slstm/ops/cas_lstm.py`), the variants and the weights. The output is the h of the highest layer; the paper's
+    sentence vector is its maximum over the words (`MaskedGlobalMaxPooling1D`), and a bidirectional model is two
+    independent stacks (`keras.layers.Bidirectional`).
 
     The products with W are computed for all words at once, and the gradient is written by hand. Unlike in
     `keras.layers.LSTM`, outputs at masked positions are always 0, the last output is the state after the last *real*

@@ -29,8 +29,8 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         g = sigmoid(h_t^{l-1} W_g + p1 * c_{t-1}^l + p2 * c_t^{l-1} + b_g)
         c_t^l = i * c~ + f * c_{t-1}^l + g * c_t^{l-1}
 
-    The first states are zero. It runs in `keras.layers.RNN` and in decoders; `CASLSTM`, which is the same over whole
-    sentences, is several times faster and has dropout.
+    The equations are in `keras_slstm/ops/cas_lstm.py`. The first states are zero. The cell runs in `keras.layers.RNN`
+    and in decoders; `CASLSTM`, which is the same over whole sentences, is several times faster and has dropout.
 
     Args:
         units: Number d of units of every layer.

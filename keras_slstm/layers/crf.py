@@ -35,8 +35,8 @@ class CRF(PotentialsLayer):
         score = h_1 . W_left[y_1] + left[y_1] + sum_{i > 1} (h_i . W[y_{i-1}, y_i] + A[y_{i-1}, y_i]) + right[y_n]
 
     The layer returns *potentials*, one tensor that holds these scores and the mask: the input of `CRFLoss`,
-    `CRFAccuracy`, the layer `CRFDecoder` and the functions `crf_decode`, `crf_marginals`, ... (`ops/crf.py` states the
-    equations.)
+    `CRFAccuracy`, the layer `CRFDecoder` and the functions `crf_decode`, `crf_marginals`, ... (The equations are in
+    `keras_slstm/ops/crf.py`.)
 
     With `scheme`, sequences that the names of the labels rule out are never decoded and are no part of the sum over all
     sequences. Each forbidden label or transition in the given labels adds about 10,000 to the loss.

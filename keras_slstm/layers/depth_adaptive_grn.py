@@ -58,7 +58,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     h_i and c_i, and their neighbours and g go on reading them (eq. 14). g takes as many steps as the deepest word of
     its sentence. Words that have stopped are not computed any more, in training and inference: see `Speed`.
 
-    As cells start at zero, g is 0 where all words of a sentence have depth 1.
+    The equations are in `keras_slstm/ops/depth_adaptive_grn.py`. As cells start at zero, g is 0 where all words of a
+    sentence have depth 1.
 
     No gradient passes through the choice of the depth. W_1, b_1, W_3, b_3 and the sequential module learn through h^0,
     W_2 as an embedding, and b_2 through `depth_penalty` only. The paper divides the perturbed logits by a

@@ -28,8 +28,8 @@ class SemiMarkovCRF(PotentialsLayer):
     the sum of that over all segmentations with segments of at most `max_length` words. Words outside of all spans are
     segments, too, mostly of one word, with a label of their own.
 
-    Time grows with `time * K * (max_length + K)`. Memory grows with `time * K + max_length * K`, and in training with
-    `time * K^2 + max_length * K`.
+    The equations are in `keras_slstm/ops/semi_crf.py`. Time grows with `time * K * (max_length + K)`. Memory grows with
+    `time * K + max_length * K`, and in training with `time * K^2 + max_length * K`.
 
     Args:
         units: Number K of labels.

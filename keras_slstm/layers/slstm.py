@@ -43,7 +43,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
     weights of eq. 3, the word gate s^j reads node j only, the other word gates read all nodes, and for a node every
     other node is one more word of its sums (not of the mean). Without a sentence node, s and V vanish.
 
-    The time of a call grows linearly with the length and with `steps`.
+    The equations are in `keras_slstm/ops/slstm.py`. The time of a call grows linearly with the length and with `steps`.
 
     Args:
         units: Number d of units of every h, c, g and c_g.

@@ -6,13 +6,13 @@ c_i, a node has g^j and c_g^j; a word reads k neighbours on each side. The paper
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import keras
 from keras import ops
 
 from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
-from keras_slstm.ops.gated_mean import gated_mean
 from keras_slstm.ops.masks import masked_mean, zero_padding
 from keras_slstm.types import Tensor
 
@@ -136,6 +136,18 @@ def update_words(weights: SLSTMWeights, x: Tensor, h: Tensor, c: Tensor, g: Tens
     # c_i' = i * tanh(u) + l * c_{i-1} + r * c_{i+1} + f * c_i + s * c_g
     c = gated_mean([i, *l, *r, f, *s], [tanh(u), *c_l, *c_r, c, *c_s])
     return ops.sigmoid(o) * tanh(c), c
+
+
+def gated_mean(pre_activations: Sequence[Tensor], values: Sequence[Tensor]) -> Tensor:
+    """The mean of values v_q, weighted by gates: `sum_q softmax_q(sigmoid(a_q)) * v_q`, for each unit.
+
+    Args:
+        pre_activations: a_1, ..., a_n, all of one shape.
+        values: v_1, ..., v_n, of the same shape.
+    """
+    # Sigmoids are at most 1, so exp needs no maximum subtracted.
+    weights = [ops.exp(ops.sigmoid(a)) for a in pre_activations]
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
 
 
 def update_node(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from keras import ops
 
-from keras_slstm.ops import gated_mean as equation
+from keras_slstm.ops import slstm as equation
 from keras_slstm.ops.kernels.tensorflow_ops import add_all, sigmoid_gradient
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.types import Tensor
