@@ -50,3 +50,14 @@ def test_it_can_be_made_again_from_its_config():
     assert twin.name == layer.name
     twin.set_weights(layer.get_weights())
     np.testing.assert_array_equal(to_numpy(twin(X, mask=MASK)), to_numpy(layer(X, mask=MASK)))
+
+
+@pytest.mark.parametrize(("time", "inner"), [(5, 7), (None, None)])
+def test_the_inner_layer_is_built_for_two_more_words(time, inner):
+    class Inner(keras.layers.Layer):
+        def build(self, input_shape):
+            self.shape_of_build = tuple(input_shape)
+
+    layer = BoundaryWords(Inner())
+    layer.build((4, time, 3))
+    assert layer.layer.shape_of_build == (4, inner, 3)

@@ -134,3 +134,10 @@ def test_equal_width_of_the_paper():
         return encoder.count_params() + decoder.count_params() + (units + 1) * target_words
 
     assert abs(equal_width(lambda units: parameters("caslstm", units), parameters("lstm", 256)) - 247) <= 1
+
+
+@pytest.mark.parametrize("cell", ["caslstm", "lstm"])
+def test_each_output_has_its_mask(cell):
+    stack = build(cell, 6, 3)
+    masks = stack.compute_mask(X, MASK)
+    assert masks[0] is MASK and masks[1:] == [None] * (len(stack(X)) - 1)

@@ -124,3 +124,10 @@ def test_bad_input_says_what_is_wrong():
         _loss(LABELS[:, :3])
     with pytest.raises(ValueError, match="3"):
         _loss(np.where(MASK, 3, 0))
+
+
+def test_the_mean_over_a_single_word_is_its_loss():
+    with dtype_policy("float64"):
+        one = pack(*(ops.convert_to_tensor(x) for x in (UNARY[:1, :1], TRANSITIONS, MASK[:1, :1])))
+        mean, whole = (CRFLoss(reduction=name)(LABELS[:1, :1], one) for name in ("token_mean", "sum"))
+    assert float(mean) == pytest.approx(float(whole), abs=1e-12)

@@ -138,3 +138,9 @@ def test_draws_follow_their_seed():
 
 def to_list(x):
     return outputs(lambda x: x, x)[0].tolist()
+
+
+def test_divergence_of_sentences_without_words_is_a_zero_for_each():
+    empty = make_case(3, 4).packed[:, :3]  # the rows of the transitions alone
+    (found,) = values(lambda x: crf.crf_kl_divergence(x, x), empty, MODES[-1])
+    np.testing.assert_array_equal(found, np.zeros(len(empty)))

@@ -47,3 +47,10 @@ def test_bad_arguments():
         pool_word_pieces(np.zeros((1, 2, 3)), [[0, 1]], "max")
     with pytest.raises(ValueError, match=r"shape \(1, 2\), but got shape \(1, 3\)"):
         pool_word_pieces(np.zeros((1, 2, 3)), [[0, 1, 2]])
+
+
+@pytest.mark.parametrize("last", [0, 1, 2, 3])
+def test_there_are_as_many_words_as_the_longest_sentence_has(last):
+    words = np.arange(last + 1)[None]
+    found, mask = pool_word_pieces(np.ones((1, last + 1, 2), "float32"), words, "first")
+    assert tuple(found.shape) == (1, last + 1, 2) and tuple(mask.shape) == (1, last + 1)

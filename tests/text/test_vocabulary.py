@@ -1,7 +1,7 @@
 import pytest
 
 from keras_slstm.errors import DataError
-from keras_slstm.text.vocabulary import Vocabulary
+from keras_slstm.text.vocabulary import PADDING_ID, Vocabulary
 
 
 def test_a_saved_vocabulary_is_read_back(tmp_path):
@@ -34,3 +34,7 @@ def test_a_damaged_file_is_named_with_the_line(tmp_path, content, line, problem)
 def test_half_of_a_surrogate_pair_is_refused_before_it_makes_a_model_unsavable():
     with pytest.raises(ValueError, match=r"No file can hold the word '\\ud83d'"):
         Vocabulary().learn({"good": 1, "\ud83d": 1})
+
+
+def test_padding_is_0_as_keras_masks_it():
+    assert PADDING_ID == 0
