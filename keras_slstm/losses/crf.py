@@ -104,6 +104,8 @@ class CRFLoss(keras.losses.Loss):
             reduction = "mean"
         if losses.shape[0] == 0 and reduction not in ("none", None):
             return ops.sum(losses)  # Keras does not reduce an empty batch
+        if reduction not in ("sum", "none", None) and keras.backend.backend() == "torch":
+            return ops.sum(losses) / losses.shape[0]  # Keras' mean is of float32 there
         return _Reduction(reduction, self.name, losses.dtype)(losses, losses)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
