@@ -104,9 +104,12 @@ class CRFLoss(keras.losses.Loss):
             reduction = "mean"
         if losses.shape[0] == 0 and reduction not in ("none", None):
             return ops.sum(losses)  # Keras does not reduce an empty batch
-        if reduction not in ("sum", "none", None) and keras.backend.backend() == "torch":
-            return ops.sum(losses) / losses.shape[0]  # Keras' mean is of float32 there
-        return _Reduction(reduction, self.name, losses.dtype)(losses, losses)
+        reduce = _Reduction(reduction, self.name, losses.dtype)
+        if reduction in ("sum", "none", None):
+            return reduce(losses, losses)
+        # On PyTorch, Keras' mean is of float32. The mean of ones, which is 1 divided by the replicas, loses nothing.
+        ones = ops.ones_like(losses)
+        return ops.sum(losses) / ops.sum(ones) * ops.cast(reduce(ones, ones), losses.dtype)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """The loss of each sentence, `(batch,)`."""
