@@ -20,6 +20,11 @@ from keras_slstm.ops.crf_functions import (
 )
 from keras_slstm.ops.export_mode import export_mode
 from keras_slstm.ops.label_schemes import allowed_transitions, seen_transitions
+from keras_slstm.ops.second_order_crf import (
+    second_order_crf_decode,
+    second_order_crf_log_likelihood,
+    second_order_crf_marginals,
+)
 from keras_slstm.ops.semi_crf_functions import (
     semi_crf_decode,
     semi_crf_k_best,
@@ -58,6 +63,9 @@ __all__ = [
     "ops",
     "plots",
     "read_crf_weights",
+    "second_order_crf_decode",
+    "second_order_crf_log_likelihood",
+    "second_order_crf_marginals",
     "seen_transitions",
     "semi_crf_decode",
     "semi_crf_k_best",

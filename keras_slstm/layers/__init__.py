@@ -11,6 +11,7 @@ from keras_slstm.layers.crf_decoder import CRFDecoder
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM, NormalizedLSTMCell
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
+from keras_slstm.layers.second_order_crf import SecondOrderCRF
 from keras_slstm.layers.semi_markov_crf import SemiMarkovCRF
 from keras_slstm.layers.slstm import SLSTM
 from keras_slstm.layers.subilstm import SuBiLSTM
@@ -30,6 +31,7 @@ __all__ = [
     "MaskedGlobalMaxPooling1D",
     "NormalizedLSTM",
     "NormalizedLSTMCell",
+    "SecondOrderCRF",
     "SemiMarkovCRF",
     "SuBiLSTM",
 ]

@@ -247,6 +247,12 @@ CASES = [
         exempt=_EXEMPT_AS_PACKED,
     ),
     LayerCase(
+        "second_order_crf",
+        lambda: layers.SecondOrderCRF(2, kernel_regularizer="l2"),
+        exempt=_EXEMPT_AS_PACKED,
+        variant=True,
+    ),
+    LayerCase(
         "crf_decoder",
         lambda: keras.Sequential([layers.CRF(3), layers.CRFDecoder(return_probabilities=True)]),
         outputs=("sequence", "sequence"),

@@ -14,6 +14,7 @@ LAYERS = [
     keras_slstm.SuBiLSTM(2),
     keras_slstm.DepthAdaptiveGRN(2),
     keras_slstm.CRF(3),
+    keras_slstm.SecondOrderCRF(2),
     keras_slstm.SemiMarkovCRF(3, max_length=2),
     keras_slstm.MaskedGlobalMaxPooling1D(),
 ]
