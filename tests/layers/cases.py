@@ -250,7 +250,6 @@ CASES = [
         "second_order_crf",
         lambda: layers.SecondOrderCRF(2, kernel_regularizer="l2"),
         exempt=_EXEMPT_AS_PACKED,
-        variant=True,
     ),
     LayerCase(
         "crf_decoder",
