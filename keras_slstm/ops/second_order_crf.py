@@ -113,7 +113,7 @@ def number_of_labels(potentials: Tensor) -> int:
     shape = tuple(potentials.shape)
     states = shape[-1] - 1 if len(shape) == 3 and isinstance(shape[-1], int) else 0
     K = (math.isqrt(4 * states + 1) - 1) // 2
-    if K < 1 or K * (K + 1) != states:
+    if K < 1 or states != K * (K + 1):
         raise ValueError(
             "Expected the output of a `SecondOrderCRF` layer, (batch, time + K (K + 1), K (K + 1) + 1) for K labels, "
             f"but got a tensor of shape {shape}."
