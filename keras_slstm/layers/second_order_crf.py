@@ -7,9 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers.crf import at_least_float32
-from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.projection import project
@@ -19,7 +17,7 @@ from keras_slstm.validation import check_bool, check_features, check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SecondOrderCRF(WeightArguments, keras.layers.Layer):
+class SecondOrderCRF(PotentialsLayer):
     """Conditional random field of second order: a label depends on the two labels before it.
 
     With the word vectors h_i, the score of the labels y_1 ... y_n is that of a `CRF` and a score for each three labels
@@ -104,12 +102,9 @@ class SecondOrderCRF(WeightArguments, keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.dtype_policy: Any = at_least_float32(self.dtype_policy)
         self.units = check_integer("units", units, least=1)
         self.use_boundary = check_bool("use_boundary", use_boundary)
         self.set_weight_arguments(locals())
-        self.input_spec = keras.layers.InputSpec(ndim=3)
-        self.supports_masking = True
 
     def build(self, input_shape: Shape) -> None:
         features, K = check_features(input_shape, self.name), self.units
@@ -117,16 +112,12 @@ class SecondOrderCRF(WeightArguments, keras.layers.Layer):
         self.bias = self.add_weight_like("bias", "bias", (K,))
         self.chain_kernel = self.add_weight_like("chain", "chain_kernel", (K, K))
         self.second_chain_kernel = self.add_weight_like("second_chain", "second_chain_kernel", (K, K, K))
-        if self.use_boundary:
-            self.left_boundary = self.add_weight_like("boundary", "left_boundary", (K,))
-            self.right_boundary = self.add_weight_like("boundary", "right_boundary", (K,))
+        self.add_boundary_weights(K, left=self.use_boundary, right=self.use_boundary)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: features})
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        h, mask = masked_inputs(self, inputs, mask)
-        if mask is None:
-            mask = ops.ones(ops.shape(h)[:2], dtype="bool")
+        h, mask = self.masked_words(inputs, mask)
         unary = project(h, self.kernel) + self.bias
         if self.use_boundary:
             unary = unary + zero_padding(self.left_boundary + ops.zeros_like(unary), is_first(mask))
@@ -134,9 +125,6 @@ class SecondOrderCRF(WeightArguments, keras.layers.Layer):
         first_order, second_order = map(ops.convert_to_tensor, (self.chain_kernel, self.second_chain_kernel))
         unary, transitions, mask = pair_potentials(unary, first_order, second_order, mask)
         return pack(zero_padding(unary, mask), transitions, mask)
-
-    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
-        return None
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         batch, time, _ = input_shape

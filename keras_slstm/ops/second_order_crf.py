@@ -10,12 +10,12 @@ import math
 
 from keras import ops
 
+from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import FORBIDDEN, Potentials, one_hot
 from keras_slstm.ops.crf_checks import check_word_labels
 from keras_slstm.ops.crf_functions import crf_decode, crf_log_partition, crf_marginals, unpack_potentials
 from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.masks import is_first
-from keras_slstm.ops.value_checks import nan_unless
 from keras_slstm.types import Tensor
 
 
