@@ -140,4 +140,5 @@ def test_equal_width_of_the_paper():
 def test_each_output_has_its_mask(cell):
     stack = build(cell, 6, 3)
     masks = stack.compute_mask(X, MASK)
-    assert masks[0] is MASK and masks[1:] == [None] * (len(stack(X)) - 1)
+    assert masks[0] is MASK
+    assert masks[1:] == [None] * (len(stack(X)) - 1)

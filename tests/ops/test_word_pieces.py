@@ -53,4 +53,5 @@ def test_bad_arguments():
 def test_there_are_as_many_words_as_the_longest_sentence_has(last):
     words = np.arange(last + 1)[None]
     found, mask = pool_word_pieces(np.ones((1, last + 1, 2), "float32"), words, "first")
-    assert tuple(found.shape) == (1, last + 1, 2) and tuple(mask.shape) == (1, last + 1)
+    assert tuple(found.shape) == (1, last + 1, 2)
+    assert tuple(mask.shape) == (1, last + 1)
