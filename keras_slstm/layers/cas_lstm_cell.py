@@ -83,6 +83,8 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         [Choi, Kim and Lee, 2019](https://proceedings.mlr.press/v101/choi19a.html)
     """
 
+    has_quantized_kernels = True
+
     def __init__(
         self,
         units: int,
@@ -154,8 +156,8 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
             lam = ops.sigmoid(cast(self.lams[index])) if self.lams[index] is not None else self.lam
             layers.append(
                 cas_lstm.LayerWeights(
-                    kernel=cast(self.kernels[index]),
-                    recurrent_kernel=cast(self.recurrent_kernels[index]),
+                    kernel=cast(self.kernel_value(self.kernels[index])),
+                    recurrent_kernel=cast(self.kernel_value(self.recurrent_kernels[index])),
                     bias=cast(self.biases[index]),
                     lam=lam if index else None,  # layer 1 has none
                     peephole=cast(self.peepholes[index]),

@@ -111,6 +111,8 @@ class CRF(PotentialsLayer):
         - [Zhang, Liu and Song, 2018](https://aclanthology.org/P18-1030/)
     """
 
+    has_quantized_kernels = True
+
     def __init__(
         self,
         units: int | None = None,
@@ -241,11 +243,13 @@ class CRF(PotentialsLayer):
         first, last = is_first(mask), is_last(mask)
         transitions = ops.convert_to_tensor(self.chain_kernel)
         if self.pairwise:
-            unary = zero_padding(project(h, self.left_kernel), first)
+            unary = zero_padding(project(h, self.kernel_value(self.left_kernel)), first)
             batch, time = ops.shape(h)[:2]
-            transitions = ops.reshape(project(h, self.kernel), (batch, time, *transitions.shape)) + transitions
+            transitions = (
+                ops.reshape(project(h, self.kernel_value(self.kernel)), (batch, time, *transitions.shape)) + transitions
+            )
         else:
-            unary = project(h, self.kernel) + self.bias if self.use_kernel else h
+            unary = project(h, self.kernel_value(self.kernel)) + self.bias if self.use_kernel else h
         if self.use_boundary or self.pairwise:
             unary = unary + zero_padding(self.left_boundary + ops.zeros_like(unary), first)
         if self.use_boundary:

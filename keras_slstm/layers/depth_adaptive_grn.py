@@ -217,6 +217,11 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         )
         return keras.layers.Bidirectional(lstm, name="bilstm", dtype=self.dtype_policy)
 
+    def parts_with_kernels(self) -> list[Any]:
+        if self.bilstm is None:
+            return [self]
+        return [self, self.bilstm.forward_layer.cell, self.bilstm.backward_layer.cell]
+
     def build(self, input_shape: Shape) -> None:
         e, s = check_features(input_shape, self.name), self.depth_units
         r = e
@@ -230,7 +235,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         self.initial_bias = self.add_weight_like("bias", "initial_bias", (self.units,))
         if self.max_length is not None:
             self.position_embeddings = self.add_weight_like("position", "position_embeddings", (self.max_length, e))
-        self.depth_kernel = self.add_weight_like("kernel", "depth_kernel", (s, self.max_depth))
+        self.depth_kernel = self.add_weight_like("kernel", "depth_kernel", (s, self.max_depth), quantized=False)
         # Created last, so that its place in a file is the same whether it is trained or not.
         learns = bool(self.depth_penalty)
         self.depth_bias = self.add_weight_like("bias", "depth_bias", (self.max_depth,), trainable=learns)
@@ -257,7 +262,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         else:
             depths = clip_depths(self._check_depths(depths, inputs), self.max_depth, mask)
         x = ops.concatenate([x, depth_embedding(depths, ops.convert_to_tensor(self.depth_kernel))], axis=-1)
-        h0 = project(inner, self.initial_kernel) + self.initial_bias
+        h0 = project(inner, self.kernel_value(self.initial_kernel)) + self.initial_bias
 
         h_dropout_mask = g_dropout_mask = None
         if self.recurrent_dropout and training:
@@ -311,7 +316,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
 
     def _inner(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """The inner vectors, `(batch, time, depth_units)`."""
-        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.inner_kernel, self.inner_bias))
+        weights = self.kernel_value(self.inner_kernel), self.inner_bias
+        kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in weights)
         return ops.relu(project(self._features(x, mask), kernel) + bias)
 
     def _logits(self, inner: Tensor) -> Tensor:

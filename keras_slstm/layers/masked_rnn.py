@@ -10,13 +10,14 @@ from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.padded_inputs import PaddedInputs
+from keras_slstm.layers.quantized_kernels import SavesQuantized
 from keras_slstm.layers.state_checks import check_states
 from keras_slstm.ops.masks import not_empty, with_a_word, zero_padding
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_rate
 
 
-class MaskedRNN(PaddedInputs, keras.layers.RNN):
+class MaskedRNN(SavesQuantized, PaddedInputs, keras.layers.RNN):
     """A `keras.layers.RNN` around a cell, to be used in `keras.layers.Bidirectional` and with `initial_state`.
 
     Unlike in Keras' own layers, outputs at masked positions are always 0, the last output is the state after the last
@@ -53,6 +54,9 @@ class MaskedRNN(PaddedInputs, keras.layers.RNN):
     def build(self, sequences_shape: Shape, initial_state_shape: Any = None) -> None:
         super().build(sequences_shape, initial_state_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
+
+    def parts_with_kernels(self) -> list[Any]:
+        return [self.cell]
 
     def call(
         self,

@@ -210,7 +210,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
     def _initial_vectors(self, x: Tensor) -> Tensor:
         """The first h: `(d,)`, or `(batch, words, d)` of a projection."""
         if self.initial == "projection":
-            return project(x, self.initial_kernel) + self.initial_bias
+            return project(x, self.kernel_value(self.initial_kernel)) + self.initial_bias
         return ops.zeros((self.units,), x.dtype) if self.initial == "zeros" else ops.cast(self.initial_state, x.dtype)
 
     def _dropout_mask(self, x: Tensor, places: int | None = None) -> Tensor:

@@ -114,6 +114,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
     """
 
     reads_both_ways = True
+    has_quantized_kernels = True
 
     def __init__(
         self,
@@ -246,7 +247,8 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
 
     def _weights(self, index: int) -> RecurrentWeights:
         # Values only: on TensorFlow, a custom gradient treats variables in a special way.
-        weights = (self.kernels[index], self.recurrent_kernels[index], self.biases[index])
+        kernels = (self.kernel_value(kernels[index]) for kernels in (self.kernels, self.recurrent_kernels))
+        weights = (*kernels, self.biases[index])
         return RecurrentWeights(*(ops.cast(weight, self.compute_dtype) for weight in weights))
 
     def _dropout_mask(self, words: Tensor, training: Any) -> Tensor | None:
@@ -259,7 +261,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
         if self.combine != "gate":
             return combine(self.combine, p, s)
         kernel, bias = self.combine_kernels[direction], self.combine_biases[direction]
-        return combine("gate", p, s, ops.convert_to_tensor(kernel), ops.convert_to_tensor(bias))
+        return combine("gate", p, s, self.kernel_value(kernel), ops.convert_to_tensor(bias))
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor | None:
         return mask if self.return_sequences else None

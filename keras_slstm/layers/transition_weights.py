@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from keras import ops
-
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.slstm import SLSTMWeights
 
@@ -13,6 +11,8 @@ class TransitionArguments(WeightArguments):
 
     The constructor of the layer takes the arguments of weights named `kernel_...`, `recurrent_...` and `bias_...`.
     """
+
+    has_quantized_kernels = True
 
     def add_transition_weights(self, features: int, units: int, window: int = 1, sentence_nodes: int = 1) -> None:
         """Create the weights of eq. 2 and 3; the docstring of `SLSTM` has their names, shapes and gate order."""
@@ -31,4 +31,4 @@ class TransitionArguments(WeightArguments):
     def transition_weights(self) -> SLSTMWeights:
         """The weights as tensors, in the compute dtype inside of `call`."""
         weights = (getattr(self, name, None) for name in SLSTMWeights._fields)
-        return SLSTMWeights(*(None if weight is None else ops.convert_to_tensor(weight) for weight in weights))
+        return SLSTMWeights(*(None if weight is None else self.kernel_value(weight) for weight in weights))

@@ -9,6 +9,7 @@ import keras
 
 from keras_slstm.configs import ConfigFromArguments, serialize_argument
 from keras_slstm.layers.padded_inputs import PaddedInputs
+from keras_slstm.layers.quantized_kernels import QuantizedKernels
 from keras_slstm.types import Shape
 
 _KINDS = {
@@ -17,8 +18,10 @@ _KINDS = {
     "constraint": keras.constraints,
 }
 
+_OF_KERNELS = ("kernel", "recurrent")
 
-class WeightArguments(PaddedInputs, ConfigFromArguments):
+
+class WeightArguments(QuantizedKernels, PaddedInputs, ConfigFromArguments):
     """Mixin of a layer with arguments named `<weight>_initializer`, `<weight>_regularizer` and `<weight>_constraint`.
 
     The constructor passes its `locals()` to `set_weight_arguments`; `build` creates weights with `add_weight_like`.
@@ -34,12 +37,21 @@ class WeightArguments(PaddedInputs, ConfigFromArguments):
             setattr(self, name, _kind(name).get(arguments[name]))
 
     def add_weight_like(
-        self, like: str, name: str, shape: Shape, initializer: Any = None, trainable: bool = True
+        self,
+        like: str,
+        name: str,
+        shape: Shape,
+        initializer: Any = None,
+        trainable: bool = True,
+        quantized: bool = True,
     ) -> Any:
         """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`.
 
-        `initializer`, if given, replaces `<like>_initializer`.
+        `initializer`, if given, replaces `<like>_initializer`. `quantize` takes matrices like `kernel` and `recurrent`,
+        unless `quantized` is False.
         """
+        if like in _OF_KERNELS and len(shape) == 2 and quantized:
+            self.note_kernel(name)
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
         options["initializer"] = _with_own_seed(initializer or options["initializer"])
         if self.variable_dtype in ("float16", "bfloat16"):  # type: ignore[attr-defined]

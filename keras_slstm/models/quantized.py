@@ -9,12 +9,14 @@ from typing import Any
 
 import keras
 
+from keras_slstm.layers.quantized_kernels import QuantizedKernels
+
 
 class Quantizable:
     """Mixin of a `keras.Model` whose `quantize` survives saving and loading.
 
-    Keras quantises `Dense`, `EinsumDense` and `Embedding` layers. Text models create them when the
-    vocabulary is known, so a file has to say which of them are quantised.
+    Keras quantises `Dense`, `EinsumDense` and `Embedding` layers, and those of `QuantizedKernels`. Text models create
+    them when the vocabulary is known, so a file has to say which of them are quantised.
     """
 
     _quantization: dict[str, Any] | None = None
@@ -26,7 +28,7 @@ class Quantizable:
         filters: str | Sequence[str] | Callable[[keras.Layer], bool] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Like `keras.Model.quantize`: word vectors and dense layers become integers. Encoder and CRF stay as they are.
+        """Like `keras.Model.quantize`: word vectors, dense layers, and the kernels of encoder and CRF become integers.
 
         A warning names the layers that are quantised and those with matrices that are not.
 
@@ -47,6 +49,9 @@ class Quantizable:
         ]  # before: their weights change
         wanted = {id(layers[i]) for i in chosen}
         super().quantize(mode, config=config, filters=lambda layer: id(layer) in wanted, **kwargs)  # type: ignore[misc]
+        for i in chosen:  # Keras leaves out those that have layers within
+            if not getattr(layers[i], "_is_quantized", False):
+                layers[i].quantize(mode, config=config)
         before = self._quantization["layers"] if self._quantization else []
         self._quantization = {
             "mode": mode,
@@ -69,13 +74,16 @@ class Quantizable:
 
 
 def _with_matrices(model: Any) -> list[keras.Layer]:
-    """The innermost layers that have matrices, in an order that depends on the model's arguments alone."""
-    return [
-        layer
-        for layer in model._flatten_layers(include_self=False)
-        if not list(layer._flatten_layers(include_self=False))
-        and any(len(weight.shape) > 1 for weight in layer.weights)
-    ]
+    """The layers that have matrices of their own, in an order that depends on the model's arguments alone."""
+    return [layer for layer in model._flatten_layers(include_self=False) if any(map(_is_matrix, _own_weights(layer)))]
+
+
+def _own_weights(layer: Any) -> list[Any]:
+    return [*layer._trainable_variables, *layer._non_trainable_variables]
+
+
+def _is_matrix(weight: Any) -> bool:
+    return len(weight.shape) > 1
 
 
 def _join(paths: list[str]) -> str:
@@ -83,9 +91,12 @@ def _join(paths: list[str]) -> str:
 
 
 def _is_supported(layer: keras.Layer) -> bool:
+    if getattr(layer, "_is_quantized", False):
+        return False
+    if isinstance(layer, QuantizedKernels):
+        return layer.can_quantize
     # Not of a subclass: Keras refuses those.
-    supported = (keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding)
-    return type(layer) in supported and not getattr(layer, "_is_quantized", False)
+    return type(layer) in (keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding)
 
 
 def _matches(layer: keras.Layer, filters: Any) -> bool:
