@@ -89,7 +89,7 @@ class QuantizedKernels(SavesQuantized):
             elif isinstance(value, list) and any(id(each) in replaced for each in value):
                 setattr(self, name, [replaced.get(id(each), each) for each in value])
         self._kernel_scales, self.quantized_as, layer._is_quantized = scales, mode, True
-        if keras.backend.backend() == "torch":  # its module holds the parameters a second time
+        if hasattr(layer, "_track_variables"):  # a module of PyTorch holds the parameters a second time
             layer._track_variables()
 
     def _add(self, name: str, values: np.ndarray, dtype: str) -> Any:
