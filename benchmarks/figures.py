@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.names import ENCODERS
 from benchmarks.tables import RESULTS, groups
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
@@ -25,11 +26,7 @@ from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
 
 NAMES = {
-    "bilstm": "BiLSTM",
-    "slstm": "S-LSTM",
-    "stacked_bilstm": "stacked BiLSTM",
-    "stacked_cnn": "stacked CNN",
-    "transformer": "Transformer",
+    **ENCODERS,
     "ner: f1": "F1 of names",
     "pos: accuracy": "accuracy of parts of speech",
 }

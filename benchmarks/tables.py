@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import crf, depth, study_report, subilstm
+from benchmarks.names import data_name, encoder_name
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
 from keras_slstm.transfer import TASKS
@@ -26,8 +27,8 @@ Runs = list[dict[str, Any]]
 def classification() -> str:
     """Accuracies of runs of `examples/classify_text.py` and of the bag of words: mean and spread over the seeds."""
     columns = {
-        "data": lambda runs: runs[0]["data"],
-        "encoder": lambda runs: runs[0]["encoder"],
+        "data": lambda runs: data_name(runs[0]["data"]),
+        "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
         "word vectors": vectors,
         ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
         ">test": lambda runs: percent(run["test_accuracy"] for run in runs),
@@ -49,8 +50,8 @@ def depths() -> str:
         return cell
 
     columns = {
-        "data": lambda runs: runs[0]["data"],
-        "encoder": lambda runs: runs[0]["encoder"],
+        "data": lambda runs: data_name(runs[0]["data"]),
+        "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
         "word vectors": vectors,
         ">mean depth": mean_of("mean_depth", 2),
         ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
@@ -70,8 +71,8 @@ def pairs() -> str:
         return "accuracy" if "test_accuracy" in runs[0] else "pearson"
 
     columns = {
-        "data": lambda runs: runs[0]["data"],
-        "encoder": lambda runs: runs[0]["encoder"],
+        "data": lambda runs: data_name(runs[0]["data"]),
+        "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
         "word vectors": vectors,
         ">pairs": training_examples,
         "measure": lambda runs: {"accuracy": "accuracy", "pearson": "Pearson × 100"}[measure(runs)],
@@ -91,8 +92,10 @@ def tagging() -> str:
         return "f1" if "f1" in runs[0]["test"] else "accuracy"
 
     columns = {
-        "data": lambda runs: runs[0]["data"],
-        "tagger": lambda runs: " + ".join(filter(None, (runs[0][key] for key in ("encoder", "head", "characters")))),
+        "data": lambda runs: data_name(runs[0]["data"]),
+        "tagger": lambda runs: encoder_name(
+            " + ".join(runs[0][key] for key in ("encoder", "head", "characters") if runs[0][key])
+        ),
         "word vectors": vectors,
         ">sentences": training_examples,
         "measure": lambda runs: {"f1": "F1 of the spans", "accuracy": "accuracy"}[measure(runs)],
@@ -112,8 +115,8 @@ def translation() -> str:
         return lambda runs: percent(factor * run[part][name] / 100 for run in runs)
 
     columns = {
-        "data": lambda runs: runs[0]["data"],
-        "cell": lambda runs: runs[0]["cell"],
+        "data": lambda runs: data_name(runs[0]["data"]),
+        "cell": lambda runs: encoder_name(runs[0]["cell"]),
         ">units": lambda runs: runs[0]["units"],
         ">parameters": lambda runs: f"{runs[0]['parameters']:,}",
         ">pairs": training_examples,
@@ -150,7 +153,7 @@ def transfer() -> str:
         rows[name, ""] = dict(zip(TASKS, cells.split(), strict=True))
     lines = [f"| encoder | {' | '.join(TASKS)} | command |", "| --- |" + " ---: |" * len(TASKS) + " --- |"]
     for (encoder, how), found in rows.items():
-        lines.append(f"| {encoder} | {' | '.join(found.get(task, '') for task in TASKS)} | {how} |")
+        lines.append(f"| {encoder_name(encoder)} | {' | '.join(found.get(task, '') for task in TASKS)} | {how} |")
     return "\n".join([*lines, "", *notes.definitions()]).rstrip()
 
 
@@ -167,9 +170,9 @@ def searches() -> str:
         for one in found["configurations"]:
             scores = " | ".join(percent(one[part]) for part in ("development", "test"))
             of_search = f"{len(trials)} | {minutes:.0f}" if one["trial"] else " | "
+            data = data_name(path.parent.name.removeprefix("search-"))
             lines.append(
-                f"| {path.parent.name.removeprefix('search-')} | {one['name']} | {one['parameters']:,} | {scores} | "
-                f"{len(found['seeds'])} | {of_search} |"
+                f"| {data} | {one['name']} | {one['parameters']:,} | {scores} | {len(found['seeds'])} | {of_search} |"
             )
     return "\n".join(lines)
 

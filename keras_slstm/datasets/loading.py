@@ -215,7 +215,8 @@ def part_size(name: str, share: float, total: int) -> int:
     """
     size = round(share * total)
     if not size:
-        raise ValueError(f"{total} examples are too few: none would be left for the {name} part")
+        are_too_few = "example is too few" if total == 1 else "examples are too few"
+        raise ValueError(f"{total} {are_too_few}: none would be left for the {name} part")
     return size
 
 

@@ -20,6 +20,8 @@ from keras_slstm.training.state import (
     weights_in_memory,
 )
 
+PERFECT = 1.0  # the greatest accuracy, F1 or correlation
+
 
 class Checkpoints(keras.callbacks.Callback):
     """Writes the state of a training, and stops it when patience ends.
@@ -116,8 +118,15 @@ class Checkpoints(keras.callbacks.Callback):
         return self.stopped or self._has_lost_patience() or self.progress.epochs >= epochs
 
     def _has_lost_patience(self) -> bool:
+        if self.patience is None:
+            return False
         progress = self.progress
-        return self.patience is not None and progress.epochs - progress.best_epoch >= self.patience
+        last = progress.best_epoch
+        scores = progress.history.get(self.monitor, [])
+        if self.mode == "max" and PERFECT in scores and scores[last - 1] == PERFECT:
+            # Without end, the loss of a task that has been learned falls a little further.
+            last = scores.index(PERFECT) + 1
+        return progress.epochs - last >= self.patience
 
     def _keep(self, model: keras.Model, step: int = 0) -> None:
         """Write the state after an epoch, or some steps. The training has it once `progress.json` is replaced."""

@@ -169,7 +169,7 @@ class TrainingRun:
                 number is never the best.
             mode: `"max"` or `"min"`.
             patience: Stop after this many epochs without a better one, or, with `updates`, after this many updates.
-                None: never.
+                Once the score is 1.0 and `mode` is `"max"`, a lower loss makes no epoch better. None: never.
             save_every: Write the state also after this many steps. None: after each epoch only.
             skip_non_finite: Whether to leave steps out whose loss is infinite or not a number. False: stop, and name
                 the step. See `CheckLoss`.

@@ -43,8 +43,8 @@ def test_depths_have_means(tmp_path, monkeypatch):
     (tmp_path / "depth.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     rows = cells(tables.depths())
     assert rows == [
-        ["mr", "depth_adaptive_grn", "", "3.50", "80.0 ± 0.0", "70.0 ± 0.0", "2", "100", "10", "`python x`"],
-        ["mr", "slstm", "", "", "80.0", "60.0", "1", "", "10", "`python x`"],
+        ["mr", "Depth-adaptive GRN", "", "3.50", "80.0 ± 0.0", "70.0 ± 0.0", "2", "100", "10", "`python x`"],
+        ["mr", "S-LSTM", "", "", "80.0", "60.0", "1", "", "10", "`python x`"],
     ]
 
 
@@ -108,7 +108,7 @@ def test_taggers_have_f1_or_accuracy(tmp_path, monkeypatch):
     rows = cells(tables.tagging())
     assert [row[:8] for row in rows] == [
         ["ner", "slstm + crf", "", "14,041", "F1 of the spans", "85.0", "80.0", "1"],
-        ["pos", "bilstm + crf + cnn", "", "14,041", "accuracy", "90.0", "75.0", "1"],
+        ["pos", "BiLSTM + CRF + character CNN", "", "14,041", "accuracy", "90.0", "75.0", "1"],
     ]
 
 
@@ -147,7 +147,7 @@ def test_sentence_vectors_stand_beside_those_of_the_paper(tmp_path, monkeypatch)
     head, rows = [cell.strip() for cell in tables.transfer().splitlines()[0].split("|")[1:-1]], cells(tables.transfer())
     ours = dict(zip(head, rows[0], strict=True))
     measured = {"MR": "90.0", "MRPC": "70.0/80.0", "STS-B": "75.5", "command": "`python x`"}
-    assert {name: cell for name, cell in ours.items() if cell} == {"encoder": "bilstm + infersent", **measured}
+    assert {name: cell for name, cell in ours.items() if cell} == {"encoder": "BiLSTM + InferSent", **measured}
     assert [row[head.index("TREC")] for row in rows[1:]] == ["88.2", "90.4"]
 
 
@@ -234,3 +234,11 @@ def test_equal_footnotes_are_one():
 def test_marks_become_tables():
     filled = tables.fill("before\n<!-- table: scaling -->\nafter")
     assert filled == f"before\n{tables.scaling()}\nafter"
+
+
+def test_tables_show_names_and_no_identifiers():
+    for name in ("classification", "depths", "tagging", "pairs", "translation", "transfer"):
+        for row in cells(tables.TABLES[name]()):
+            shown = " ".join(row[:2])
+            assert "_" not in shown, shown
+            assert not re.search(r"\b(bi|s|sub)?lstm\b", shown), shown

@@ -133,6 +133,8 @@ def test_errors_of_files_and_arguments(fifty, tmp_path):
         load_corpus("travel_desk", test_path=fifty)
     with pytest.raises(ValueError, match="3 examples are too few"):
         load_corpus(write_tsv(tmp_path / "few.tsv", [("a", "x"), ("b", "y"), ("a", "z")]))
+    with pytest.raises(ValueError, match=r"^1 example is too few: none would be left"):
+        load_corpus(write_tsv(tmp_path / "one.tsv", [("a", "x")]))
     with pytest.raises(ValueError, match="2 texts, 1 labels"):
         Texts(["a", "b"], ["x"])
 

@@ -67,3 +67,28 @@ def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path):
     run.fit(model, batches, epochs=9, patience=1, callbacks=[Scores()], verbose=0)
     assert run.epochs_done == 4
     assert run.best_epoch == 3
+
+
+@pytest.mark.parametrize(
+    ("scores", "patience", "epochs", "best"),
+    [
+        ([0.5, 1.0, 1.0, 1.0, 1.0, 1.0], 2, 4, 4),  # a perfect score ends by patience, though the loss falls
+        ([0.5, 0.9, 0.9, 0.9, 0.9, 0.9], 2, 6, 6),  # one that can rise does not, while the loss falls
+        ([2.0, 1.0, 3.0, 1.0, 1.0, 1.0], 2, 5, 3),  # 1.0 is not the best of these
+    ],
+)
+def test_a_perfect_score_ends_by_patience(tmp_path, scores, patience, epochs, best):
+    class Scores(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            logs.update(val_accuracy=scores[epoch], val_loss=0.9**epoch)
+
+    run = TrainingRun(tmp_path / "run")
+    model = new_model()
+    batches = model.batches(TEXTS, LABELS, batch_size=30)
+    options = {"epochs": 6, "patience": patience, "callbacks": [Scores()], "verbose": 0}
+    run.fit(model, batches, **options)
+    assert (run.epochs_done, run.best_epoch) == (epochs, best)
+
+    again = TrainingRun(tmp_path / "run")
+    again.fit(new_model(), batches, **options)
+    assert again.epochs_done == epochs
