@@ -34,6 +34,7 @@ DATA = {
     "sst/sentences_2": "SST, sentences, 2 classes",
     "sst/phrases_2": "SST, phrases, 2 classes",
     "sick/entailment": "SICK, entailment",
+    "sick/relatedness": "SICK, relatedness",
     "snli/subset": "SNLI, part",
     "imdb-train.tsv": "IMDB, part",
     "fdu_mtl/mr": "FDU-MTL, movie reviews",
