@@ -61,3 +61,4 @@ def test_the_inner_layer_is_built_for_two_more_words(time, inner):
     layer = BoundaryWords(Inner())
     layer.build((4, time, 3))
     assert layer.layer.shape_of_build == (4, inner, 3)
+    assert tuple(layer.boundary_embeddings.shape) == (2, 3)

@@ -174,6 +174,8 @@ def test_bad_arguments_say_what_is_wrong():
         semi.semi_crf_decode(case.packed, 9)
     with pytest.raises(ValueError, match=r"\(batch, time\) = \(16, 4\), but got \(16, 3\)"):
         semi.semi_crf_log_likelihood(case.packed, segments[:, :3], 3)
+    with pytest.raises(ValueError, match=r"\(batch, time\) = \(16, 4\), but got \(16, 4, 1\)"):
+        semi.semi_crf_log_likelihood(case.packed, segments[:, :, None], 3)
     for wrong, message in ((2, "labels from 0 to 1 .* but got 2"), (-1, r"as at the first word, .* got -1")):
         segments[0, 0] = wrong
         with pytest.raises(ValueError, match=message):

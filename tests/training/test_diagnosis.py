@@ -36,6 +36,7 @@ def test_predictions_must_fit():
 
 def test_best_epoch_is_the_last():
     assert diagnose_length([0.1, 0.3, 0.5])
+    assert diagnose_length([0.1, 0.3])
     assert diagnose_length([0.1]) is None  # one epoch says nothing
     assert diagnose_length([0.1, 1.0, 1.0]) is None  # of equal scores the lower loss decides
     assert diagnose_length([]) is None
