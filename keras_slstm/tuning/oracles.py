@@ -6,6 +6,7 @@ The oracles also try the defaults first, so that every search shows its gain ove
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,11 @@ class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
     """Tries the most promising values, by a Gaussian process fitted to the trials so far, and none twice."""
 
     def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
-        found = super().populate_space(trial_id)
+        from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a process fitted to a few trials ends at its bounds
+            found = super().populate_space(trial_id)
         if found["status"] == TrialStatus.RUNNING and self._duplicate(found["values"]):
             values = self._random_values()
             return {"status": TrialStatus.RUNNING if values else TrialStatus.STOPPED, "values": values}
