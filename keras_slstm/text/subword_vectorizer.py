@@ -114,7 +114,7 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
         return self._subwords.decode([[int(i) for i in row if i >= SPECIAL_IDS] for row in ids])
 
     def describe(self) -> dict[str, Any]:
-        """What a program without this package needs to make ids: subwords by id, and the library's tokenizer."""
+        """Return what makes ids without this package: the subwords by id, and the library's tokenizer."""
         self._check_adapted()
         return {"vocabulary": ["", "<start>", "<end>", *self._subwords.names], "tokenizer": self._subwords.json}
 

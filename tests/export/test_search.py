@@ -76,7 +76,7 @@ def test_exported_search(column, tmp_path):
 
 
 def check_description(model, about):
-    """What a caller without this package makes of a text is what the model itself makes of it."""
+    """A caller without this package makes the same of a text as the model itself."""
     tokenizers = pytest.importorskip("tokenizers")
     assert (about["inputs"], about["outputs"]) == (["source"], ["ids", "scores"])
     ids = [3 + i for i in tokenizers.Tokenizer.from_str(about["tokenizer"]).encode(" the meeting").ids]
