@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_slstm import addons
 from keras_slstm.crf_weights import ADDONS, read_crf_weights
+from keras_slstm.layers.loss_advice import refuse_keras_loss
 from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.crf import FORBIDDEN
 from keras_slstm.ops.crf_potentials import pack
@@ -239,6 +240,7 @@ class CRF(PotentialsLayer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        refuse_keras_loss(self, "CRFLoss")
         h, mask = self.masked_words(inputs, mask)
         first, last = is_first(mask), is_last(mask)
         transitions = ops.convert_to_tensor(self.chain_kernel)
