@@ -12,11 +12,11 @@ EXAMPLES = "keras-slstm tag --task ner"    # commands, one a line, shown below t
 def add_arguments(parser: Parser) -> None:
     data = parser.group("data")            # the group of this title, made at first use
     data.add("--data", metavar="FILE", shown="PATH", help="your own column file")
-    data.add("--on-error", choices=("raise", "skip"), advanced=True, help="what to do about a malformed line")
+    data.add("--on-error", choices=("raise", "skip"), advanced=True, help="stop at a malformed line, or skip it")
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.folds and not arguments.data:
-        raise ValueError("--folds goes with --data")       # one line, exit status 2
+        raise ValueError("--folds needs --data")       # one line, exit status 2
     from keras_slstm.cli.tasks import tag  # loads Keras
 
     return tag.train_all(arguments)

@@ -27,13 +27,13 @@ EXAMPLES = """
   keras-slstm classify --data mails.tsv --output runs/mails
   keras-slstm classify --dataset movie_review --vectors glove.6B.300d.txt --seed 0 1 2
   keras-slstm classify --dataset subj --folds 10
-  keras-slstm classify --dataset fdu_mtl/all            all domains, and a table
+  keras-slstm classify --dataset fdu_mtl/all            all domains, with a table
   keras-slstm classify --dataset sst/phrases_2 --encoder bi_caslstm --vectors glove.840B.300d.txt
   keras-slstm classify --dataset trec/fine --architecture bcn --encoder subilstm
   keras-slstm classify --encoder subilstm --variants combine=max combine=mean combine=concat combine=gate
   keras-slstm classify --workers 2 --restarts 3 --save-every 20
 
-A training that was interrupted goes on when the same command is run again. A finished one is kept.
+Run the same command again to continue an interrupted training. A finished training is kept.
 """
 DATASET = "travel_desk"
 
@@ -45,30 +45,30 @@ def add_arguments(parser: Parser) -> None:
     data.add("--text-column", metavar="NAME", advanced=True, help="column of the texts (default: text)")
     add_text_options(parser)
     data.add("--max-length", type=options.count, metavar="N", advanced=True,
-             help="read at most N words of each text (default: all)")  # fmt: skip
+             help="read only the first N words of each text (default: all)")  # fmt: skip
     data.add("--folds", type=options.several, metavar="N", advanced=True,
-             help="cross-validation, for a data set without a test part (default: none)")  # fmt: skip
+             help="cross-validate with N folds, for data without a test part (default: none)")  # fmt: skip
     add_vector_options(parser, "train them, except for bcn and depth-adaptive-grn")
     presets = load_presets("classify")
     add_encoder_options(parser, "slstm", presets, "small for travel_desk and --data, else that of the paper")
     parser.group("model").add("--architecture", choices=("bcn",),
-                              help="bcn: a biattentive classification network (default: a softmax)")  # fmt: skip
+                              help="bcn: biattentive classification network (default: a softmax layer)")  # fmt: skip
     add_pooling(parser)
     add_settings(parser, presets, visible=("units", "updates"))
     add_run_options(parser, "runs/DATA-ENCODER", ensemble=True)
     parser.group("run").add("--speed", action="store_true", advanced=True,
-                            help="measure texts a second, in batches of 100")  # fmt: skip
+                            help="measure the texts per second in batches of 100")  # fmt: skip
 
 
 def check(arguments: argparse.Namespace) -> None:
     """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
     check_data_options(arguments, DATASET)
     if arguments.folds and (arguments.dev_data or arguments.test_data):
-        raise ValueError("--folds divides --data itself: no --dev-data, no --test-data")
+        raise ValueError("--folds splits --data itself: remove --dev-data and --test-data")
     check_encoder_settings(arguments)
     if arguments.architecture and (arguments.pooling or arguments.mlp_units):
-        raise ValueError(f"--architecture {arguments.architecture} pools and decides by itself: "
-                         "no --pooling, no --mlp-units")  # fmt: skip
+        raise ValueError(f"--architecture {arguments.architecture} has its own pooling and output layers: "
+                         "remove --pooling and --mlp-units")  # fmt: skip
     if arguments.characters not in (None, "none", *CHARACTERS):
         raise ValueError(f"--characters must be none, {' or '.join(CHARACTERS)}, but got {arguments.characters}")
     set_folder(arguments, arguments.encoder, arguments.pooling, arguments.architecture)

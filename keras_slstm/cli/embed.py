@@ -10,7 +10,7 @@ from keras_slstm.cli.names import TRANSFER_CLASSIFIERS, TRANSFER_TASKS
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.training_options import add_run_options
 
-SUMMARY = "Make vectors of sentences: train an encoder on pairs and test it on ten tasks, or write vectors."
+SUMMARY = "Compute sentence vectors: train an encoder on pairs and test it on ten tasks, or write vectors to a file."
 EXAMPLES = """
   keras-slstm embed --vectors glove.840B.300d.txt --manual-dir PATH          InferSent with SuBiLSTM, as in its paper
   keras-slstm embed --encoder bilstm --units 256 --dataset snli/subset --tasks MR TREC MRPC SICK-R --folds 5
@@ -18,7 +18,7 @@ EXAMPLES = """
   keras-slstm embed --model runs/travel_desk-slstm/model.keras --file texts.txt --write vectors.npy
 
 The tasks are MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK-R, SICK-E and STS-B, as in SentEval. A classifier is trained on
-the frozen vectors; a task without files is left out. What was interrupted goes on when the same command is run again.
+the frozen vectors; a task without files is left out. Run the same command again to continue an interrupted run.
 """
 DATASET = "snli/full"
 
@@ -27,17 +27,17 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     transfer = parser.group("sentence vectors")
     transfer.add("--model", metavar="FILE", shown="PATH",
-                 help="a saved .keras file of classify or match, instead of training one")  # fmt: skip
-    transfer.add("--file", metavar="FILE", shown="PATH", help="with --model: texts to make vectors of, one a line")
-    transfer.add("--write", metavar="FILE", shown="PATH", type=Path, help="with --file: the .npy file to write")
+                 help="use this .keras file of classify or match instead of training a model")  # fmt: skip
+    transfer.add("--file", metavar="FILE", shown="PATH", help="with --model: file of texts, one per line")
+    transfer.add("--write", metavar="FILE", shown="PATH", type=Path, help="with --file: .npy file for the vectors")
     transfer.add("--tasks", nargs="+", default=list(TRANSFER_TASKS), choices=TRANSFER_TASKS, metavar="TASK",
                  help=f"tasks to test the vectors on: {', '.join(TRANSFER_TASKS)} (default: all)")  # fmt: skip
     transfer.add("--classifier", default="logistic", choices=TRANSFER_CLASSIFIERS, advanced=True,
-                 help="classifier on the vectors")  # fmt: skip
+                 help="classifier to train on the vectors")  # fmt: skip
     transfer.add("--folds", type=options.several, default=10, metavar="N", advanced=True,
-                 help="folds of each cross-validation")  # fmt: skip
+                 help="number of folds in each cross-validation")  # fmt: skip
     transfer.add("--task-limit", type=options.count, metavar="N", advanced=True,
-                 help="largest number of training examples of a task (default: all)")  # fmt: skip
+                 help="use at most N training examples of each task (default: all)")  # fmt: skip
     match.add_pair_options(parser, DATASET, "subilstm", visible=("units",))
     add_run_options(parser, "runs/DATA-ENCODER-ARCHITECTURE", devices=False)
     parser.hide("data", "test_data", "task", "overwrite")
@@ -46,11 +46,11 @@ def add_arguments(parser: Parser) -> None:
 def check(arguments: argparse.Namespace) -> None:
     """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
     if (arguments.file is None) != (arguments.write is None) or (arguments.file and not arguments.model):
-        raise ValueError("--file and --write go together, and need --model")
+        raise ValueError("use --file and --write together, and with --model")
     if arguments.write is not None and arguments.write.suffix != ".npy":
         raise ValueError(f"--write: a name that ends in .npy expected, but got {arguments.write}")
     if len(arguments.seed) > 1 or arguments.variants or len(arguments.dataset or []) > 1:
-        raise ValueError("only one model is trained and tested: give one --seed, one --dataset and no --variants")
+        raise ValueError("embed trains a single model: give one --seed, one --dataset and no --variants")
     if arguments.architecture == "esim":
         raise ValueError("--architecture esim has no sentence vectors, because it compares words")
     if arguments.model:

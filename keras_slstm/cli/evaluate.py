@@ -16,19 +16,19 @@ EXAMPLES = """
   keras-slstm evaluate runs/conll2003-ner-slstm-crf/model.keras news.conll
   keras-slstm evaluate runs/notes/model.keras test.de --target-file test.en
 
-Of a data set, the test part is taken; of a file, all examples.
+Of a data set, only the test part is used; of a file, all examples are used.
 """
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    group = parser.group("what")
+    group = parser.group("input and output")
     group.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
-    group.add("data", metavar="DATA", shown="PATH", help="your own file, or a data set by name")
-    group.add("--part", choices=("train", "validation", "test"), default="test", help="part of a data set")
-    group.add("--target-file", metavar="FILE", shown="PATH", help="translations of the lines of DATA")
+    group.add("data", metavar="DATA", shown="PATH", help="your own file, or the name of a data set")
+    group.add("--part", choices=("train", "validation", "test"), default="test", help="part of the data set to test on")
+    group.add("--target-file", metavar="FILE", shown="PATH", help="file of the translations of DATA, line by line")
     group.add("--output", metavar="FOLDER", type=Path, shown="never",
-              help="where to write predictions.tsv, confusion.png and results.json (default: nowhere)")  # fmt: skip
+              help="folder for predictions.tsv, confusion.png and results.json (default: write no files)")  # fmt: skip
     reading = parser.group("data")
     for name, meaning in {
         "text": "column of the texts",
@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
     }.items():
         kind = options.column if name in ("token", "tag") else str
         reading.add(f"--{name}-column", metavar="NAME", type=kind, advanced=True,
-                    help=f"{meaning} (default: that of the trainings)")  # fmt: skip
+                    help=f"{meaning} (default: as in the training commands)")  # fmt: skip
     add_reading_options(parser)
     add_search_options(parser)
 

@@ -13,16 +13,14 @@ EXAMPLES = "keras-slstm export runs/travel_desk-slstm/model.keras served"
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    group = parser.group("what")
+    group = parser.group("input and output")
     group.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
-    group.add(
-        "folder", metavar="FOLDER", shown="PATH", type=Path, help="what to write: a new folder, or a new .onnx file"
-    )
+    group.add("folder", metavar="FOLDER", shown="PATH", type=Path, help="new folder or new .onnx file to write")
     group.add(
         "--format",
         choices=("text", "ids", "onnx"),
         default="text",
-        help="text: a SavedModel from strings to probabilities; ids: from word ids; onnx: a file from word ids",
+        help="text: SavedModel that takes strings; ids: SavedModel that takes word ids; onnx: ONNX, takes word ids",
     )
 
 

@@ -22,31 +22,35 @@ layers or more, what its vertical gates let through: Figure 4 of Choi, Kim and L
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    what = parser.group("what")
+    what = parser.group("input and output")
     what.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
-    what.add("text", metavar="[TEXT ...]", nargs="*", help="texts whose depths are shown (default: some of those read)")
-    what.add("--file", metavar="FILE", shown="PATH", help="texts to count, one a line, instead of --dataset")
+    what.add(
+        "text", metavar="[TEXT ...]", nargs="*", help="texts whose depths to show (default: some of those counted)"
+    )
+    what.add("--file", metavar="FILE", shown="PATH", help="file of texts to count, one per line, instead of --dataset")
     what.add("--dataset", metavar="NAME",
-             help="texts to count (default: travel_desk; office_notes for translation models)")  # fmt: skip
+             help="data set of texts to count (default: travel_desk; office_notes for translation models)")  # fmt: skip
     what.add("--text-column", nargs="+", metavar="NAME", advanced=True,
              help="features of --dataset to read (default: all texts)")  # fmt: skip
     what.add("--manual-dir", metavar="FOLDER", shown="PATH", advanced=True,
-             help="folder with a data set's original files (default: they are downloaded)")  # fmt: skip
+             help="folder that holds the original files of the data set (default: download them)")  # fmt: skip
     what.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
-             help="where TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
-    what.add("--limit", type=options.count, default=1000, metavar="N", help="texts to count, drawn at random")
-    what.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed of the draw")
-    what.add("--show", type=options.count, default=5, metavar="N", advanced=True, help="texts to show without TEXT")
+             help="folder in which TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
+    what.add("--limit", type=options.count, default=1000, metavar="N", help="number of texts to count, drawn at random")
+    what.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed for drawing them")
+    what.add(
+        "--show", type=options.count, default=5, metavar="N", advanced=True, help="number of texts to show without TEXT"
+    )
     what.add("--bins", type=options.number(int, "a multiple of 10", lambda n: n >= 10 and n % 10 == 0), default=50,
-             metavar="N", advanced=True, help="bins of the histograms of gates, a multiple of 10")  # fmt: skip
+             metavar="N", advanced=True, help="bins in the histograms of gates, a multiple of 10")  # fmt: skip
     what.add("--output", type=Path, metavar="FILE", shown="never",
-             help="the picture (default: depths.png or gates.png beside the model)")  # fmt: skip
+             help="picture to write (default: depths.png or gates.png beside the model)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Count, print and draw."""
     if arguments.file and arguments.dataset:
-        raise ValueError("--dataset and --file: give one of them")
+        raise ValueError("give either --dataset or --file, not both")
     if arguments.file and not Path(arguments.file).is_file():
         raise FileNotFoundError(f"--file: there is no file {arguments.file}")
     from keras_slstm.cli.tasks.inspect import inspect

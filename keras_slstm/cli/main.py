@@ -129,7 +129,7 @@ def _advise_to_resume(arguments: argparse.Namespace, reason: str) -> None:
     """Say that a training can go on, if the command is one that trains."""
     if "overwrite" in arguments:
         same = "same command without --overwrite" if arguments.overwrite else "same command"
-        print(f"{reason} The {same} goes on where this one stopped.", file=sys.stderr)
+        print(f"{reason} The {same} continues where this one stopped.", file=sys.stderr)
 
 
 def fail(message: str, status: int = 2) -> int:

@@ -28,8 +28,8 @@ EXAMPLES = """
   keras-slstm match --architecture esim --encoder bilstm --seed 0 1 2 3 4 --ensemble
   keras-slstm match --architecture siamese --dataset qqp --encoder subilstm_untied
 
-Your own data has the columns text_a, text_b and label; with --task relatedness the label is a number. A training that
-was interrupted goes on when the same command is run again. A finished one is kept.
+Your own data has the columns text_a, text_b and label; with --task relatedness the label is a number. Run the same
+command again to continue an interrupted training. A finished training is kept.
 """
 DATASET = "sick/entailment"
 # The features of the classifier. Relatedness takes those of paraphrases, as the order does not matter.
@@ -53,25 +53,25 @@ def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[
     data = parser.group("data")
     add_data_options(parser, dataset, "snli, multi_nli/matched, sick/entailment, stsb, mrpc, qqp, any of TFDS", "pairs")
     data.add("--task", choices=tuple(FEATURES),
-             help="what is to be said of a pair (default: as the data set wants; inference for --data)")  # fmt: skip
+             help="relation between the two texts (default: that of the data set; inference for --data)")  # fmt: skip
     data.add("--first-column", metavar="NAME", advanced=True,
              help="column of the first text (default: text_a, premise, sentence1 ...)")  # fmt: skip
     data.add("--second-column", metavar="NAME", advanced=True,
              help="column of the second text (default: text_b, hypothesis, sentence2 ...)")  # fmt: skip
     data.add("--score-range", nargs=2, type=int, metavar=("LOW", "HIGH"), advanced=True,
-             help="lowest and highest score (default: those of the training part)")  # fmt: skip
+             help="lowest and highest possible score (default: those of the training part)")  # fmt: skip
     add_text_options(parser)
     add_vector_options(parser, "keep them, except for siamese and esim")
     presets = load_presets("match")
     add_encoder_options(parser, encoder, presets, "small for --data, else that of --architecture, else paper")
     model = parser.group("model")
     model.add("--architecture", choices=tuple(ARCHITECTURES),
-              help="what is around the encoder (default: the model of the CAS-LSTM paper)")  # fmt: skip
+              help="model around the encoder (default: that of the CAS-LSTM paper)")  # fmt: skip
     add_pooling(parser)
     model.add("--features", choices=("inference", "paraphrase"), advanced=True,
-              help="how the vectors of a pair are joined, eq. 15 or 16 (default: as the task wants)")  # fmt: skip
+              help="how to combine the vectors of a pair, eq. 15 or 16 (default: as --task needs)")  # fmt: skip
     model.add("--batch-norm", action=argparse.BooleanOptionalAction, advanced=True,
-              help="batch normalisation in the hidden layers (default: without --architecture)")  # fmt: skip
+              help="use batch normalisation in the hidden layers (default: only without --architecture)")  # fmt: skip
     add_settings(parser, presets, visible)
 
 

@@ -15,24 +15,24 @@ EXAMPLES = """
   keras-slstm predict runs/mails/model.keras --file new.txt > labels.tsv
   keras-slstm predict runs/sick-entailment-bi_caslstm/model.keras "A man runs" "A man sleeps"
 
-One line for each text: for a classifier label, probability and text, separated by tabs; for a tagger the text with its
-spans; for a translation model translation, score and text. A model of pairs takes the texts two by two.
+Each text gets one line: a classifier prints label, probability and text, separated by tabs; a tagger prints the text
+with its spans; a translation model prints translation, score and text. A model of pairs takes the texts two by two.
 """
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    group = parser.group("what")
+    group = parser.group("input and output")
     group.add("model", metavar="MODEL", help="a saved .keras file")
-    group.add("text", metavar="[TEXT ...]", nargs="*", help="texts (default: those of --file, or of standard input)")
-    group.add("--file", metavar="FILE", help="a text a line; for a model of pairs two, separated by a tab")
+    group.add("text", metavar="[TEXT ...]", nargs="*", help="texts to read (default: --file, or standard input)")
+    group.add("--file", metavar="FILE", help="file with one text per line; pairs: two texts and a tab between them")
     add_search_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Predict."""
     if not arguments.text and not arguments.file and sys.stdin.isatty():
-        raise ValueError("there is no text: give TEXT, --file or standard input")
+        raise ValueError("there is no text: give TEXT or --file, or pipe texts to standard input")
     if arguments.file and not Path(arguments.file).is_file():
         raise FileNotFoundError(f"--file: there is no file {arguments.file}")
     from keras_slstm.cli.tasks.predict import predict

@@ -23,7 +23,7 @@ EXAMPLES = """
   keras-slstm search --study figure2 --dataset movie_review --vectors glove.6B.300d.txt --seeds 0 1 2
   keras-slstm search --report runs/travel_desk-random
 
-The same command continues a search that was interrupted, and a finished one with a larger --max-trials.
+Run the same command again to continue an interrupted search; raise --max-trials to extend a finished one.
 """
 # The data set of each task, and the encoder.
 TASKS = {
@@ -39,65 +39,65 @@ MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several ma
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     data = parser.group("data")
-    data.add("--task", choices=TASKS, default="classification", help="what the models do")
+    data.add("--task", choices=TASKS, default="classification", help="task of the models")
     add_data_options(parser, "that of the task", "as for classify, tag and match", "examples", several=False)
     data.add("--scheme", choices=("BIO", "BIOES"), advanced=True,
-             help="scheme of the tags that mark spans (default: as they are written)")  # fmt: skip
+             help="scheme of tags for spans (default: as in the data)")  # fmt: skip
     data.add("--tokenizer", choices=("words", "whitespace"), advanced=True,
-             help="how texts are divided (default: whitespace for tokenised data sets, else words)")  # fmt: skip
-    data.add("--cased", action="store_true", advanced=True, help="keep upper and lower case apart")
+             help="how to split texts (default: whitespace for tokenised data sets, else words)")  # fmt: skip
+    data.add("--cased", action="store_true", advanced=True, help="distinguish upper and lower case")
     data.add("--vectors", metavar="FILE", shown="PATH", advanced=True,
              help="word vectors in GloVe's text format (default: none)")  # fmt: skip
     data.add("--features", choices=("inference", "paraphrase"), advanced=True,
-             help="how a pair's vectors are combined (default: paraphrase for scores, else inference)")  # fmt: skip
+             help="how to combine the vectors of a pair (default: paraphrase for scores, else inference)")  # fmt: skip
 
     space = parser.group("space")
     space.add("--encoders", nargs="+", metavar="NAME",
-              help="encoders to choose from (default: slstm; bi_caslstm for pairs)")  # fmt: skip
+              help="encoders to try (default: slstm; bi_caslstm for pairs)")  # fmt: skip
     space.add("--values", nargs="+", default=[], type=choice, metavar="NAME=VALUE[,...]",
-              help="values that a hyperparameter may have, such as slstm/steps=5,7 or units=100")  # fmt: skip
+              help="values to try for a hyperparameter, such as slstm/steps=5,7 or units=100")  # fmt: skip
     space.add("--only", action="store_true", advanced=True, help="keep all other hyperparameters at their defaults")
-    space.add("--study", choices=STUDIES, advanced=True, help="a grid search of the S-LSTM's paper")
+    space.add("--study", choices=STUDIES, advanced=True, help="repeat a grid search of the S-LSTM paper")
     space.add("--import", nargs="+", default=[], dest="imports", metavar="MODULE", advanced=True,
-              help="modules that register your own encoders and spaces")  # fmt: skip
+              help="Python modules that register your own encoders and search spaces")  # fmt: skip
 
     search = parser.group("search")
-    search.add("--tuner", choices=TUNERS, help="how trials are chosen (default: random; grid for --study)")
+    search.add("--tuner", choices=TUNERS, help="method that chooses the trials (default: random; grid for --study)")
     search.add("--max-trials", type=options.count, metavar="N",
-               help="largest number of trials (default: 20; no limit "
+               help="maximum number of trials (default: 20; no limit "
                "for hyperband and grid)")  # fmt: skip
-    search.add("--epochs", type=options.count, default=20, metavar="N", help="largest number of epochs of a training")
+    search.add("--epochs", type=options.count, default=20, metavar="N", help="maximum number of epochs in a training")
     search.add("--patience", type=options.natural, default=5, metavar="N", advanced=True,
-               help="end a training after N epochs without a better development score; 0: never")  # fmt: skip
+               help="stop a training after N epochs without a better development score; 0: never")  # fmt: skip
     search.add("--seeds", type=options.seed, nargs="+", default=[0], metavar="N", advanced=True,
-               help="a trial is one training for each of these seeds")  # fmt: skip
+               help="random seeds, with one training for each in every trial")  # fmt: skip
     search.add("--objective", metavar="NAME", advanced=True,
-               help="the metric to optimise, such as val_loss (default: accuracy, F1 or Pearson's correlation on the "
+               help="metric to optimise, such as val_loss (default: accuracy, F1 or Pearson's correlation on the "
                "development part)")  # fmt: skip
     search.add("--confirm", type=options.count, metavar="N",
-               help="at the end, train the best and the default settings N times each, and test them")  # fmt: skip
-    search.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed of the random choices")
+               help="at the end, train and test both the best and the default settings N times")  # fmt: skip
+    search.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed for choosing trials")
     search.add("--factor", type=options.several, default=3, metavar="N", advanced=True,
-               help="for hyperband: one trial in N continues, for N times the epochs")  # fmt: skip
+               help="for hyperband: let one trial in N continue, with N times as many epochs")  # fmt: skip
     search.add("--dtype", default="float32", metavar="NAME", advanced=True, help="precision, such as mixed_bfloat16")
     search.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
-               help="compile by XLA, which takes seconds for each length (default: on JAX only)")  # fmt: skip
+               help="compile with XLA, which takes seconds for each text length (default: only on JAX)")  # fmt: skip
     search.add("--output", type=Path, metavar="FOLDER", shown="never",
-               help="folder of the search (default: runs/DATA-TUNER)")  # fmt: skip
+               help="folder for the search (default: runs/DATA-TUNER)")  # fmt: skip
     search.add(
         "--overwrite",
         action="store_true",
         shown="never",
-        help="delete the search in --output, which would be continued otherwise",
+        help="delete the search in --output instead of continuing it",
     )
     search.add("--report", type=Path, metavar="FOLDER", shown="never",
-               help="only write the report on the search in this folder, finished or not")  # fmt: skip
+               help="do not search; write the report on the search in this folder")  # fmt: skip
 
     devices = parser.group("devices")
     devices.add("--workers", type=options.count, default=1, metavar="N", shown="never", advanced=True,
-                help="processes on this machine that train trials at the same time")  # fmt: skip
+                help="number of processes on this machine that train trials in parallel")  # fmt: skip
     devices.add("--gpus", nargs="+", default=[], metavar="GPU", shown="never", advanced=True,
-                help="GPUs that the workers take in turn, such as 0 1 (default: each sees all)")  # fmt: skip
+                help="GPUs to share out among the workers, such as 0 1 (default: every worker sees all)")  # fmt: skip
     devices.add("--strategy", choices=("mirrored",), shown="never", advanced=True,
                 help="mirrored: each training uses all GPUs of its machine (default: one device)")  # fmt: skip
 
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Search, or report on a search."""
     if arguments.report:
         others = [name for name in vars(arguments) if name not in ("report", "imports")]
-        refuse(arguments, [*others, "import"], "has no place beside --report, which only reads a search")
+        refuse(arguments, [*others, "import"], "cannot be combined with --report, which only reads a search")
         from keras_slstm.cli.tasks.search_report import report
 
         return report(arguments.report)
@@ -135,9 +135,9 @@ def set_defaults(arguments: argparse.Namespace) -> None:
     if MEMBER in os.environ:
         for name, given in (("confirm", arguments.confirm), ("workers", arguments.workers > 1)):
             if given:
-                raise ValueError(f"--{name} starts processes of its own: unset {MEMBER}")
+                raise ValueError(f"--{name} starts its own processes: unset {MEMBER}")
     if arguments.gpus and arguments.workers < 2:
-        raise ValueError("--gpus goes with --workers")
+        raise ValueError("--gpus needs --workers of at least 2")
     arguments.tuner = arguments.tuner or ("grid" if arguments.study else "random")
     if arguments.tuner != "hyperband":
         refuse(arguments, ["factor"], f"belongs to --tuner hyperband, not {arguments.tuner}")

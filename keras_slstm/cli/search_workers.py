@@ -78,7 +78,7 @@ class _Cluster:
                 if state > 0 or not restarts[name]:  # an error, which it has printed; or too many signals
                     return abs(state)
                 restarts[name] -= 1
-                print(f"{name} was ended by signal {-state}: it starts again.", file=sys.stderr)
+                print(f"{name} was ended by signal {-state} and is started again.", file=sys.stderr)
                 self.start(name)
 
     def stop(self) -> None:

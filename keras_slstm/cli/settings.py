@@ -27,61 +27,57 @@ def _of_training(metavar: str, kind: Callable[[str], Any], meaning: str) -> _Set
 
 
 SETTINGS = {
-    "units": _of_model("N", options.count, "size of the encoder's states, for each direction"),
+    "units": _of_model("N", options.count, "size of the encoder's states in each direction"),
     "num_layers": _of_model("N", options.count, "number of layers"),
-    "embedding_dim": _of_model("N", options.count, "numbers in a word vector"),
+    "embedding_dim": _of_model("N", options.count, "size of the word vectors"),
     "embeddings_initializer": _of_model(
-        "NAME", str, "how word vectors that no file gives are drawn: wide, from N(0, 0.5), or an initializer of Keras"
+        "NAME", str, "initializer for word vectors that are not in --vectors: wide, which is N(0, 0.5), or one of Keras"
     ),
-    "min_count": _of_model(
-        "N", options.natural, "words that occur less often are unknown words; 0: 2, or 1 for small texts"
-    ),
+    "min_count": _of_model("N", options.natural, "treat rarer words as unknown; 0 means 2, or 1 for little text"),
     "split_words": _of_model(
         "WHEN",
         options.one_of("auto", "yes", "no"),
-        "split clitics and words at hyphens; auto: if more have a vector so",
+        "whether to split off clitics and to split at hyphens; auto: if more words then have a vector",
     ),
     "subwords": _of_model("N", options.count, "number of subwords in the vocabulary of both languages"),
-    "longest": _of_model("N", options.count, "longest text to train on, in subwords"),
-    "steps": _of_model("N", options.count, "steps of the S-LSTM"),
-    "window": _of_model("N", options.count, "neighbours on each side that an S-LSTM word reads in a step"),
-    "sentence_nodes": _of_model("N", options.count, "sentence nodes of the S-LSTM"),
-    "readout": _of_model("PARTS", str, f"sentence vector of the S-LSTM: {', '.join(READOUTS)}"),
-    "max_depth": _of_model("N", options.count, "largest number of layers of the depth-adaptive GRN"),
-    "characters": _of_model("KIND", str, f"word vectors from characters: none, {' or '.join(CHARACTERS)}"),
-    "mlp_units": _of_model("N", options.natural, "size of the hidden layers between encoder and labels; 0: none"),
+    "longest": _of_model("N", options.count, "leave out longer texts from the training, in subwords"),
+    "steps": _of_model("N", options.count, "number of steps of the S-LSTM"),
+    "window": _of_model("N", options.count, "number of neighbours on each side that a word of the S-LSTM reads"),
+    "sentence_nodes": _of_model("N", options.count, "number of sentence nodes of the S-LSTM"),
+    "readout": _of_model("PARTS", str, f"parts of the S-LSTM that make the sentence vector: {', '.join(READOUTS)}"),
+    "max_depth": _of_model("N", options.count, "maximum number of layers of the depth-adaptive GRN"),
+    "characters": _of_model("KIND", str, f"kind of word vectors from characters: none, {' or '.join(CHARACTERS)}"),
+    "mlp_units": _of_model("N", options.natural, "size of hidden layers between encoder and labels; 0 for none"),
     "mlp_layers": _of_model("N", options.count, "number of these hidden layers"),
-    "dropout": _of_training("RATE", options.share, "share of the word vectors' and sentence vectors' features to drop"),
-    "mlp_dropout": _of_training("RATE", options.share, "share of the hidden layers' features to drop"),
-    "word_dropout": _of_training("RATE", options.share, "share of the words to replace by the unknown word"),
-    "l2": _of_training("FACTOR", options.not_negative, "L2 penalty of the weights of the labels"),
-    "label_smoothing": _of_training("SHARE", options.share, "share of the probability that all labels get alike"),
+    "dropout": _of_training("RATE", options.share, "share of the features of word and sentence vectors to drop"),
+    "mlp_dropout": _of_training("RATE", options.share, "share of the features of the hidden layers to drop"),
+    "word_dropout": _of_training("RATE", options.share, "share of the words to replace with the unknown word"),
+    "l2": _of_training("FACTOR", options.not_negative, "L2 penalty on the weights of the output layer"),
+    "label_smoothing": _of_training("SHARE", options.share, "share of the probability to spread over all labels"),
     "learning_rate": _of_training("RATE", options.positive, "learning rate of Adam in the first epoch"),
     "decay": _of_training(
         "FACTOR",
         options.factor,
-        "factor by which the learning rate falls: over all updates, or else in each epoch, or see --plateau",
+        "factor that lowers the learning rate: over all updates, or in each epoch, or as --plateau says",
     ),
     "plateau": _of_training(
-        "N", options.natural, "epochs without progress before --decay; 0: --decay goes on all the time"
+        "N", options.natural, "epochs without progress before --decay applies; 0: it always applies"
     ),
-    "clip": _of_training("NORM", options.positive, "largest norm of all gradients together"),
-    "weight_decay": _of_training("RATE", options.not_negative, "weight decay of Adam"),
-    "batch_size": _of_training("N", options.count, "examples in a batch, of all processes together"),
+    "clip": _of_training("NORM", options.positive, "maximum norm of all gradients together"),
+    "weight_decay": _of_training("RATE", options.not_negative, "weight decay for Adam"),
+    "batch_size": _of_training("N", options.count, "number of examples in a batch, summed over all processes"),
     "batch_order": _of_training(
         "KIND",
         options.one_of("auto", "by_length", "random"),
-        "which examples make a batch; auto: those of similar length, but random ones under batch normalisation",
+        "how to group examples into batches; auto: by_length, but random with batch normalisation",
     ),
     "updates": _of_training(
-        "N", options.natural, "updates of the weights to make, unless --epochs is given; 0: as many as --epochs take"
+        "N", options.natural, "number of weight updates, unless --epochs is given; 0: as many as --epochs needs"
     ),
-    "patience_updates": _of_training(
-        "N", options.natural, "end the training after N updates without a better score; 0: never"
-    ),
-    "epochs": _of_training("N", options.count, "largest number of passes through the training part"),
-    "patience": _of_training("N", options.count, "end the training after N epochs without a better score"),
-    "beam": _of_model("N", options.count, "translations that the beam search keeps at each step"),
+    "patience_updates": _of_training("N", options.natural, "stop after N updates without a better score; 0: never"),
+    "epochs": _of_training("N", options.count, "maximum number of passes through the training part"),
+    "patience": _of_training("N", options.count, "stop after N epochs without a better score"),
+    "beam": _of_model("N", options.count, "number of translations that the beam search keeps at each step"),
 }
 
 

@@ -26,7 +26,7 @@ EXAMPLES = """
   keras-slstm tag --task ner --manual-dir PATH --vectors glove.6B.300d.txt --seed 0 1
   keras-slstm tag --task pos --tag-column xpos --encoder bilstm --head softmax
 
-A training that was interrupted goes on when the same command is run again. A finished one is kept.
+Run the same command again to continue an interrupted training. A finished training is kept.
 """
 # The data set of each task, and the scheme of its tags.
 TASKS = {"slots": ("travel_desk", "BIOES"), "ner": ("conll2003", "BIOES"), "pos": ("ud_ewt", None)}
@@ -35,24 +35,24 @@ TASKS = {"slots": ("travel_desk", "BIOES"), "ner": ("conll2003", "BIOES"), "pos"
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     data = parser.group("data")
-    data.add("--task", choices=TASKS, default="slots", help="what the tags are: sets --dataset and --scheme")
+    data.add("--task", choices=TASKS, default="slots", help="kind of tags, which sets --dataset and --scheme")
     add_data_options(parser, "that of the task", "travel_desk, conll2003, ud_ewt", "sentences")
     data.add("--token-column", type=options.column, metavar="COLUMN", advanced=True,
-             help="column of the words, by number or name (default: the first)")  # fmt: skip
+             help="number or name of the column of words (default: the first)")  # fmt: skip
     data.add("--tag-column", type=options.column, metavar="COLUMN",
-             help="column of the tags, by number or name (default: the last)")  # fmt: skip
+             help="number or name of the column of tags (default: the last)")  # fmt: skip
     data.add("--scheme", choices=("BIO", "BIOES", "none"), advanced=True,
-             help="scheme of tags that mark spans (default: BIOES for slots and ner, none for pos)")  # fmt: skip
-    data.add("--zero-digits", action="store_true", advanced=True, help="look words up with 0 for every digit")
+             help="scheme of tags for spans (default: BIOES for slots and ner, none for pos)")  # fmt: skip
+    data.add("--zero-digits", action="store_true", advanced=True, help="look up words with every digit replaced by 0")
     add_vector_options(parser)
     presets = load_presets("tag")
     add_encoder_options(parser, "slstm", presets, "small for travel_desk and --data, else that of the paper")
     model = parser.group("model")
-    model.add("--head", choices=HEADS, default="crf", help="what decides on the tags")
+    model.add("--head", choices=HEADS, default="crf", help="output layer that chooses the tags")
     model.add("--head-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",
-              advanced=True, help="further arguments of the head")  # fmt: skip
+              advanced=True, help="more arguments for the head")  # fmt: skip
     model.add("--characters", choices=(*CHARACTERS, "none"), default="cnn", advanced=True,
-              help="word vectors from characters")  # fmt: skip
+              help="kind of word vectors from characters")  # fmt: skip
     add_settings(parser, presets, visible=("updates",))
     add_run_options(parser, "runs/DATA-TASK-ENCODER-HEAD", devices=False)
 

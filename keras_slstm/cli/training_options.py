@@ -23,11 +23,11 @@ def add_data_options(parser: Parser, default: str, known: str, what: str = "text
     """
     data = parser.group("data")
     data.add("--data", metavar="FILE", shown="PATH", help=f"your own file of {what}, instead of --dataset")
-    meaning = "data sets by name, one training for each" if several else "data set by name"
+    meaning = "names of data sets, with one training for each" if several else "name of the data set"
     data.add("--dataset", nargs="+" if several else 1, metavar="NAME", help=f"{meaning}: {known} (default: {default})")
     data.add("--dev-data", metavar="FILE", shown="PATH", advanced=True,
-             help="development part of --data (default: a tenth of it)")  # fmt: skip
-    data.add("--test-data", metavar="FILE", shown="PATH", help="test part of --data (default: a tenth of it)")
+             help="file of the development part (default: a tenth of --data)")  # fmt: skip
+    data.add("--test-data", metavar="FILE", shown="PATH", help="file of the test part (default: a tenth of --data)")
     add_reading_options(parser)
     add_limit(parser, what)
 
@@ -36,13 +36,13 @@ def add_reading_options(parser: Parser) -> None:
     """How data is read."""
     data = parser.group("data")
     data.add("--on-error", choices=("raise", "skip"), default="raise", advanced=True,
-             help="what to do about a malformed line")  # fmt: skip
+             help="stop at a malformed line, or skip it")  # fmt: skip
     data.add("--manual-dir", metavar="FOLDER", shown="PATH", advanced=True,
-             help="folder with a data set's original files (default: they are downloaded)")  # fmt: skip
+             help="folder that holds the original files of the data set (default: download them)")  # fmt: skip
     data.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
-             help="where TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
+             help="folder in which TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
     data.add("--split-seed", type=options.seed, default=0, metavar="N", advanced=True,
-             help="seed of parts that are drawn at random")  # fmt: skip
+             help="seed for splitting the data at random")  # fmt: skip
 
 
 def add_limit(parser: Parser, what: str) -> None:
@@ -56,8 +56,8 @@ def add_vector_options(parser: Parser, fixed: str = "train them") -> None:
     data = parser.group("data")
     data.add("--vectors", metavar="FILE", shown="PATH", help="word vectors in GloVe's text format (default: none)")
     data.add("--fixed-vectors", action=argparse.BooleanOptionalAction, advanced=True,
-             help=f"keep the word vectors as they are (default: {fixed})")  # fmt: skip
-    data.add("--cased", action="store_true", advanced=True, help="keep upper and lower case apart")
+             help=f"do not train the word vectors (default: {fixed})")  # fmt: skip
+    data.add("--cased", action="store_true", advanced=True, help="distinguish upper and lower case")
 
 
 def add_text_options(parser: Parser) -> None:
@@ -65,7 +65,7 @@ def add_text_options(parser: Parser) -> None:
     data = parser.group("data")
     data.add("--label-column", metavar="NAME", advanced=True, help="column of the labels (default: label)")
     data.add("--tokenizer", choices=("words", "whitespace"), advanced=True,
-             help="how texts are divided (default: whitespace for tokenised data sets, else words)")  # fmt: skip
+             help="how to split texts (default: whitespace for tokenised data sets, else words)")  # fmt: skip
 
 
 def add_encoder_options(parser: Parser, encoder: str, presets: Collection[str], preset: str) -> None:
@@ -73,10 +73,15 @@ def add_encoder_options(parser: Parser, encoder: str, presets: Collection[str], 
     model = parser.group("model")
     model.add("--encoder", choices=ENCODERS, default=encoder, metavar="NAME", help=f"one of {', '.join(ENCODERS)}")
     model.add("--encoder-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",
-              advanced=True, help="further arguments of the encoder, such as num_layers=3")  # fmt: skip
+              advanced=True, help="more arguments for the encoder, such as num_layers=3")  # fmt: skip
     model.add("--variants", nargs="+", default=[], type=options.variant, metavar="NAME=VALUE[,...]", advanced=True,
-              help="one training with each of these arguments of the encoder")  # fmt: skip
-    model.add("--preset", choices=tuple(presets), advanced=True, help=f"settings of a paper (default: {preset})")
+              help="train once with each of these arguments for the encoder")  # fmt: skip
+    model.add(
+        "--preset",
+        choices=tuple(presets),
+        advanced=True,
+        help=f"set of defaults, such as a paper's (default: {preset})",
+    )
     add_dtype(parser)
 
 
@@ -89,22 +94,22 @@ def add_dtype(parser: Parser) -> None:
 def add_pooling(parser: Parser) -> None:
     """From words to a sentence vector."""
     parser.group("model").add("--pooling", choices=POOLINGS, advanced=True,
-                              help="from words to a sentence vector (default: the usual one)")  # fmt: skip
+                              help="from words to a sentence vector (default: depends on the encoder)")  # fmt: skip
 
 
 def add_run_options(parser: Parser, folder: str, ensemble: bool = False, devices: bool = True) -> None:
     """The trainings, where they are kept, and the devices, if the command can train on several."""
     run = parser.group("run")
     run.add("--seed", type=options.seed, nargs="+", default=[0], metavar="N", shown="never",
-            help="random seeds, one training for each")  # fmt: skip
+            help="random seeds, with one training for each")  # fmt: skip
     if ensemble:
-        run.add("--ensemble", action="store_true", advanced=True, help="average the models of all seeds as well")
-    run.add("--output", type=Path, metavar="FOLDER", shown="never", help=f"where the run is kept (default: {folder})")
+        run.add("--ensemble", action="store_true", advanced=True, help="also test the average over all seeds")
+    run.add("--output", type=Path, metavar="FOLDER", shown="never", help=f"folder of the results (default: {folder})")
     run.add("--results", type=Path, metavar="FILE", shown="never", advanced=True,
-            help="file that gets a line for each training (default: results.jsonl beside --output)")  # fmt: skip
-    run.add("--overwrite", action="store_true", shown="never", help="delete what an earlier run left in --output")
+            help="file to which each training adds a line (default: results.jsonl beside --output)")  # fmt: skip
+    run.add("--overwrite", action="store_true", shown="never", help="delete the files of an earlier run in --output")
     run.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
-            help="compile by XLA, which takes seconds for each length (default: on JAX only)")  # fmt: skip
+            help="compile with XLA, which takes seconds for each text length (default: only on JAX)")  # fmt: skip
     if devices:
         add_device_options(parser)
     else:
@@ -115,15 +120,15 @@ def add_device_options(parser: Parser) -> None:
     """The devices and processes that train together."""
     devices = parser.group("devices")
     devices.add("--strategy", choices=STRATEGIES, shown="never", advanced=True,
-                help="where to train; auto takes what it finds (default: one device)")  # fmt: skip
+                help="devices to train on; auto uses all that it finds (default: one device)")  # fmt: skip
     devices.add("--workers", type=options.count, default=1, metavar="N", shown="never", advanced=True,
-                help="processes on this machine that train together")  # fmt: skip
+                help="number of processes on this machine that train one model together")  # fmt: skip
     devices.add("--restarts", type=options.natural, default=0, metavar="N", shown="never", advanced=True,
-                help="how often to start --workers again after a failure")  # fmt: skip
+                help="number of times to restart --workers after a failure")  # fmt: skip
     devices.add("--save-every", type=options.count, metavar="STEPS", shown="never", advanced=True,
-                help="save the state every so many steps, too (default: after each epoch only)")  # fmt: skip
+                help="also save the training state every STEPS steps (default: only after each epoch)")  # fmt: skip
     devices.add("--timeout", type=options.positive, default=600.0, metavar="SECONDS", shown="never", advanced=True,
-                help="give up on a process that does not connect or answer within this time")  # fmt: skip
+                help="give up on a process that neither connects nor answers within this time")  # fmt: skip
 
 
 def check_data_options(arguments: argparse.Namespace, default: str) -> None:
@@ -134,12 +139,12 @@ def check_data_options(arguments: argparse.Namespace, default: str) -> None:
         FileNotFoundError: If there is no such file.
     """
     if arguments.data and arguments.dataset:
-        raise ValueError("--dataset and --data: give one of them")
+        raise ValueError("give either --dataset or --data, not both")
     if not arguments.data and not arguments.dataset:
         arguments.dataset = [default]
     for name in ("dev_data", "test_data"):
         if vars(arguments)[name] and not arguments.data:
-            raise ValueError(f"--{name.replace('_', '-')} goes with --data, a file")
+            raise ValueError(f"--{name.replace('_', '-')} needs --data")
     for name in ("data", "dev_data", "test_data", "vectors"):
         path = vars(arguments).get(name)
         if path and not Path(path).is_file():
@@ -179,8 +184,8 @@ def add_search_options(parser: Parser) -> None:
     """The search for the best translation."""
     search = parser.group("translation")
     search.add("--beam", type=options.count, default=5, metavar="N", advanced=True,
-               help="translations that the beam search keeps at each step")  # fmt: skip
+               help="number of translations that the beam search keeps at each step")  # fmt: skip
     search.add("--length-penalty", type=options.not_negative, default=1.0, metavar="POWER", advanced=True,
-               help="power of the length by which scores are divided; 0: short ones are preferred")  # fmt: skip
+               help="divide scores by this power of the length; 0 prefers short translations")  # fmt: skip
     search.add("--max-length", type=options.count, metavar="N", advanced=True,
-               help="longest translation, in subwords (default: twice that of the text, plus 10)")  # fmt: skip
+               help="maximum length in subwords (default: twice the length of the text, plus 10)")  # fmt: skip

@@ -26,7 +26,7 @@ EXAMPLES = """
   keras-slstm translate --equal-parameters --output runs/office_notes-equal --seed 0 1 2
   keras-slstm translate --dataset ted_hrlr_translate/pt_to_en
 
-A training that was interrupted goes on when the same command is run again. A finished one is kept.
+Run the same command again to continue an interrupted training. A finished training is kept.
 """
 FILES = tuple(f"{part}_{side}" for part in ("validation", "test") for side in ("source", "target"))
 
@@ -35,10 +35,10 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     data = parser.group("data")
     data.add("--dataset", nargs="+", default=[], metavar="NAME",
-             help="data sets by name, one training for each: office_notes/to_figures, office_notes/to_words, any of "
-             "TFDS with translations (default: office_notes)")  # fmt: skip
-    data.add("--source-file", metavar="FILE", shown="PATH", help="your own texts, one a line, instead of --dataset")
-    data.add("--target-file", metavar="FILE", shown="PATH", help="their translations, one a line")
+             help="names of data sets, with one training for each: office_notes/to_figures, office_notes/to_words, any "
+             "of TFDS with translations (default: office_notes)")  # fmt: skip
+    data.add("--source-file", metavar="FILE", shown="PATH", help="your own texts, one per line, instead of --dataset")
+    data.add("--target-file", metavar="FILE", shown="PATH", help="their translations, one per line")
     for name in FILES:
         part, side = name.split("_")
         data.add(f"--{part}-{side}", metavar="FILE", shown="PATH", advanced=True,
@@ -49,21 +49,23 @@ def add_arguments(parser: Parser) -> None:
     add_reading_options(parser)
     add_limit(parser, "pairs")
     model = parser.group("model")
-    model.add("--cell", choices=CELLS, default="caslstm", help="recurrent layers of encoder and decoder")
+    model.add("--cell", choices=CELLS, default="caslstm", help="recurrent layers of the encoder and the decoder")
     model.add("--cell-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",
-              advanced=True, help="further arguments of the layers, such as lam=0.25")  # fmt: skip
+              advanced=True, help="more arguments for these layers, such as lam=0.25")  # fmt: skip
     model.add("--bidirectional", action=argparse.BooleanOptionalAction, advanced=True,
-              help="read texts in both directions (default: only in the preset small)")  # fmt: skip
+              help="read texts in both directions (default: only with --preset small)")  # fmt: skip
     model.add("--equal-parameters", action="store_true", advanced=True,
-              help="choose the units that give as many parameters as LSTM layers of --units have")  # fmt: skip
+              help="set --units so that the model has as many parameters as with LSTM layers of --units")  # fmt: skip
     presets = load_presets("translate")
-    model.add("--preset", choices=tuple(presets), default="small", help="settings; paper: those of the CAS-LSTM paper")
+    model.add(
+        "--preset", choices=tuple(presets), default="small", help="set of defaults, small or of the CAS-LSTM paper"
+    )
     add_dtype(parser)
     add_settings(parser, presets, visible=("units", "epochs", "beam"))
     model.add("--length-penalty", type=options.not_negative, default=1.0, metavar="POWER", advanced=True,
-              help="power of the length by which scores are divided; 0: short translations are preferred")  # fmt: skip
+              help="divide scores by this power of the length; 0 prefers short translations")  # fmt: skip
     model.add("--max-length", type=options.count, metavar="N", advanced=True,
-              help="longest translation, in subwords (default: twice that of the text, plus 10)")  # fmt: skip
+              help="maximum length in subwords (default: twice the length of the text, plus 10)")  # fmt: skip
     add_run_options(parser, "runs/DATA-CELL", devices=False)
 
 
@@ -81,9 +83,9 @@ def check(arguments: argparse.Namespace) -> None:
                 raise FileNotFoundError(f"--{name.replace('_', '-')}: there is no file {given[name]}")
     for side in ("source", "target"):
         if arguments.source_file and given[f"{side}_language"]:
-            raise ValueError(f"--{side}-language goes with --dataset")
+            raise ValueError(f"--{side}-language needs --dataset")
     if arguments.source_file and arguments.dataset:
-        raise ValueError("--dataset and --source-file: give one of them")
+        raise ValueError("give either --dataset or --source-file, not both")
     arguments.dataset = arguments.dataset or ["office_notes"]
     arguments.data = arguments.source_file
     set_folder(arguments, arguments.cell)

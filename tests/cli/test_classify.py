@@ -110,7 +110,7 @@ def test_nothing_is_lost_for_odd_labels_a_picture_or_a_kill(tmp_path, command, m
         assert command(*options) == 0
     captured = capsys.readouterr()
     assert f"{folder / 'confusion.png'} could not be drawn: no fonts" in captured.err
-    assert "Going on after epoch 1" in captured.out
+    assert "Continuing after epoch 1" in captured.out
     assert read_results(tmp_path / "results.jsonl") == [line]
     assert not (folder / "confusion.png").exists()
     assert not [path for path in folder.iterdir() if path.suffix == ".h5"]
@@ -195,9 +195,9 @@ def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
         assert sum(right for _, right in line["right_by_length"].values()) == round(60 * line["test_accuracy"])
         assert line["seconds_per_epoch"] > 0
     assert command(*options) == 0
-    assert capsys.readouterr().out.count("finished before") == 4
+    assert capsys.readouterr().out.count("already finished") == 4
     assert command(*options, "--units", 4) == 2  # these are other runs
-    assert "holds what another command has found" in capsys.readouterr().err
+    assert "holds the results of another command" in capsys.readouterr().err
     assert len(read_results(tmp_path / "results.jsonl")) == 4
     assert command(*options, "--embedding-dim", 4) == 2
     assert "--embedding-dim 4 does not fit --vectors, which have 8 numbers per word" in capsys.readouterr().err
@@ -300,22 +300,22 @@ def test_patience_in_updates_takes_the_place_of_that_of_a_preset(words, patience
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--architecture", "bcn", "--pooling", "attention"], "--architecture bcn pools and decides by itself"),
-        (["--architecture", "bcn", "--mlp-units", "5"], "--architecture bcn pools and decides by itself"),
+        (["--architecture", "bcn", "--pooling", "attention"], "--architecture bcn has its own pooling"),
+        (["--architecture", "bcn", "--mlp-units", "5"], "--architecture bcn has its own pooling"),
         (["--ensemble"], "--ensemble needs several seeds"),
         (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
         (["--dataset", "nowhere"], "No corpus is named 'nowhere'"),
         (["--dataset", "travel_desk", "--folds", "3"], "comes with a part of its own"),
         (["--epochs", "0"], "argument --epochs: an integer of at least 1 expected"),
-        (["--data", "a.tsv", "--dataset", "trec"], "--dataset and --data: give one of them"),
+        (["--data", "a.tsv", "--dataset", "trec"], "give either --dataset or --data, not both"),
         (["--encoder-option", "units=3"], "--encoder-option or --variants does not fit"),
         (["--output", "/dev/null"], "/dev/null is a file"),
         (["--units", "0"], "units"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--vectors", "nowhere.txt"], "nowhere.txt"),
-        (["--dev-data", "x.tsv"], "--dev-data goes with --data"),
-        (["--data", __file__, "--test-data", __file__, "--folds", "3"], "--folds divides --data itself"),
+        (["--dev-data", "x.tsv"], "--dev-data needs --data"),
+        (["--data", __file__, "--test-data", __file__, "--folds", "3"], "--folds splits --data itself"),
         (["--updates", "0"], "--updates 0 needs --epochs"),
         (["--encoder-option", "steps"], "NAME=VALUE"),
         (["--encoder-option", "speed=3"], "speed"),
@@ -337,7 +337,7 @@ def test_ablations_of_the_depth_adaptive_grn(data, tmp_path, command, capsys):
     assert command(*options, "--variants", *variants) == 0
     table = capsys.readouterr().out.rpartition("\ndata ")[2]
     assert "mean depth" in table
-    assert "texts a second" in table
+    assert "texts per second" in table
     assert all(variant in table for variant in variants)
     results = {run["variant"]: run for run in read_results(tmp_path / "results.jsonl")}
     assert results["selection=full"]["mean_depth"] == 2

@@ -69,10 +69,10 @@ def test_evaluates_a_saved_model_task_by_task(files, tmp_path, command, capsys, 
     assert command(*options) == 0
     assert calls == ["SICK-R", "SICK-E"]
     out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines() if "finished before" in line] == ["CR", "MRPC"]
+    assert [line.split()[0] for line in out.splitlines() if "already finished" in line] == ["CR", "MRPC"]
     (line,) = (line for line in out.splitlines() if line.startswith("MPQA "))
     assert "left out: The files of mpqa are not in `manual_dir`" in line
-    assert out.endswith("Left out, as their files are absent: MR, SUBJ, MPQA, SST, TREC, STS-B\n")
+    assert out.endswith("Left out, because their files are missing: MR, SUBJ, MPQA, SST, TREC, STS-B\n")
     results = read_results(tmp_path / "runs" / "results.jsonl")
     assert [one["transfer"]["task"] for one in results] == ["CR", "MRPC", "SICK-R", "SICK-E"]
     assert f"{results[2]['pearson']:.4f}   Spearman {results[2]['spearman']:.4f}" in out
@@ -98,9 +98,9 @@ def test_an_interrupted_evaluation_goes_on(files, tmp_path, command, capsys, mon
     with monkeypatch.context() as patched:
         patched.setattr(embed, "load_task", stop)
         assert command(*options) == 130
-    assert "goes on where this one stopped" in capsys.readouterr().err
+    assert "continues where this one stopped" in capsys.readouterr().err
     assert command(*options) == 0
-    assert "CR      finished before" in capsys.readouterr().out
+    assert "CR      already finished" in capsys.readouterr().out
 
 
 def test_trains_first_where_there_is_no_model(files, tmp_path, command, capsys):
@@ -124,10 +124,10 @@ def test_trains_first_where_there_is_no_model(files, tmp_path, command, capsys):
 
     assert command(*options) == 0  # neither is done again
     out = capsys.readouterr().out
-    assert "holds the model already" in out
-    assert "CR      finished before" in out
+    assert "already holds the model" in out
+    assert "CR      already finished" in out
     assert command(*options, "--units", 4) == 2
-    assert "holds what another command has found" in capsys.readouterr().err
+    assert "holds the results of another command" in capsys.readouterr().err
     assert command(*options, "--seed", 1) == 2
     assert "of seed 0" in capsys.readouterr().err
 
@@ -189,7 +189,7 @@ def test_bad_usage(arguments, message, command, capsys, tmp_path, monkeypatch):
 def test_no_task_at_all_and_a_model_without_vectors(files, command, tmp_path, capsys):
     path = save_model(tmp_path / "runs" / "one" / "model.keras")
     assert command("--model", path, "--tasks", "MPQA", *files) == 2
-    assert "The files of no task are available" in capsys.readouterr().err
+    assert "No task has its files" in capsys.readouterr().err
     path = save_model(tmp_path / "runs" / "two" / "model.keras", ESIM)
     assert command("--model", path, "--tasks", "CR", *files) == 2
     assert "got a ESIM" in capsys.readouterr().err

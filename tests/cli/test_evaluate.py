@@ -165,5 +165,5 @@ def test_a_damaged_model_is_named(damaged, tmp_path):
         "wrong sum": whole.replace(b"some text", b"same text", 1),
     }
     path.write_bytes(changed.get(damaged, whole))
-    with pytest.raises(ValueError, match=r"model\.keras is no model that Keras saved \(\.keras\), or a damaged one"):
+    with pytest.raises(ValueError, match=r"model\.keras is damaged, or is not a model that Keras saved \(\.keras\)"):
         load_model(str(path))

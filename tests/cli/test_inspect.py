@@ -91,7 +91,7 @@ def test_files_of_a_run_are_kept(caslstm, grn, tmp_path, command, capsys):
     ):
         (tmp_path / kept).write_text('{"test_accuracy": 0.9}', encoding="utf-8")
         assert command(model, "--file", texts, "--output", tmp_path / name) == 2
-        assert f"{tmp_path / kept} exists, and is not of an inspection" in capsys.readouterr().err
+        assert f"{tmp_path / kept} exists, and was not written by inspect" in capsys.readouterr().err
         assert (tmp_path / kept).read_text(encoding="utf-8") == '{"test_accuracy": 0.9}'
     for _ in range(2):  # its own files are replaced
         assert command(caslstm, "--file", texts, "--output", tmp_path / "gates.png") == 0

@@ -139,7 +139,7 @@ def test_variants_and_seeds_make_a_table(data, tmp_path, command, capsys):
     model = keras.saving.load_model(tmp_path / "runs" / "pairs-peephole_true-seed0" / "model.keras")
     assert model.encoder.layers[0].peephole
     assert command(*options) == 0
-    assert capsys.readouterr().out.count("finished before") == 6
+    assert capsys.readouterr().out.count("already finished") == 6
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training does it on all")
@@ -243,12 +243,12 @@ def test_settings_of_the_paper():
         (["--dataset", "nowhere"], "No corpus is named 'nowhere'"),
         (["--dataset", "sick/both"], '"sick" has no configuration "both"'),
         (["--epochs", "0"], "argument --epochs: an integer of at least 1 expected"),
-        (["--data", "a.tsv", "--dataset", "snli"], "--dataset and --data: give one of them"),
+        (["--data", "a.tsv", "--dataset", "snli"], "give either --dataset or --data, not both"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--variants", "lam"], "argument --variants: NAME=VALUE expected"),
         (["--architecture", "esim", "--pooling", "max"], "--architecture esim has no --pooling"),
         (["--ensemble"], "--ensemble needs several seeds"),
-        (["--dataset", "snli", "--test-data", "x.tsv"], "--test-data goes with --data"),
+        (["--dataset", "snli", "--test-data", "x.tsv"], "--test-data needs --data"),
     ],
 )
 def test_bad_usage(arguments, message, command, capsys, tmp_path, monkeypatch):

@@ -148,7 +148,7 @@ def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch)
     assert "--confirm: an integer of at least 1 expected, but got 0" in capsys.readouterr().err
     monkeypatch.setenv("KERASTUNER_TUNER_ID", "chief")
     assert search(*given, "--confirm", 1) == 2
-    assert "--confirm starts processes of its own: unset KERASTUNER_TUNER_ID" in capsys.readouterr().err
+    assert "--confirm starts its own processes: unset KERASTUNER_TUNER_ID" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch)
         (["--task", "tagging", "--tokenizer=words"], "--tokenizer belongs to --task classification and pairs, not tag"),
         (["--features", "inference"], "--features belongs to --task pairs, not classification"),
         (["--factor", "3"], "--factor belongs to --tuner hyperband, not random"),
-        (["--report", "runs/mails", "--epochs", "3"], "--epochs has no place beside --report"),
+        (["--report", "runs/mails", "--epochs", "3"], "--epochs cannot be combined with --report"),
         (["--limit", "0"], "--limit: an integer of at least 1 expected, but got 0"),
-        (["--gpus", "0"], "--gpus goes with --workers"),
+        (["--gpus", "0"], "--gpus needs --workers"),
         (["--tuner", "anealing"], "--tuner: invalid choice"),
     ],
 )

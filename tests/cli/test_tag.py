@@ -97,7 +97,7 @@ def test_parts_of_speech_with_softmax_and_a_summary_of_seeds(files, tmp_path, co
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["train-seed0", "train-seed1"]
     assert not (tmp_path / "run" / "train-seed0" / "transitions.png").exists()
     assert command(*given) == 0
-    assert capsys.readouterr().out.count("finished before") == 2
+    assert capsys.readouterr().out.count("already finished") == 2
 
 
 def test_word_vectors_and_a_smaller_training_set(files, tmp_path, command, capsys):
@@ -148,8 +148,8 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
         (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
         (["--data", "nowhere"], "--data: there is no file nowhere"),
         (["--limit", "0"], "--limit: an integer of at least 1 expected"),
-        (["--data", "a.conll", "--dataset", "ud_ewt"], "--dataset and --data: give one of them"),
-        (["--test-data", "a.conll"], "--test-data goes with --data"),
+        (["--data", "a.conll", "--dataset", "ud_ewt"], "give either --dataset or --data, not both"),
+        (["--test-data", "a.conll"], "--test-data needs --data"),
         (["--head-option", "scheme=3"], "--head-option does not fit"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--head-option", "pairwise"], "NAME=VALUE expected"),

@@ -84,7 +84,7 @@ def test_seeds_and_equal_parameters(data, tmp_path, command, capsys):
     assert abs(lines[0]["parameters"] - wanted) < 0.05 * wanted
     capsys.readouterr()
     assert command(*given) == 0
-    assert capsys.readouterr().out.count("finished before") == 2
+    assert capsys.readouterr().out.count("already finished") == 2
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
@@ -105,8 +105,8 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
         (["--dataset", "office_notes/to_letters"], "to_letters"),
         (["--source-language", "fr"], '"fr"'),
         (["--beam", "0"], "--beam: an integer of at least 1 expected"),
-        (["--source-file", "a.en", "--target-file", "a.en", "--dataset", "ted"], "give one of them"),
-        (["--source-file", "a.en", "--target-file", "a.en", "--source-language", "fr"], "--source-language goes with"),
+        (["--source-file", "a.en", "--target-file", "a.en", "--dataset", "ted"], "not both"),
+        (["--source-file", "a.en", "--target-file", "a.en", "--source-language", "fr"], "--source-language needs"),
         (["--units", "0"], "units"),
         (["--longest", "1"], "--longest"),
         (["--cell-option", "speed=3"], "speed"),

@@ -156,7 +156,7 @@ def show_requests(model: SentenceClassifier) -> list[str]:
     requests, intents = zip(*handwritten_requests())
     right = sum(wanted == found for wanted, found in zip(intents, model.classify(requests)))
     print(
-        f"{right} of {len(requests)} requests worded by hand, which no training sees, are understood; the first three:"
+        f"{right} of {len(requests)} handwritten requests, unseen in training, are labelled correctly; the first three:"
     )
     return list(requests[:3])
 
@@ -168,7 +168,7 @@ def test(arguments: argparse.Namespace, model: SentenceClassifier, corpus: Corpu
     found = {**report, "parameters": model.count_params(), **count_depths(arguments, model, part)}
     if arguments.speed:
         found["texts_a_second"] = texts_a_second(model, part)
-        print(f"{found['texts_a_second']:.1f} texts a second")
+        print(f"{found['texts_a_second']:.1f} texts per second")
     return found
 
 

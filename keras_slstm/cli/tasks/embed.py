@@ -54,7 +54,7 @@ def train(arguments: argparse.Namespace) -> int:
     before = finished_before(training, training.output)
     if before["seed"] != training.seed[0]:
         raise ValueError(f"{training.output} holds a model of seed {before['seed']}: choose another --output.")
-    print(f"{training.output} holds the model already")
+    print(f"{training.output} already holds the model")
     return 0
 
 
@@ -98,7 +98,7 @@ def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
         settings = {**common, "task": name, "model": digest}
         result = next((one for one in before if one.get("transfer") == settings), None)
         if result is not None:
-            print(f"{name:6}  finished before")
+            print(f"{name:6}  already finished")
         else:
             try:
                 data = load_task(name, arguments.data_dir, arguments.manual_dir)
@@ -115,11 +115,11 @@ def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
         results.append(result)
     print_table(results)
     if absent:
-        print(f"Left out, as their files are absent: {', '.join(absent)}")
+        print(f"Left out, because their files are missing: {', '.join(absent)}")
     if failed:
         raise ValueError(f"These tasks failed: {', '.join(failed)}.")
     if not results:
-        raise FileNotFoundError("The files of no task are available: see --manual-dir.")
+        raise FileNotFoundError("No task has its files: give their folder with --manual-dir.")
     return 0
 
 

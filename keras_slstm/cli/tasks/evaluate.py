@@ -141,4 +141,4 @@ def check_labels(arguments: argparse.Namespace, known: Sequence[str], labels: It
     """Raise ValueError for a label that the model does not know."""
     unknown = sorted(set(labels) - set(known))
     if unknown:
-        raise ValueError(f"{arguments.data} has the label {unknown[0]!r}, which {arguments.model} does not know")
+        raise ValueError(f"{arguments.data} has the label {unknown[0]!r}, which {arguments.model} was not trained on")

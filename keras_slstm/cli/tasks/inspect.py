@@ -63,7 +63,7 @@ def check_places(paths: Sequence[Path]) -> None:
     """Raise FileExistsError if a file would be replaced that is not from an earlier inspection."""
     before = [path for path in paths if path.exists()]
     if before and not has_own_numbers(paths[-1]):
-        raise FileExistsError(f"--output: {before[-1]} exists, and is not of an inspection: name another file")
+        raise FileExistsError(f"--output: {before[-1]} exists, and was not written by inspect: name another file")
 
 
 def has_own_numbers(path: Path) -> bool:

@@ -96,7 +96,7 @@ def _train_jobs(
             print(f"\n--- {job.folder.name}")
             if not arguments.overwrite and RunFolder(job.folder).is_finished():
                 results.append(finished_before(arguments, job.folder))
-                print("finished before")
+                print("already finished")
                 continue
         with scope():
             results.append(train(job, shared))
@@ -130,13 +130,13 @@ def finished_before(arguments: argparse.Namespace, folder: Path) -> Results:
     path = folder / "results.json"
     before = read_json(path)
     if "command" not in before:
-        raise ValueError(f"{path} does not hold the results of a training: choose another --output, or say --overwrite")
+        raise ValueError(f"{path} does not hold the results of a training: choose another --output, or add --overwrite")
     alike = {_OF_THE_TABLE.sub("", line) for line in (before["command"], arguments.command_line)}
     vectors = vectors_name(arguments)  # the recorded command does not name files
     if len(alike) > 1 or before.get("vectors") != vectors:
         raise ValueError(
-            f"{folder} holds what another command has found ({before['command']}, vectors {before.get('vectors')}): "
-            "choose another --output, or say --overwrite."
+            f"{folder} holds the results of another command ({before['command']}, vectors {before.get('vectors')}): "
+            "choose another --output, or add --overwrite."
         )
     return before
 

@@ -31,11 +31,11 @@ def load_model(path: str) -> Any:
         advice = f"give {inside[0]}" if inside else "give a .keras file"
         raise IsADirectoryError(f"{path} is a folder: {advice}")
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is no model that Keras saved (.keras), or a damaged one")
+        raise ValueError(f"{path} is damaged, or is not a model that Keras saved (.keras)")
     try:
         model = keras.saving.load_model(path)
     except (zipfile.BadZipFile, zlib.error, KeyError) as error:
-        raise ValueError(f"{path} is no model that Keras saved (.keras), or a damaged one: {error}") from error
+        raise ValueError(f"{path} is damaged, or is not a model that Keras saved (.keras): {error}") from error
     except TypeError as error:  # Keras, of a class that it does not know
         raise ValueError(str(error)) from error
     if not isinstance(model, MODELS):

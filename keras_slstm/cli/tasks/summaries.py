@@ -20,7 +20,7 @@ COLUMNS = (
     ("development_bleu", "development BLEU", 1),
     ("test_bleu", "test BLEU", 1),
     ("mean_depth", "mean depth", 1),
-    ("texts_a_second", "texts a second", 1),
+    ("texts_a_second", "texts per second", 1),
 )
 
 

@@ -54,8 +54,8 @@ def can_stay_fixed(vectors: WordVectors | None, settings: Settings, texts: Itera
     coverage = vectors.coverage(counts)
     print(
         f"The word vectors are trained, although the preset keeps them fixed: only {coverage.known_tokens} of "
-        f"{coverage.tokens} running words have one, and random vectors mean nothing unless they are trained "
-        f"(fixed from {LEAST_COVERAGE_TO_FREEZE:.0%} on, or by --fixed-vectors)."
+        f"{coverage.tokens} running words have one, and random vectors are useless unless they are trained "
+        f"(at {LEAST_COVERAGE_TO_FREEZE:.0%} or more, or with --fixed-vectors, they stay fixed)."
     )
     return False
 

@@ -130,7 +130,7 @@ def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run
     words = model.vectorizer.vocabulary_size
     print(f"{encoder}: {model.count_params():,} parameters, {words:,} words in the vocabulary")
     if run.epochs_done:
-        print(f"Going on after epoch {run.epochs_done} of an interrupted training in {run.folder}")
+        print(f"Continuing after epoch {run.epochs_done}: the training in {run.folder} was interrupted")
 
 
 def describe_coverage(vectors: WordVectors | None, texts: Iterable[Iterable[str]]) -> Coverage | None:
@@ -210,7 +210,7 @@ def best_score(run: TrainingRun, monitor: str, name: str, digits: int = 4) -> fl
     if run.best_epoch:
         print(f"\nBest epoch {run.best_epoch}: {name} {score:.{digits}f}")
     else:
-        print(f"\nNo best epoch: {name} is no number in any epoch")
+        print(f"\nNo best epoch: {name} is not a number in any epoch")
     return score
 
 

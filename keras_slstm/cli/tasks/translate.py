@@ -202,11 +202,11 @@ def describe(corpus: ParallelCorpus, model: Seq2Seq, batches: TranslationBatches
     sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
     print(f"{printable(corpus.name)}: {sizes} pairs to train / develop / test")
     if len(batches.sources) < len(corpus.train):
-        print(f"Left out of the training: {len(corpus.train) - len(batches.sources):,} pairs that are too long")
+        print(f"Left out of the training: {len(corpus.train) - len(batches.sources):,} pairs, which are too long")
     encoder = model.encoder
     print(
         f"{encoder.num_layers} layers of {encoder.units} units ({encoder.cell}) on both sides: "
         f"{model.count_params():,} parameters, {model.vectorizer.vocabulary_size:,} subwords"
     )
     if run.epochs_done:
-        print(f"Going on after epoch {run.epochs_done} of an interrupted training in {run.folder}")
+        print(f"Continuing after epoch {run.epochs_done}: the training in {run.folder} was interrupted")
