@@ -20,7 +20,7 @@ def check_that_an_interrupted_training_goes_on(command, options, monkeypatch, ca
     with monkeypatch.context() as patched:
         patched.setattr(keras.Model, "fit", interrupted)
         assert command(*given) == 130
-    assert "same command goes on" in capsys.readouterr().err
+    assert "same command continues" in capsys.readouterr().err
     assert command(*given) == 0
     out = capsys.readouterr().out
     assert "Continuing after epoch 1" in out

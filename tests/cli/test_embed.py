@@ -205,4 +205,4 @@ def test_writes_vectors(tmp_path, command, capsys):
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
     assert "3 vectors of 8 numbers" in capsys.readouterr().out
     assert command("--file", texts) == 2
-    assert "go together" in capsys.readouterr().err
+    assert "use --file and --write together" in capsys.readouterr().err

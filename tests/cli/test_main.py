@@ -192,7 +192,7 @@ def test_a_reader_that_stops_is_no_error():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize(("words", "said"), [(["classify"], "same command goes on"), (["predict", "m.keras", "a"], "")])
+@pytest.mark.parametrize(("words", "said"), [(["classify"], "command continues"), (["predict", "m.keras", "a"], "")])
 def test_a_training_whose_reader_stops_has_not_succeeded(words, said):
     """In a pipeline such as `classify | tee log`, a training that ends early is no success."""
     code = (
