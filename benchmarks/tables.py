@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf, depth, study_report, subilstm
+from benchmarks import comparisons, crf, depth, study_report, subilstm
 from benchmarks.names import data_name, encoder_name
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
@@ -342,6 +342,13 @@ def crf_speed() -> str:
     return "\n".join(lines[1:])
 
 
+def comparison() -> str:
+    """The encoders of the package beside the LSTM that was trained in the same way."""
+    files = [groups(read_results(RESULTS / file)) for file in comparisons.FILES]
+    files += [groups([*map(comparisons.of_study, read_results(RESULTS / file))]) for file in comparisons.STUDIES]
+    return comparisons.accuracy(runs for found in files for runs in found)
+
+
 def scaling() -> str:
     """Throughput of one process and of several, from `benchmarks.scaling`."""
     lines = [
@@ -366,6 +373,8 @@ TABLES = {
     "translation": translation,
     "searches": searches,
     "scaling": scaling,
+    "comparison": comparison,
+    "memory": lambda: comparisons.memory(RESULTS),
     "speed": speed,
     "depth-costs": depth_costs,
     "suffixes": suffixes,
