@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +41,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="deselect the tests whose markers `backends` (and for `short`, `short_run`) leave this backend out; "
         "without this option, pytest runs every test it is given",
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_folders_of_tensorflow_datasets() -> Iterator[None]:
+    """Remove the folders that TensorFlow Datasets makes for each data set it does not find, and leaves behind."""
+    make, made = tempfile.mkdtemp, []
+
+    def mkdtemp(suffix: str | None = None, prefix: str | None = None, dir: str | None = None) -> str:
+        path = make(suffix, prefix, dir)
+        if suffix == "tfds":
+            made.append(path)
+        return path
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "mkdtemp", mkdtemp)
+        yield
+    for path in made:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
