@@ -43,7 +43,7 @@ class Study:
         name: The name of the file without its ending.
         question: The question that the study answers.
         command: The command of `keras-slstm`: classify, tag, match or translate.
-        measure: The score, such as `accuracy` or `f1`.
+        measure: The score, such as `accuracy` or `f1`, or `f1 MISC` for the spans of one type.
         data: The data sets, each with the options that it needs.
         options: The options of all trainings.
         rows: The options in which the rows differ, by the name of the row.
@@ -185,13 +185,21 @@ def summary(training: Training, folder: Path) -> Line:
     found = read_json(folder / "results.json")
     measure = training.study.measure
     kept = ("settings", "split", "command", "vectors", "coverage", "best_epoch", "epochs", "updates", "parameters")
+    name, _, kind = measure.partition(" ")
+    of_type = {} if not kind else {f"{part}_{name}": found[f"{part}_{name}"] for part in ("development", "test")}
     return {
         **training.key,
-        "development_score": found[f"development_{measure}"],
-        "test_score": found[f"test_{measure}"],
+        **{f"{part}_score": score_of(found, part, measure) for part in ("development", "test")},
+        **of_type,
         **{name: found.get(name) for name in kept},
         **read_items(folder / "predictions.tsv", measure),
     }
+
+
+def score_of(found: Line, part: str, measure: str) -> float:
+    """The score of a part in the results of a training; for `f1 MISC` that of the spans of the type MISC."""
+    name, _, kind = measure.partition(" ")
+    return float(found[part]["types"][kind]["f1-score"] if kind else found[f"{part}_{name}"])
 
 
 def read_items(path: Path, measure: str) -> Line:
@@ -199,7 +207,8 @@ def read_items(path: Path, measure: str) -> Line:
 
     A text is an item, and so is a sentence with its spans or tags. Other measures are no sums over items.
     """
-    if measure not in ("accuracy", "f1") or not path.exists():
+    name, _, kind = measure.partition(" ")
+    if name not in ("accuracy", "f1") or not path.exists():
         return {"items": None, "test_part": None}
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -214,8 +223,10 @@ def read_items(path: Path, measure: str) -> Line:
     scheme = detect_scheme([[row[2] for row in words] for words in sentences.values()])
     for words in sentences.values():
         wanted, found = ([row[column] for row in words] for column in (2, 3))
-        if measure == "f1":
-            spans, guesses = (set(tags_to_spans(tags, scheme)) for tags in (wanted, found))
+        if name == "f1":
+            spans, guesses = (
+                {span for span in tags_to_spans(tags, scheme) if kind in ("", span.type)} for tags in (wanted, found)
+            )
             counts.append([len(spans & guesses), len(guesses), len(spans)])
         else:
             right = sum(one == other for one, other in zip(wanted, found, strict=True))

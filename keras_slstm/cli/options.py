@@ -207,6 +207,17 @@ def name_and_value(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def name_and_factor(text: str) -> tuple[str, float]:
+    """`PER=3` as a name and a number of at least 0; the name may hold further equals signs."""
+    name, _, value = text.rpartition("=")
+    try:
+        return name, not_negative(value)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(
+            f"NAME=FACTOR expected, with a number of at least 0, but got {text!r}"
+        ) from error
+
+
 def column(text: str) -> int | str:
     """A column by its number, or by its name."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from keras_slstm.cli import options
-from keras_slstm.cli.names import CHARACTERS, HEADS
+from keras_slstm.cli.names import CHARACTERS, CRF_LOSSES, HEADS, WEIGHTINGS
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.settings import add_settings
@@ -51,6 +51,13 @@ def add_arguments(parser: Parser) -> None:
     model.add("--head", choices=HEADS, default="crf", help="output layer that chooses the tags")
     model.add("--head-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",
               advanced=True, help="more arguments for the head")  # fmt: skip
+    model.add("--loss", choices=CRF_LOSSES, default="crf", advanced=True,
+              help="loss of a CRF: its likelihood, or with costs of wrong labels (a softmax-margin)")  # fmt: skip
+    model.add("--label-weights", nargs="+", default=[], type=options.name_and_factor, metavar="NAME=FACTOR",
+              advanced=True, help="factors in the loss of labels, or of all labels of a type of spans, such as PER=3; "
+              "with --loss margin, the costs of not finding them (default: 1)")  # fmt: skip
+    model.add("--weighting", choices=WEIGHTINGS, advanced=True,
+              help="terms of the likelihood that --label-weights multiply (default: likelihood)")  # fmt: skip
     model.add("--characters", choices=(*CHARACTERS, "none"), default="cnn", advanced=True,
               help="kind of word vectors from characters")  # fmt: skip
     add_settings(parser, presets, visible=("updates",))
@@ -62,6 +69,10 @@ def check(arguments: argparse.Namespace) -> None:
     dataset, scheme = TASKS[arguments.task]
     check_data_options(arguments, dataset)
     check_encoder_settings(arguments)
+    if arguments.head != "crf" and (arguments.loss != "crf" or arguments.label_weights):
+        raise ValueError("--loss and --label-weights need --head crf")
+    if arguments.weighting and (arguments.loss != "crf" or not arguments.label_weights):
+        raise ValueError("--weighting needs --label-weights and --loss crf")
     arguments.scheme = None if arguments.scheme == "none" else arguments.scheme or scheme
     set_folder(arguments, arguments.task, arguments.encoder, arguments.head)
 

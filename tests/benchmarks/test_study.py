@@ -157,6 +157,14 @@ def test_items_of_tagged_sentences(tmp_path):
     assert studies.read_items(tmp_path / "p.tsv", "f1")["items"] == [[0, 1, 1], [1, 2, 1]]
     assert studies.read_items(tmp_path / "p.tsv", "accuracy")["items"] == [[1, 2, 2], [1, 2, 2]]
     assert studies.read_items(tmp_path / "p.tsv", "pearson")["items"] is None
+    assert studies.read_items(tmp_path / "p.tsv", "f1 X")["items"] == [[0, 1, 1], [0, 1, 0]]
+    assert studies.read_items(tmp_path / "p.tsv", "f1 Y")["items"] == [[0, 0, 0], [1, 1, 1]]
+
+
+def test_the_score_of_one_type_of_spans():
+    found = {"test": {"types": {"X": {"f1-score": 0.25}}}, "test_f1": 0.5}
+    assert studies.score_of(found, "test", "f1 X") == 0.25
+    assert studies.score_of(found, "test", "f1") == 0.5
 
 
 class TestReport:

@@ -67,6 +67,7 @@ def test_names_of_options_are_those_of_the_modules_that_define_them():
     assert of("models.encoders", "SLSTM_READOUTS") == names.READOUTS
     assert of("layers.character_vectors", "CHARACTERS") == names.CHARACTERS
     assert of("models.sequence_tagger", "HEADS") == names.HEADS
+    assert of("losses.crf", "WEIGHTINGS") == names.WEIGHTINGS
     assert of("layers.recurrent_stack", "CELLS") == names.CELLS
     assert of("distribute.strategies", "NAMES") == names.STRATEGIES
     assert of("transfer.tasks", "TASKS") == names.TRANSFER_TASKS

@@ -9,8 +9,9 @@ import pytest
 from keras_slstm.cli.main import main, parse
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tag import check, default_preset
-from keras_slstm.cli.tasks.tag import report
+from keras_slstm.cli.tasks.tag import label_factors, make_loss, report
 from keras_slstm.datasets.tagged_corpus import TaggedSentences
+from keras_slstm.losses import CRFLoss, CRFMarginLoss
 from keras_slstm.training.results import read_results
 from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
 
@@ -127,6 +128,36 @@ def test_a_tagger_that_has_learned_nothing_is_named(found, is_named, capsys):
     assert ('it gives every word "O"' in capsys.readouterr().out) == is_named
 
 
+def test_weights_of_labels_and_their_types():
+    labels = ["O", "B-a", "I-a", "B-b", "I-b"]
+    assert label_factors({"a": 3.0, "I-b": 2.0}, labels, "BIO") == [1.0, 3.0, 3.0, 1.0, 2.0]
+    assert label_factors({"a": 3.0, "B-a": 0.0}, labels, "BIO") == [1.0, 0.0, 3.0, 1.0, 1.0]
+    assert label_factors({"B-a": 2.0}, labels, None) == [1.0, 2.0, 1.0, 1.0, 1.0]
+    for name, scheme in [("c", "BIO"), ("", "BIO"), ("a", None)]:
+        with pytest.raises(ValueError, match=f"--label-weights: there is no label {name!r}, but "):
+            label_factors({name: 2.0}, labels, scheme)
+
+
+def test_the_loss_of_the_options():
+    model = SimpleNamespace(labels=("O", "B-a", "I-a"), scheme="BIO")
+    assert make_loss({}, model) is None
+    loss = make_loss({"loss": "crf", "label_weights": {"a": 3.0}, "weighting": "transition"}, model)
+    assert (type(loss), loss.label_weights, loss.weighting) == (CRFLoss, [1.0, 3.0, 3.0], "transition")
+    loss = make_loss({"loss": "margin", "label_weights": {"a": 3.0}}, model)
+    assert (type(loss), loss.cost) == (CRFMarginLoss, [[0, 1, 1], [3, 0, 3], [3, 3, 0]])
+
+
+@pytest.mark.parametrize("loss", ["crf", "margin"])
+def test_trains_with_weights_of_labels(loss, files, tmp_path, command, capsys):
+    options = ["--label-weights", "city=3", "--loss", loss, "--limit", 10, "--epochs", 1, "--output", tmp_path / "run"]
+    assert command("--task", "ner", *data_options(files), *options, *TINY) == 0
+    settings = json.loads((tmp_path / "run" / "results.json").read_text())["settings"]
+    expected = {"crf": {"weighting": "likelihood"}, "margin": {}}[loss]
+    expected = {"loss": loss, "label_weights": {"city": 3.0}, **expected}
+    assert {name: settings.get(name) for name in expected} == expected
+    assert keras.saving.load_model(tmp_path / "run" / "model.keras").tag([["to", "Oslo"]])
+
+
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training does it on all")
 def test_an_interrupted_training_goes_on(files, tmp_path, command, monkeypatch, capsys):
     options = ["--task", "ner", *data_options(files), "--output", tmp_path, *TINY]
@@ -153,6 +184,11 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
         (["--head-option", "scheme=3"], "--head-option does not fit"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--head-option", "pairwise"], "NAME=VALUE expected"),
+        (["--head", "softmax", "--label-weights", "O=2"], "--loss and --label-weights need --head crf"),
+        (["--head", "softmax", "--loss", "margin"], "--loss and --label-weights need --head crf"),
+        (["--weighting", "emission"], "--weighting needs --label-weights and --loss crf"),
+        (["--label-weights", "O"], "NAME=FACTOR expected, with a number of at least 0, but got 'O'"),
+        (["--label-weights", "O=-1"], "NAME=FACTOR expected, with a number of at least 0, but got 'O=-1'"),
     ],
 )
 def test_bad_usage(arguments, message, command, capsys):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_slstm.cli.names import ENCODER_SETTINGS
 from keras_slstm.cli.presets import Settings, load_presets
@@ -31,13 +32,14 @@ from keras_slstm.cli.tasks.training import (
 )
 from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
 from keras_slstm.extras import require
+from keras_slstm.losses import CRFLoss, CRFMarginLoss
 from keras_slstm.metrics.summaries import right_by_length
 from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.plots import transition_matrix
 from keras_slstm.printable import printable
 from keras_slstm.quiet_import import set_random_seed
-from keras_slstm.text.tag_schemes import span_scores
+from keras_slstm.text.tag_schemes import span_scores, split_tag
 from keras_slstm.text.token_batches import TokenBatches
 from keras_slstm.text.token_vectorizer import TokenVectorizer
 from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
@@ -111,6 +113,9 @@ def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, int]:
     settings["fixed_vectors"] = bool(arguments.fixed_vectors)
     settings["characters"] = None if arguments.characters == "none" else arguments.characters
     settings["head_options"] = dict(arguments.head_option)
+    if arguments.loss != "crf" or arguments.label_weights:
+        settings |= {"loss": arguments.loss, "label_weights": dict(arguments.label_weights)}
+        settings |= {"weighting": arguments.weighting or "likelihood"} if arguments.loss == "crf" else {}
     for setting, encoders in ENCODER_SETTINGS.items():
         if arguments.encoder not in encoders:
             settings.pop(setting, None)
@@ -238,5 +243,36 @@ def build_model(
     model.adapt(part.tokens, vectors)
     batches = model.batches(part.tokens, part.tags, **batch_options(arguments, settings, job.seed))
     # Metrics of the training part would decode every batch.
-    model.compile(make_optimizer(settings, batches, arguments.epochs), metrics=[], jit_compile=settings["jit_compile"])
+    optimizer = make_optimizer(settings, batches, arguments.epochs)
+    model.compile(optimizer, make_loss(settings, model), metrics=[], jit_compile=settings["jit_compile"])
     return model, batches
+
+
+def make_loss(settings: Settings, model: SequenceTagger) -> keras.losses.Loss | None:
+    """The loss with the weights or costs of labels; None for that of the model."""
+    if "loss" not in settings:
+        return None
+    factors = label_factors(settings["label_weights"], model.labels, model.scheme)
+    if settings["loss"] == "crf":
+        return CRFLoss(label_weights=factors, weighting=settings["weighting"])
+    cost = np.repeat(np.array(factors)[:, None], len(factors), axis=1)
+    np.fill_diagonal(cost, 0)
+    return CRFMarginLoss(cost)
+
+
+def label_factors(factors: Mapping[str, float], labels: Sequence[str], scheme: str | None) -> list[float]:
+    """A factor for each label, 1 where none is given.
+
+    Args:
+        factors: Factors by the name of a label, or of a type of spans: that of all its labels.
+        labels: The names of the labels.
+        scheme: Their scheme; None where each label stands for itself.
+
+    Raises:
+        ValueError: If there is neither such a label nor such a type.
+    """
+    types = [split_tag(label, scheme)[1] if scheme else "" for label in labels]
+    if unknown := [name for name in factors if name not in labels and (not name or name not in types)]:
+        known = ", ".join(sorted({*labels, *types} - {""}))
+        raise ValueError(f"--label-weights: there is no label {unknown[0]!r}, but {known}")
+    return [factors.get(label, factors.get(kind, 1.0) if kind else 1.0) for label, kind in zip(labels, types)]
