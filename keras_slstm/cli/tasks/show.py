@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from keras_slstm.datasets.pair_readers import Pair
 from keras_slstm.models.sentence_classifier import SentenceClassifier
@@ -15,6 +18,7 @@ from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
 from keras_slstm.printable import printable
 from keras_slstm.text.text_vectorizer import TextVectorizer
 
+AT_ONCE = 1_000  # sentences that are tagged together: memory holds the probabilities of so many
 _COLORS = (36, 33, 35, 32, 34, 31)  # of a terminal, one for each type of span in turn
 
 
@@ -38,17 +42,32 @@ def show_pairs(model: SentencePairClassifier, pairs: Sequence[Pair]) -> None:
 
 def show_tags(model: SequenceTagger, sentences: Sequence[Sequence[str]]) -> None:
     """Print each sentence with its spans in brackets, or with the label of each word."""
-    if model.scheme is None:
-        labels, confidence = model.tag(sentences, return_confidence=True)
-        for tokens, names, sure in zip(sentences, labels, confidence):
-            print(" ".join(f"{token}/{printable(name)}" for token, name in zip(tokens, names)), end="")
-            print(f"  (least sure: {sure.min():.2f})" if len(sure) else "")
-        return
     colored = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     types = sorted({label[2:] for label in model.labels if label != "O"})
     colors = {kind: _COLORS[i % len(_COLORS)] for i, kind in enumerate(types)} if colored else {}
-    for tokens, spans in zip(sentences, model.find_spans(sentences)):
-        print(mark(tokens, spans, colors))
+    for part in with_progress(sentences):
+        if model.scheme is None:
+            labels, confidence = model.tag(part, return_confidence=True)
+            for tokens, names, sure in zip(part, labels, confidence):
+                print(" ".join(f"{token}/{printable(name)}" for token, name in zip(tokens, names)), end="")
+                print(f"  (least sure: {sure.min():.2f})" if len(sure) else "")
+        else:
+            for tokens, spans in zip(part, model.find_spans(part)):
+                print(mark(tokens, spans, colors))
+
+
+def with_progress(sentences: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
+    """Parts of the sentences, one after the other.
+
+    While results go to a file and standard error is a terminal, that shows how many sentences are done.
+    """
+    is_shown = len(sentences) > AT_ONCE and sys.stderr.isatty() and not sys.stdout.isatty()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:
+        task = bar.add_task("Sentences", total=len(sentences))
+        for start in range(0, len(sentences), AT_ONCE):
+            yield sentences[start : start + AT_ONCE]
+            bar.advance(task, AT_ONCE)
 
 
 def mark(tokens: Sequence[str], spans: Sequence[FoundSpan], colors: Mapping[str, int]) -> str:

@@ -1,0 +1,62 @@
+"""Predictions as lines."""
+
+from __future__ import annotations
+
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from keras_slstm.cli.tasks import show
+from keras_slstm.models.sequence_tagger import FoundSpan
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Tagger(SimpleNamespace):
+    """Finds a span at the first word, and keeps how many sentences it got at once."""
+
+    labels = ("O", "B-x", "I-x")
+
+    def find_spans(self, sentences):
+        self.sizes.append(len(sentences))
+        return [[FoundSpan("x", 0, 1, 0.5)] for _ in sentences]
+
+    def tag(self, sentences, return_confidence):
+        self.sizes.append(len(sentences))
+        return [["B-x"] for _ in sentences], [np.array([0.5]) for _ in sentences]
+
+
+@pytest.mark.parametrize(("scheme", "line"), [("BIO", "[{}: x 0.50]"), (None, "{}/B-x  (least sure: 0.50)")])
+def test_many_sentences_are_tagged_in_parts(scheme, line, monkeypatch, capsys):
+    monkeypatch.setattr(show, "AT_ONCE", 4)
+    model = Tagger(scheme=scheme, sizes=[])
+    show.show_tags(model, [[str(i)] for i in range(10)])
+    assert model.sizes == [4, 4, 2]
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [line.format(i) for i in range(10)]
+    assert err == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "out", "error", "is_shown"),
+    [
+        (10, io.StringIO, Terminal, True),
+        (4, io.StringIO, Terminal, False),
+        (10, Terminal, Terminal, False),
+        (10, io.StringIO, io.StringIO, False),
+    ],
+)
+def test_a_terminal_shows_how_many_sentences_are_done(number, out, error, is_shown, monkeypatch):
+    monkeypatch.setattr(show, "AT_ONCE", 4)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", out())
+    monkeypatch.setattr(sys, "stderr", error())
+    show.show_tags(Tagger(scheme="BIO", sizes=[]), [[str(i)] for i in range(number)])
+    assert ("Sentences" in sys.stderr.getvalue()) == is_shown
+    assert "Sentences" not in sys.stdout.getvalue()
