@@ -57,7 +57,7 @@ def add_arguments(parser: Parser) -> None:
               advanced=True, help="factors in the loss of labels, or of all labels of a type of spans, such as PER=3; "
               "with --loss margin, the costs of not finding them (default: 1)")  # fmt: skip
     model.add("--weighting", choices=WEIGHTINGS, advanced=True,
-              help="terms of the likelihood that --label-weights multiply (default: likelihood)")  # fmt: skip
+              help="terms of the likelihood that --label-weights multiply (default: emission)")  # fmt: skip
     model.add("--characters", choices=(*CHARACTERS, "none"), default="cnn", advanced=True,
               help="kind of word vectors from characters")  # fmt: skip
     add_settings(parser, presets, visible=("updates",))

@@ -45,7 +45,8 @@ class CRFLoss(keras.losses.Loss):
         weighting: The terms that label weights multiply. `"emission"`: the scores of labels at words (with those of the
             ends of a sentence). `"transition"`: these, and each transition by the weight of the label it leaves.
             `"likelihood"`: each word's part of the likelihood (de Lannoy et al., 2012); all labels must be known. The
-            first two train with other scores than those that decoding uses.
+            first two train with other scores than those that decoding uses. The third has no lower bound where weights
+            differ, since a transition has the weight of the label it leaves: regularise the transitions.
 
     Call arguments:
         y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.

@@ -152,7 +152,7 @@ def test_trains_with_weights_of_labels(loss, files, tmp_path, command, capsys):
     options = ["--label-weights", "city=3", "--loss", loss, "--limit", 10, "--epochs", 1, "--output", tmp_path / "run"]
     assert command("--task", "ner", *data_options(files), *options, *TINY) == 0
     settings = json.loads((tmp_path / "run" / "results.json").read_text())["settings"]
-    expected = {"crf": {"weighting": "likelihood"}, "margin": {}}[loss]
+    expected = {"crf": {"weighting": "emission"}, "margin": {}}[loss]
     expected = {"loss": loss, "label_weights": {"city": 3.0}, **expected}
     assert {name: settings.get(name) for name in expected} == expected
     assert keras.saving.load_model(tmp_path / "run" / "model.keras").tag([["to", "Oslo"]])

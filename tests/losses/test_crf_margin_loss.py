@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_slstm import CRFLoss, CRFMarginLoss
+from keras_slstm.ops.crf_potentials import pack
 from tests.backend import BACKEND, MODES
 from tests.ops.crf_cases import EXACT, FORMS, differences, make_case, parts, random_labels, run
 from tests.oracles import crf as oracle
@@ -146,3 +147,16 @@ def test_bad_arguments_say_what_is_wrong():
     for name in ("hinge", "likelihood"):
         with pytest.raises(ValueError, match=r"\(batch,\)"):
             LOSSES[name][0](random_labels(case, False), case.packed, sample_weight=np.ones(case.mask.shape))
+
+
+def test_the_weighted_likelihood_has_no_lower_bound():
+    """A transition has the weight of the label it leaves, the sum that contains it that of the label it enters."""
+    loss = CRFLoss(label_weights=[1.0, 3.0], weighting="likelihood")
+
+    def of(score):
+        transitions = np.array([[0.0, 0.0], [score, 0.0]])
+        given = np.zeros((1, 2, 2), "float32"), transitions.astype("float32"), np.ones((1, 2), "bool")
+        return float(loss(np.array([[1, 0]]), pack(*map(keras.ops.convert_to_tensor, given))))
+
+    assert of(20.0) < -10
+    assert of(30.0) == pytest.approx(of(20.0) - 20, abs=1e-4)

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_slstm
 from keras_slstm.models import load_delft_tagger
 from keras_slstm.models.delft import DeLFTVectorizer, TanhBiLSTM
 from keras_slstm.ops.crf_functions import unpack_potentials
@@ -17,6 +18,7 @@ from keras_slstm.text import WordVectors, load_word_vectors
 from tests.backend import BACKEND, to_numpy
 from tests.models.delft_cases import DIM, LABELS, SENTENCES
 from tests.processes import run_python
+from tests.test_migration_page import code
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,16 @@ def test_scores_and_labels_are_those_of_the_origin(folder, tagger, tmp_path):
     np.testing.assert_allclose(transitions, stored["transitions"], rtol=0, atol=1e-6)
     tagger.save(tmp_path / "tagger.keras")
     assert keras.saving.load_model(tmp_path / "tagger.keras").tag(SENTENCES) == expected
+
+
+@pytest.mark.backends("torch")
+def test_the_code_of_the_page(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, tmp_path / "data/models/sequenceLabelling/ner")
+    shutil.copy(folder / "vectors.txt", tmp_path / "glove.840B.300d.txt")
+    monkeypatch.chdir(tmp_path)
+    exec(code("load_delft_tagger"), {"keras_slstm": keras_slstm})
+    found = keras.saving.load_model("ner.keras")
+    assert found.tag(SENTENCES) == load_delft_tagger(folder, load_word_vectors(folder / "vectors.txt")).tag(SENTENCES)
 
 
 @pytest.mark.backends("torch")

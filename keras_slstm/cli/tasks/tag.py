@@ -115,7 +115,7 @@ def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, int]:
     settings["head_options"] = dict(arguments.head_option)
     if arguments.loss != "crf" or arguments.label_weights:
         settings |= {"loss": arguments.loss, "label_weights": dict(arguments.label_weights)}
-        settings |= {"weighting": arguments.weighting or "likelihood"} if arguments.loss == "crf" else {}
+        settings |= {"weighting": arguments.weighting or "emission"} if arguments.loss == "crf" else {}
     for setting, encoders in ENCODER_SETTINGS.items():
         if arguments.encoder not in encoders:
             settings.pop(setting, None)
