@@ -12,6 +12,7 @@ from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.maxout import Maxout
 from keras_slstm.layers.mlp import EPSILON, MOMENTUM, BatchNormalization
+from keras_slstm.layers.rematerialized import Dropout, Rematerialized
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.masks import masked_max, masked_mean, masked_softmax, zero_padding
 from keras_slstm.ops.soft_alignment import align
@@ -20,7 +21,7 @@ from keras_slstm.validation import check_bool, check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class BiattentiveEncoder(ConfigFromArguments, keras.layers.Layer):
+class BiattentiveEncoder(Rematerialized, ConfigFromArguments, keras.layers.Layer):
     """Encodes a sentence as a vector by self-attention, four poolings and maxout layers.
 
         X = encoder(words),   C = softmax(X X^T) X                       the context of each word
@@ -78,7 +79,7 @@ class BiattentiveEncoder(ConfigFromArguments, keras.layers.Layer):
             BatchNormalization(momentum=MOMENTUM, epsilon=EPSILON, dtype=dtype)
             for _ in (self.reductions if self.batch_norm else ())
         ]
-        self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
+        self.dropout_layer = Dropout(self.dropout, dtype=dtype)
         self.supports_masking = True
 
     def build(self, input_shape: Shape) -> None:

@@ -55,8 +55,7 @@ class CASLSTM(MaskedRNN):
         dropout: Fraction of the inputs x to drop.
         layer_dropout: Fraction of h to drop where it goes from one layer to the next (never of the cells).
         recurrent_dropout: Fraction of h to drop where U multiplies it. All three drop the same features for all words
-            of a sentence. Use no dropout inside `keras.RematScope`, nor that of Keras' own layers: on JAX it fails, on
-            TensorFlow and PyTorch the gradient belongs to another mask.
+            of a sentence.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful: As in `keras.layers.LSTM`.
         **kwargs: The other arguments of `CASLSTMCell` and `keras.layers.Layer`.
@@ -178,7 +177,7 @@ class CASLSTM(MaskedRNN):
         runs: list[_LayerRun] = []
         for weights, h, c in zip(self.cell.layer_weights(), states[::2], states[1::2], strict=True):
             rate = self.layer_dropout if runs else self.dropout
-            if rate and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
+            if rate and training:
                 x = x * dropout_mask(x[:1], rate, self.seed_generator)
             h_mask = None
             if self.recurrent_dropout and training:

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.depth_adaptive_grn import (
@@ -19,7 +20,7 @@ from keras_slstm.ops.depth_adaptive_grn import (
     expected_depth,
     gumbel_noise,
 )
-from keras_slstm.ops.dropout import dropout_mask
+from keras_slstm.ops.dropout import dropout, dropout_mask
 from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn, skips_under_xla
 from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.projection import project
@@ -38,7 +39,7 @@ SEQUENTIAL = ("bilstm", "sinusoidal", "learned", None)
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
+class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
     """Depth-adaptive graph recurrent network: an S-LSTM in which each word takes as many steps as it needs.
 
     A sequential module reads the words x_i and gives features r_i, from which a classifier chooses the depth d_i of
@@ -80,9 +81,7 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
             1 that is added to the loss. 0 switches it off. For `depths` that are given, nothing is added.
         dropout: Fraction of the inputs x to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop where they enter matrix products of the transition (never of the
-            cells), the same ones in all steps of a call. Use no dropout, and no noise of `"gumbel"`,
-            inside `keras.RematScope`, nor the dropout of Keras' own layers: on JAX they fail, on TensorFlow and
-            PyTorch the gradient belongs to other random numbers.
+            cells), the same ones in all steps of a call.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g as well.
         return_depths: Whether to return the depths as well.
@@ -203,7 +202,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
         self.set_weight_arguments(locals())
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
-        self.bilstm = self._make_bilstm() if sequential == "bilstm" else None
+        with keras.RematScope(mode=None):  # PyTorch computes nothing again within what it computes again
+            self.bilstm = self._make_bilstm() if sequential == "bilstm" else None
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
         if not skips_under_xla():
@@ -252,8 +252,8 @@ class DepthAdaptiveGRN(TransitionArguments, keras.layers.Layer):
     ) -> Any:
         # With given depths, Keras passes the mask of the inputs under this other name.
         x, mask = masked_inputs(self, inputs, inputs_mask if mask is None else mask)
-        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
-            x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
+        if self.dropout and training:
+            x = dropout(x, self.dropout, self.seed_generator)
 
         inner = self._inner(x, mask)
         every_layer = depths is None and self.selection == "full"

@@ -10,6 +10,7 @@ from keras import ops
 from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.mlp import Dense
+from keras_slstm.layers.rematerialized import Dropout, Rematerialized
 from keras_slstm.ops.masks import masked_max, masked_mean, zero_padding
 from keras_slstm.ops.soft_alignment import align
 from keras_slstm.types import Shape, Tensor
@@ -17,7 +18,7 @@ from keras_slstm.validation import check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class LocalInference(ConfigFromArguments, keras.layers.Layer):
+class LocalInference(Rematerialized, ConfigFromArguments, keras.layers.Layer):
     """Compares two sentences word by word: the part of ESIM between its first encoder and its classifier.
 
         a~_i = sum_j softmax_j(a_i . b_j) b_j,   b~_j likewise                     soft alignment
@@ -50,7 +51,7 @@ class LocalInference(ConfigFromArguments, keras.layers.Layer):
         self.dropout = check_rate("dropout", dropout)
         dtype = self.dtype_policy
         self.projection = Dense(self.units, activation="relu", dtype=dtype)
-        self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
+        self.dropout_layer = Dropout(self.dropout, dtype=dtype)
         self.composition = keras.layers.Bidirectional(
             keras.layers.LSTM(self.units, return_sequences=True, dtype=dtype), dtype=dtype
         )

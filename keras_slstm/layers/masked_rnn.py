@@ -11,13 +11,14 @@ from keras import ops
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.padded_inputs import PaddedInputs
 from keras_slstm.layers.quantized_kernels import SavesQuantized
+from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.layers.state_checks import check_states
 from keras_slstm.ops.masks import not_empty, with_a_word, zero_padding
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_rate
 
 
-class MaskedRNN(SavesQuantized, PaddedInputs, keras.layers.RNN):
+class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
     """A `keras.layers.RNN` around a cell, to be used in `keras.layers.Bidirectional` and with `initial_state`.
 
     Unlike in Keras' own layers, outputs at masked positions are always 0, the last output is the state after the last

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_slstm.configs import ConfigFromArguments
+from keras_slstm.layers.rematerialized import Dropout, Rematerialized
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.types import Shape
 from keras_slstm.validation import check_bool, check_integer, check_rate
@@ -20,7 +21,7 @@ EPSILON = 1e-5
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class MLP(ConfigFromArguments, keras.layers.Layer):
+class MLP(Rematerialized, ConfigFromArguments, keras.layers.Layer):
     """Hidden layers of a classifier: the MLP of eq. 14 of Choi, Kim and Lee (2019), without its output layer.
 
     Batch normalisation and then dropout are applied before the first hidden layer and after the last one, as in the
@@ -60,7 +61,7 @@ class MLP(ConfigFromArguments, keras.layers.Layer):
         self.activation = activation
         dtype = self.dtype_policy
         self.hidden = [Dense(size, activation=activation, dtype=dtype) for size in self.units]
-        self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in range(2)]
+        self.dropouts = [Dropout(dropout, dtype=dtype) for _ in range(2)]
         self.norms = [
             BatchNormalization(momentum=MOMENTUM, epsilon=EPSILON, dtype=dtype) for _ in range(2 if batch_norm else 0)
         ]

@@ -146,9 +146,7 @@ class NormalizedLSTM(MaskedRNN):
     Args:
         units: Number of units.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
-        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words. Use no
-            dropout inside `keras.RematScope`, nor that of Keras' own layers: on JAX it fails, on TensorFlow and
-            PyTorch the gradient belongs to another mask.
+        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful, unroll: As in `keras.layers.LSTM`.
         **kwargs: The other arguments of `NormalizedLSTMCell` and `keras.layers.Layer`.
@@ -242,7 +240,7 @@ class NormalizedLSTM(MaskedRNN):
         self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         h_mask = None
-        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
+        if self.dropout and training:
             sequences = sequences * dropout_mask(sequences[:, :1], self.dropout, self.seed_generator)
         if self.recurrent_dropout and training:
             h_mask = dropout_mask(initial_state[0], self.recurrent_dropout, self.seed_generator)

@@ -10,6 +10,7 @@ from keras import ops
 from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.cas_lstm_cell import CASLSTMCell
+from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.ops.masks import check_mask
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_integer, check_rate
@@ -45,7 +46,7 @@ def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class RecurrentStack(ConfigFromArguments, keras.layers.Layer):
+class RecurrentStack(Rematerialized, ConfigFromArguments, keras.layers.Layer):
     """An encoder of several CAS-LSTM or plain LSTM layers that returns the word vectors and all final states.
 
     Args:

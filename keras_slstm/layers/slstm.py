@@ -8,9 +8,11 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.layers.transition_weights import TransitionArguments
 from keras_slstm.ops.backend.shard_map import shard_map
 from keras_slstm.ops.boundary_words import add_boundary_words
+from keras_slstm.ops.dropout import dropout
 from keras_slstm.ops.kernels.slstm import slstm
 from keras_slstm.ops.masks import masked_mean, not_empty, zero_padding
 from keras_slstm.ops.projection import project
@@ -19,7 +21,7 @@ from keras_slstm.validation import check_bool, check_choice, check_features, che
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SLSTM(TransitionArguments, keras.layers.Layer):
+class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
     """Sentence-state LSTM: all words of a sentence, and the sentence itself, are updated in parallel.
 
     Every word has a hidden vector h_i and a cell c_i, the sentence has g and c_g. A step updates all of them at once,
@@ -59,8 +61,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
             at zero.
         dropout: Fraction of the inputs to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop where they enter matrix products (never of the cells), the same
-            ones in all steps of a call. Use no dropout inside `keras.RematScope`, nor that of Keras' own layers: on
-            JAX it fails, on TensorFlow and PyTorch the gradient belongs to another mask.
+            ones in all steps of a call.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g of the first sentence node as well.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.
@@ -186,8 +187,8 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         words_mask = mask
         if self.boundary_words:
             x, words_mask = add_boundary_words(x, mask, self.boundary_embeddings)
-        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
-            x = keras.random.dropout(x, self.dropout, seed=self.seed_generator)
+        if self.dropout and training:
+            x = dropout(x, self.dropout, self.seed_generator)
 
         drop = self.recurrent_dropout and training
         h_dropout_mask = self._dropout_mask(x) if drop else None
@@ -217,7 +218,7 @@ class SLSTM(TransitionArguments, keras.layers.Layer):
         """Factors `(batch, places, d)`, by default for all words."""
         batch, words = ops.shape(x)[:2]
         ones = ops.ones((batch, words if places is None else places, self.units), dtype=x.dtype)
-        return keras.random.dropout(ones, self.recurrent_dropout, seed=self.seed_generator)
+        return dropout(ones, self.recurrent_dropout, self.seed_generator)
 
     def _outputs(
         self, h: Tensor | None, g: Tensor | None, c_g: Tensor | None, mask: Tensor | None, rows: Tensor | None

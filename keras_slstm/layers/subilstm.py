@@ -9,7 +9,9 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.ops.draws import seed_of
 from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.kernels.suffix_rnn import from_every_word, from_first_and_every_word, from_first_word
 from keras_slstm.ops.masks import masked_max, not_empty, with_a_word, zero_padding
@@ -24,7 +26,7 @@ DIRECTIONS = ("forward", "backward")
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class SuBiLSTM(WeightArguments, keras.layers.Layer):
+class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
     """A bidirectional LSTM that encodes both the words before and the words after each word in both directions.
 
     LSTM(s) is the last h of an LSTM after the words s; s[j:i] with j > i is read from right to left:
@@ -52,9 +54,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
             number for the batch in every call in training, and takes `high` otherwise.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
         recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words of a
-            recurrence; with tied weights, prefixes and suffixes share it. Use no dropout and no random contexts
-            inside `keras.RematScope`, nor the dropout of Keras' own layers: on JAX they fail, on TensorFlow and
-            PyTorch the gradient belongs to other random numbers.
+            recurrence; with tied weights, prefixes and suffixes share it.
         rematerialize: Whether the gradient computes the gates again, for a few words at a time, instead of keeping
             those of all words and suffixes. A training step then takes longer, but a fraction of the memory. With
             `max_context`, and where XLA compiles for any length, it computes those of all words of one recurrence at a
@@ -187,7 +187,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
             return ops.zeros(self.compute_output_shape(ops.shape(x)), dtype=x.dtype)
         rows, time = not_empty(x, mask), ops.shape(x)[1]
         x, mask = with_a_word(x, mask)
-        if self.dropout and training:  # the rate first: under `keras.RematScope` on JAX, `training` is a tracer
+        if self.dropout and training:
             x = x * dropout_mask(x[:, :1], self.dropout, self.seed_generator)
         words = ops.transpose(x, (1, 0, 2))
         word_mask = None if mask is None else ops.expand_dims(ops.transpose(mask), -1)
@@ -213,7 +213,7 @@ class SuBiLSTM(WeightArguments, keras.layers.Layer):
             return Context(self.max_context, self.max_context)
         low, high = self.max_context
         if training:
-            return Context(keras.random.randint((), low, high + 1, seed=self.seed_generator), high)
+            return Context(keras.random.randint((), low, high + 1, seed=seed_of(self.seed_generator)), high)
         return Context(high, high)
 
     def _encode(

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
+from keras_slstm.layers.rematerialized import Dropout, Rematerialized
 from keras_slstm.ops.masks import zero_padding
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.types import Shape, Tensor
@@ -16,7 +17,7 @@ from keras_slstm.validation import check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class TransformerEncoder(ConfigFromArguments, keras.layers.Layer):
+class TransformerEncoder(Rematerialized, ConfigFromArguments, keras.layers.Layer):
     """The encoder of Vaswani et al. (2017): blocks of self-attention and a feed-forward net, with norms and residuals.
 
     Words are projected to `units`, and sinusoidal position codes are added. Positions count the unmasked words. Layers
@@ -60,7 +61,7 @@ class TransformerEncoder(ConfigFromArguments, keras.layers.Layer):
             )
         dtype = self.dtype_policy
         self.projection = keras.layers.Dense(units, dtype=dtype)
-        self.position_dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.position_dropout = Dropout(dropout, dtype=dtype)
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=dtype)
         self.blocks = [
             _Block(units, num_heads, feed_forward or 4 * units, dropout, dtype=dtype) for _ in range(num_blocks)
@@ -87,7 +88,7 @@ class TransformerEncoder(ConfigFromArguments, keras.layers.Layer):
         return (*input_shape[:-1], self.units)
 
 
-class _Block(keras.layers.Layer):
+class _Block(Rematerialized, keras.layers.Layer):
     """One block: `x = x + attention(norm(x))`, `x = x + feed_forward(norm(x))`."""
 
     def __init__(self, units: int, num_heads: int, feed_forward: int, dropout: float, **kwargs: Any):
@@ -97,7 +98,7 @@ class _Block(keras.layers.Layer):
         self.widen = keras.layers.Dense(feed_forward, activation="relu", dtype=dtype)
         self.narrow = keras.layers.Dense(units, dtype=dtype)
         self.norms = [keras.layers.LayerNormalization(epsilon=1e-6, dtype=dtype) for _ in range(2)]
-        self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in range(2)]
+        self.dropouts = [Dropout(dropout, dtype=dtype) for _ in range(2)]
         self.supports_masking = True
 
     def build(self, input_shape: Shape) -> None:

@@ -16,6 +16,7 @@ from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.crf_weights import ADDONS, read_crf_weights
 from keras_slstm.errors import DataError
 from keras_slstm.layers.cas_lstm import CASLSTM
+from keras_slstm.layers.rematerialized import Dropout
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.stored_arrays import StoredArray, opened_arrays
 from keras_slstm.text.token_vectorizer import TokenVectorizer
@@ -151,7 +152,7 @@ class TanhBiLSTM(ConfigFromArguments, keras.layers.Layer):
         # A CAS-LSTM of one layer is an LSTM.
         lstm = CASLSTM(units, 1, recurrent_dropout=recurrent_dropout, return_sequences=True, dtype=self.dtype_policy)
         self.bidirectional = keras.layers.Bidirectional(lstm, name="bidirectional", dtype=self.dtype_policy)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
         self.dense = keras.layers.Dense(units, activation="tanh", name="dense", dtype=self.dtype_policy)
         self.supports_masking = True
 

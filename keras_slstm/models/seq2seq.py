@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_slstm.layers.attention_decoder import AttentionDecoder
 from keras_slstm.layers.recurrent_stack import RecurrentStack, recurrent_cell
+from keras_slstm.layers.rematerialized import Dropout
 from keras_slstm.metrics.token_accuracy import TokenAccuracy
 from keras_slstm.models.exported_search import check_search_format, write_search
 from keras_slstm.models.raw_data import RawDataModel
@@ -88,7 +89,7 @@ class Seq2Seq(RawDataModel):
         self.vectorizer = vectorizer
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, 1)
         self.dropout = check_rate("dropout", dropout)
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=dtype)
+        self.dropout_layer = Dropout(dropout, dtype=dtype)
         self.encoder = RecurrentStack(
             cell, units, num_layers, bidirectional, dropout, cell_options, name="encoder", dtype=dtype
         )

@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.character_vectors import CharacterVectors
+from keras_slstm.layers.rematerialized import Dropout
 from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
 from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.exported import ServedModel, write_file
@@ -93,7 +94,7 @@ class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
         self.dropout = check_rate("dropout", dropout)
         self.word_dropout = check_rate("word_dropout", word_dropout)
         self.seed_generator = keras.random.SeedGenerator()
-        self.embedding_dropout = keras.layers.Dropout(dropout, dtype=dtype)
+        self.embedding_dropout = Dropout(dropout, dtype=dtype)
         self.characters = characters
         self.character_dim = character_dim
         self.character_units = character_units

@@ -1,13 +1,20 @@
-"""Dropout masks that a layer draws once for all words or steps."""
+"""Dropout, and masks that a layer draws once for all words or steps."""
 
 from __future__ import annotations
 
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.recomputed import restores_dropout
+from keras_slstm.ops.draws import seed_of
 from keras_slstm.types import Tensor
+
+
+def dropout(x: Tensor, rate: float, seed: keras.random.SeedGenerator) -> Tensor:
+    """`x` times factors that are 0 with probability `rate`, else 1 / (1 - rate)."""
+    return keras.random.dropout(x, rate, seed=seed_of(seed, restores_dropout(seed)))
 
 
 def dropout_mask(like: Tensor, rate: float, seed: keras.random.SeedGenerator) -> Tensor:
     """Factors in the shape and dtype of `like`: 0 with probability `rate`, else 1 / (1 - rate)."""
-    return keras.random.dropout(ops.ones_like(like), rate, seed=seed)
+    return dropout(ops.ones_like(like), rate, seed)

@@ -1,0 +1,77 @@
+"""Seeds whose random numbers can be drawn a second time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
+import keras
+from keras import ops
+
+from keras_slstm.ops.backend.recomputed import is_recomputed
+from keras_slstm.types import Tensor
+
+
+class Replay(keras.random.SeedGenerator):  # type: ignore[misc]
+    """Gives the seeds that a generator gives from a state on, and leaves the generator as it is.
+
+    Args:
+        start: The state, `(2,)`.
+    """
+
+    _initial_seed = 0  # Keras on PyTorch draws without the generator where it is None
+
+    def __init__(self, start: Tensor) -> None:
+        # Without the constructor of the base class, which creates a variable.
+        self.start = start
+        self.count = 0
+
+    def next(self, ordered: bool = True) -> Tensor:
+        seed = self.after(self.start, self.count)
+        self.count += 1
+        return seed
+
+    @staticmethod
+    def after(start: Tensor, count: int) -> Tensor:
+        """The state of a generator after a number of draws."""
+        return start + ops.convert_to_tensor([0, count], dtype=keras.backend.standardize_dtype(start.dtype))
+
+
+_replays: ContextVar[Mapping[int, Replay]] = ContextVar("replays", default=MappingProxyType({}))
+
+
+@contextlib.contextmanager
+def replays(found: Mapping[int, Replay]) -> Iterator[None]:
+    """Draw from replays inside the context, given by the `id` of the generator that each stands for."""
+    token = _replays.set({**_replays.get(), **found})
+    try:
+        yield
+    finally:
+        _replays.reset(token)
+
+
+def is_replayed(seed: keras.random.SeedGenerator) -> bool:
+    """Whether `seed_of` gives a replay of the generator now."""
+    return id(seed) in _replays.get()
+
+
+def seed_of(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.random.SeedGenerator:
+    """What to draw from in place of a generator.
+
+    Args:
+        seed: The generator.
+        repeats: Whether the backend draws the same numbers when it computes the call again.
+
+    Raises:
+        ValueError: If the backend computes the call again for the gradient, with other random numbers.
+    """
+    replay = _replays.get().get(id(seed))
+    if replay is None and not repeats and is_recomputed():
+        raise ValueError(
+            "The gradient would belong to other random numbers than the output: a model or a layer around this one is "
+            "recomputed as a whole. Create the layer inside `keras.RematScope` and the model, or a wrapper such as "
+            "`Bidirectional`, outside of it; or set its dropout to 0."
+        )
+    return seed if replay is None else replay
