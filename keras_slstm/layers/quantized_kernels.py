@@ -9,13 +9,14 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.layers.low_rank_kernels import LowRankKernels
 from keras_slstm.types import Tensor
 
 # The largest integer of each mode.
 MODES = {"int8": 127, "int4": 7}
 
 
-class SavesQuantized:
+class SavesQuantized(LowRankKernels):
     """Mixin of a layer whose build config holds which of its parts are quantised, so that a file loads as it was."""
 
     def parts_with_kernels(self) -> list[Any]:
@@ -70,9 +71,14 @@ class QuantizedKernels(SavesQuantized):
 
         Raises:
             NotImplementedError: If the layer or the mode is none of those.
+            ValueError: If LoRA is enabled.
         """
         if mode not in MODES or not self.can_quantize:
             raise NotImplementedError(f"{type(self).__name__} cannot be quantised with mode={mode!r}.")
+        if self.lora_enabled:
+            raise ValueError(
+                f"{type(self).__name__} has LoRA enabled: save and load the model first, which adds A B to the kernels."
+            )
         layer: Any = self
         scales, replaced = {}, {}
         for kernel in [*layer._trainable_variables, *layer._non_trainable_variables]:
@@ -102,7 +108,7 @@ class QuantizedKernels(SavesQuantized):
         """The kernel, or another weight, as a tensor, in the compute dtype inside of `call`."""
         value = ops.convert_to_tensor(kernel)
         if not self.quantized_as or kernel.name not in self._kernel_scales:
-            return value
+            return self.with_low_rank(kernel, value)
         scale, integers = ops.convert_to_tensor(self._kernel_scales[kernel.name]), value
         if self.quantized_as == "int4":
             integers = keras.quantizers.unpack_int4(integers, scale.shape[0], axis=-1)
