@@ -127,7 +127,7 @@ class LowRankKernels:
         for place, weight in enumerate(self._saved_weights()):
             weight.assign(store[str(place)])
         for _, b in self._low_rank.values():
-            b.assign(ops.zeros_like(b))
+            b.assign(ops.zeros(b.shape))
 
     def _saved_weights(self) -> list[Any]:
         """The weights that the layer has without LoRA, in the order in which a file has them."""
