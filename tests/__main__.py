@@ -1,7 +1,8 @@
-"""Run the tests on every backend: `python -m tests [--full] [--backend NAME] [pytest options]`.
+"""Run the tests on every backend: `python -m tests [--ci | --full] [--backend NAME] [pytest options]`.
 
-The short run applies every check to every layer, operation and model, and leaves out repetitions: further variants of
-a layer, or models made of tested parts, on the backends that compile them for minutes. `--full` runs these as well.
+The short run applies every check to every layer, operation and model, most of those that compile or train for long on
+PyTorch alone. `--ci` runs the same tests on the other backends, and the longer ones. `--full` runs everything, with
+repetitions: further variants of a layer, or models made of tested parts, on the backends that compile them for minutes.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests", description=__doc__.partition("\n")[0], allow_abbrev=False, add_help=False
     )
-    parser.add_argument("--full", action="store_true")
+    runs = parser.add_mutually_exclusive_group()
+    runs.add_argument("--ci", action="store_true")
+    runs.add_argument("--full", action="store_true")
     parser.add_argument("--backend", action="append", choices=BACKENDS)
     arguments, options = parser.parse_known_args()
     options = options or ["-q", "-n", str(os.cpu_count() or 1), "--dist", "loadgroup", "--durations", "10"]
-    options += ["--suite", "full" if arguments.full else "short"]
+    options += ["--suite", "full" if arguments.full else "ci" if arguments.ci else "short"]
     worst = 0
     with tempfile.TemporaryDirectory() as cache:
         shared = {

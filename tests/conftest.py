@@ -37,9 +37,9 @@ if keras.backend.backend() == "tensorflow":
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--suite",
-        choices=("short", "full"),
-        help="deselect the tests whose markers `backends` (and for `short`, `short_run`) leave this backend out; "
-        "without this option, pytest runs every test it is given",
+        choices=("short", "ci", "full"),
+        help="deselect the tests that the run of this name leaves out on this backend, by their markers; without this "
+        "option, pytest runs every test it is given",
     )
 
 
@@ -62,17 +62,25 @@ def no_folders_of_tensorflow_datasets() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Divide the tests among the backends, as `python -m tests` asks for it."""
+    """Divide the tests among the backends and the runs, as `python -m tests` asks for it."""
     suite = config.getoption("--suite")
     if suite is None:
         return
-    markers = ("backends", "short_run") if suite == "short" else ("backends",)
     kept, left_out = [], []
     for item in items:
-        chosen = all(keras.backend.backend() in marker.args for name in markers for marker in _markers(item, name))
-        (kept if chosen else left_out).append(item)
+        (kept if _is_in(suite, item) else left_out).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
+
+
+def _is_in(suite: str, item: pytest.Item) -> bool:
+    backends, ci_run, short_run = (
+        all(keras.backend.backend() in marker.args for marker in _markers(item, name))
+        for name in ("backends", "ci_run", "short_run")
+    )
+    if suite == "full":
+        return backends
+    return backends and ci_run and short_run == (suite == "short")
 
 
 def _markers(item: pytest.Item, name: str) -> Iterator[pytest.Mark]:

@@ -37,6 +37,7 @@ QUANTITIES = [
 
 @on_tensorflow
 @pytest.mark.parametrize("quantity", QUANTITIES)
+@pytest.mark.short_run
 def test_equals_addons(compared, quantity):
     assert compared[quantity] < 1e-5
 

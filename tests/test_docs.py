@@ -24,7 +24,16 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, match.start(2)), match[2]) for match in found if not match[1]]
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if blocks(page)])
+_WITH_CODE = [
+    pytest.param(
+        page, id=str(page.relative_to(ROOT)), marks=[] if page.name == "README.md" else pytest.mark.short_run()
+    )
+    for page in PAGES
+    if blocks(page)
+]
+
+
+@pytest.mark.parametrize("page", _WITH_CODE)
 def test_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "page"}

@@ -27,6 +27,7 @@ def _loaded(names: list[str], before: str, code: str = "import keras_slstm") -> 
     return done.stdout.split()
 
 
+@pytest.mark.short_run
 def test_import_loads_no_optional_part():
     assert _loaded(OPTIONAL, before="import keras") == []  # some of which Keras itself loads where they are installed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.backends("torch"), pytest.mark.short_run()]  # with `--full` only
+pytestmark = [pytest.mark.backends("torch"), pytest.mark.ci_run()]  # with `--full` only
 
 NOTEBOOKS = sorted(path for path in (Path(__file__).parents[1] / "docs/notebooks").glob("*.md") if path.stem != "index")
 

@@ -60,6 +60,7 @@ def test_no_warnings_of_retracing_where_none_are_asked_for(asked, before, after,
 
 
 @pytest.mark.backends("torch")
+@pytest.mark.short_run
 def test_seeds_are_set_quietly_on_other_backends():
     code = "from keras_slstm.quiet_import import set_random_seed; set_random_seed(0)"
     done = run_python("-c", code, KERAS_BACKEND="torch", TF_CPP_MIN_LOG_LEVEL="3")

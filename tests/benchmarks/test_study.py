@@ -128,7 +128,7 @@ class TestRun:
         studies.run(other, tmp_path, tmp_path / "work")
         assert len(asked) == 16
 
-    @pytest.mark.short_run
+    @pytest.mark.ci_run
     def test_a_study_of_own_data(self, tmp_path, monkeypatch):
         monkeypatch.setattr(studies, "RESULTS", tmp_path / "results")
         rows = [f"{'good' if i % 2 else 'bad'} number{i}\t{'yes' if i % 2 else 'no'}" for i in range(40)]

@@ -10,6 +10,7 @@ from tests.backend import BACKEND
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="its graphs")
+@pytest.mark.short_run
 def test_what_is_computed_again_takes_less_memory():
     """And not all at once, before the gradient has come to where it needs it."""
     size = ["--lengths", "96", "--units", "64", "--batch", "16", "--modes", "graph"]

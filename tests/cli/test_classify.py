@@ -159,7 +159,7 @@ def test_a_run_that_counts_updates_does_not_go_on_with_epochs(data, tmp_path, co
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's")
-@pytest.mark.short_run
+@pytest.mark.ci_run
 @pytest.mark.xdist_group("two_processes")
 def test_workers_train_together_and_one_prints(data, tmp_path):
     options = ["--data", data, "--output", tmp_path / "run", "--epochs", 2, *TINY]

@@ -50,6 +50,7 @@ def scores(tmp_path_factory):
     return write_pairs(path, ("score", "premise", "hypothesis"), ("1.5", "4"))
 
 
+@pytest.mark.short_run
 def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
     folder = tmp_path / "run"
     options = ["--data", data, "--task", "paraphrase", "--output", folder, *LONG, *TINY]
@@ -110,6 +111,7 @@ def test_relatedness(scores, tmp_path, command, capsys):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
+@pytest.mark.short_run
 def test_variants_and_seeds_make_a_table(data, tmp_path, command, capsys):
     options = ["--data", data, "--output", tmp_path / "runs", "--seed", 0, 1, "--epochs", 1, *TINY]
     options[options.index("cnn")] = "caslstm"

@@ -58,6 +58,7 @@ def data(tmp_path_factory):
         ("pairs", ["--encoders", "cnn", "--features", "paraphrase", "--tokenizer", "whitespace"]),
     ],
 )
+@pytest.mark.short_run
 def test_three_trials_of_each_task(search, report, data, tmp_path, capsys, task, options):
     source = ["--data", data / "pairs.tsv"] if task == "pairs" else ["--dataset", "travel_desk"]
     small = ["mlp_units=4"]
@@ -212,6 +213,7 @@ register_space("meeting", lambda hp: {})
 
 
 @processes
+@pytest.mark.short_run
 def test_chief_and_two_workers(data, tmp_path):
     (tmp_path / "meeting.py").write_text(MEETING, encoding="utf-8")
     options = ["--data", data / "mails.tsv", "--import", "meeting", "--encoders", "meeting", "--only", "--values",
@@ -231,6 +233,7 @@ def test_chief_and_two_workers(data, tmp_path):
 
 
 @processes
+@pytest.mark.short_run
 def test_killed_and_resumed(data, tmp_path):
     folder = tmp_path / "s"
     command = [sys.executable, "-m", "keras_slstm", "search", "--data", str(data / "mails.tsv"), "--encoders", "cnn",

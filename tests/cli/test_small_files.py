@@ -30,7 +30,7 @@ def test_the_generator_repeats_itself_and_has_all_labels(file):
 
 
 @pytest.mark.backends("torch")
-@pytest.mark.short_run  # trains for a minute
+@pytest.mark.ci_run  # trains for a minute
 @pytest.mark.parametrize("name", ["eighty_opinions", "pairs_of_a_kind", "places"])
 def test_small_files_are_learned(name, tmp_path, monkeypatch):
     pytest.importorskip("seqeval", reason="the report of tags needs the `examples` extra")

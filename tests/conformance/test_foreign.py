@@ -10,7 +10,7 @@ from tests.backend import BACKEND
 from tests.conformance.suites import SUITES
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
 def test_foreign_tests_pass(suite, tmp_path):
     if suite.missing():

@@ -178,6 +178,7 @@ with channel.end_process_after(0.5, "It blocks."):
 """
 
 
+@pytest.mark.short_run
 def test_a_block_that_lets_no_other_thread_run_ends_the_process():
     began = time.monotonic()
     process = run_python("-c", KEEPS_THE_GIL, limit=55.0)
@@ -200,6 +201,7 @@ os.kill(child, signal.SIGKILL)
 """
 
 
+@pytest.mark.short_run
 def test_a_process_that_forks_is_not_killed():
     """The fork holds the input of the process that watches open."""
     process = run_python("-c", FORKS, limit=55.0)

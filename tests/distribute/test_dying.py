@@ -34,7 +34,7 @@ def _weights(path):
 
 
 @pytest.mark.parametrize(
-    "kills", [pytest.param(2, marks=pytest.mark.short_run()), pytest.param(10, marks=pytest.mark.slow)]
+    "kills", [pytest.param(2, marks=pytest.mark.ci_run()), pytest.param(10, marks=pytest.mark.slow)]
 )
 def test_one_of_two_dies(tmp_path, kills):
     rng = np.random.default_rng(kills)

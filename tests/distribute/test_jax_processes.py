@@ -36,6 +36,7 @@ def found(tmp_path_factory):
 
 @needs_jax
 @pytest.mark.parametrize("program", ["classifier", "tagger", "texts", "dropout", "lists", "refused"])
+@pytest.mark.short_run
 def test_both_find_the_same(found, program):
     two_processes.assert_both_the_same(found, program)
 
@@ -51,11 +52,13 @@ def test_both_find_the_same(found, program):
         ("lists", "train_on_lists"),
     ],
 )
+@pytest.mark.short_run
 def test_what_one_process_finds(found, name, program):
     """Weights, losses and metrics of each epoch, what callbacks see, `evaluate`, `predict`, and dropout masks."""
     compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
 
 
 @needs_jax
+@pytest.mark.short_run
 def test_differences_are_refused(found):
     two_processes.assert_differences_are_refused(found)

@@ -31,11 +31,13 @@ def test_classifier():
     compare(found, expected, "classifier", atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.short_run
 def test_lists():
     compare(programs.train_on_lists(), truth("train_on_lists"), "lists", atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("error:Your input ran out of data")
+@pytest.mark.short_run
 def test_other_ways():
     found = programs.train_variants()
     for way, tolerance in TOLERANCES.items():

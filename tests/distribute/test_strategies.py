@@ -200,6 +200,7 @@ except distribute.WorkerLost as error:
 
 
 @several_processes
+@pytest.mark.short_run
 def test_a_backend_that_blocks_while_it_connects_is_ended(tmp_path):
     """The chief, a thread here, agrees to everything and never starts its backend: the other blocks in C++."""
     addresses = [f"localhost:{port}" for port in free_ports(2)]

@@ -25,7 +25,7 @@ def test_a_process_that_never_starts_is_one_line(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's")
-@pytest.mark.short_run
+@pytest.mark.ci_run
 @pytest.mark.xdist_group("two_processes")
 def test_two_processes_train_and_one_writes(tmp_path):
     rows = [f"{'good' if i % 2 else 'bad'} {'word ' * (i % 4)}\t{'yes' if i % 2 else 'no'}" for i in range(60)]

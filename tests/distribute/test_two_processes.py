@@ -12,6 +12,7 @@ from tests.distribute.truth import TOLERANCES, compare, truth
 pytestmark = [
     pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's"),
     pytest.mark.xdist_group("two_processes"),
+    pytest.mark.short_run(),
 ]
 
 

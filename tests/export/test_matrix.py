@@ -47,7 +47,7 @@ def results(built, tmp_path_factory):
     return {name: folder / f"out{number}.npz" for number, name in enumerate(COLUMNS)}
 
 
-@pytest.mark.short_run
+@pytest.mark.ci_run
 @pytest.mark.parametrize("column", COLUMNS)
 def test_matrix(built, results, column):
     check(column, results, built[2])

@@ -45,7 +45,7 @@ def search(model, batches, beam):
     return [dict(zip(("ids", "scores"), made.predict_on_batch(each), strict=True)) for each in batches]
 
 
-@pytest.mark.short_run
+@pytest.mark.ci_run
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="Keras writes a search from TensorFlow")
 @pytest.mark.parametrize("column", FORMATS)
 def test_exported_search(column, tmp_path):
@@ -85,7 +85,7 @@ def check_description(model, about):
     assert len(about["vocabulary"]) == model.vectorizer.vocabulary_size
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_search_in_export_mode_finds_the_same():
     model = seq2seq()
     batches = make_batches(model)[1:3]

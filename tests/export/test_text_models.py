@@ -26,7 +26,7 @@ NAMES = (
 )
 
 
-@pytest.mark.short_run
+@pytest.mark.ci_run
 @pytest.mark.skipif(BACKEND == "jax", reason="Keras on JAX writes SavedModels only")
 @pytest.mark.parametrize("name", NAMES)
 def test_exported_text_model(name, tmp_path):

@@ -122,6 +122,7 @@ def test_cells_of_keras():
 
 
 @pytest.mark.parametrize("stacked", [False, True], ids=["alone", "stacked"])
+@pytest.mark.short_run("torch")
 def test_cells_of_keras_draw_what_they_drop_in_every_call(stacked):
     options = {"dropout": 0.5, "recurrent_dropout": 0.5}
     cells = [keras.layers.LSTMCell(D, **options, seed=i) for i in range(2)]

@@ -10,12 +10,23 @@ import pytest
 from keras_slstm import layers
 from tests import cross_backend, layer_checks
 from tests.backend import other_backends
+from tests.layer_case import LayerCase
 from tests.layers.cases import CASES
 
 # Eager PyTorch runs the checks of all variants within minutes; the other backends compile each of them.
-_REPETITION = [pytest.mark.short_run("torch")]
+_REPETITION = [pytest.mark.ci_run("torch")]
+_SLOW_TO_COMPILE = ("empty", "export", "gradients", "two_replicas")
+
+
+def _marks(name: str, case: LayerCase) -> list[pytest.MarkDecorator]:
+    if case.variant or case.wrapped:
+        return _REPETITION
+    # One layer is enough to show within minutes that the check itself works on this backend.
+    return [pytest.mark.short_run("torch")] if name in _SLOW_TO_COMPILE and case.name != "slstm" else []
+
+
 _PAIRS = [
-    pytest.param(name, case, id=f"{case.name}-{name}", marks=_REPETITION if case.variant or case.wrapped else [])
+    pytest.param(name, case, id=f"{case.name}-{name}", marks=_marks(name, case))
     for case in CASES
     for name in layer_checks.CHECKS
     if not (case.variant and name in layer_checks.SLOW_CHECKS)
@@ -55,9 +66,10 @@ def problems_elsewhere(tmp_path_factory):
     return {backend: cross_backend.problems(folder, backend) for backend in other_backends()}
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.xdist_group("exchange")  # the other backends start once
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.short_run
 def test_weights_load_on_other_backends(case, problems_elsewhere):
     if not problems_elsewhere:
         pytest.skip("no other backend is installed")

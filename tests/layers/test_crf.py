@@ -115,6 +115,7 @@ def test_what_the_scheme_forbids_is_no_part_of_the_likelihood():
     assert likelihoods[2, 2] > 1.1 * PENALTY  # I may follow I: one breach
 
 
+@pytest.mark.short_run("torch", "jax")
 def test_a_sequential_model_learns_with_plain_compile_and_is_saved(tmp_path):
     words = np.random.default_rng(1).integers(1, 7, size=(32, 6))
     words[:8, 4:] = words[8:16, :2] = 0

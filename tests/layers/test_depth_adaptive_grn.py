@@ -111,6 +111,7 @@ def test_given_depths_are_kept_in_range():
 
 
 @pytest.mark.parametrize("selection", ["given", "hard"])
+@pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(selection):
     """Of the input and of every weight, through h^0 and the embedding of depths; the choice itself has no gradient."""
     layer = _layer(selection="hard")
@@ -194,6 +195,7 @@ def test_regulariser_is_the_mean_depth(mask):
     np.testing.assert_allclose(found, 0.3 * np.mean(shares) if shares else 0.0, rtol=1e-10)
 
 
+@pytest.mark.short_run("torch")
 def test_regulariser_makes_words_shallow():
     x, y = X.astype("float32"), np.zeros((5, 1), "float32")
     means = []

@@ -14,7 +14,7 @@ from tests.oracles import pair_classifier
 from tests.oracles.differences import central_differences
 
 # Made of parts that are tested on all backends.
-pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 X = np.random.default_rng(0).normal(size=(5, 3))
 Y = np.random.default_rng(1).normal(size=(5, 3))

@@ -59,7 +59,7 @@ def rounded(kernel, mode):
     return result
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("mode", ["int8", "int4"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_kernels_are_rounded_and_load(name, mode, tmp_path):

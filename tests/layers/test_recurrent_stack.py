@@ -12,7 +12,7 @@ from tests.backend import to_numpy
 from tests.layer_case import randomize
 
 # Made of parts that are tested on all backends.
-pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 X = np.random.default_rng(0).normal(size=(3, 5, 4)).astype("float32")
 MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1]], bool)

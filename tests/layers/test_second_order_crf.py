@@ -10,7 +10,7 @@ import keras_slstm
 from tests.backend import dtype_policy, to_numpy
 from tests.layer_case import randomize
 
-pytestmark = pytest.mark.short_run("torch")
+pytestmark = pytest.mark.ci_run("torch")
 H = np.random.default_rng(0).normal(size=(3, 5, 4))
 MASK = np.array([[1, 1, 1, 1, 1], [0, 1, 0, 1, 1], [1, 0, 0, 0, 0]], bool)
 

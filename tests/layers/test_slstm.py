@@ -85,6 +85,7 @@ def test_sentence_alone_has_the_dropout_of_the_words():
 
 @pytest.mark.parametrize("return_sequences", [True, False], ids=["words", "sentence"])
 @pytest.mark.parametrize("variant", [{}, {"sentence_nodes": 2, "window": 2, "initial": "projection"}], ids=_id)
+@pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(variant, return_sequences):
     layer = _layer(2, return_sequences, **variant)
     with dtype_policy("float64"):

@@ -101,6 +101,7 @@ LONG_CASES = [
 
 
 @pytest.mark.parametrize(("mode", "variant", "masked"), LONG_CASES, ids=_id)
+@pytest.mark.short_run("torch")
 def test_long_sentences_are_the_encodings_too_however_they_run(mode, variant, masked):
     """In blocks, in segments, in a loop that grows; of known and unknown length. And so are their gradients."""
     layer = _layer(LONG, **variant)
@@ -158,6 +159,7 @@ def test_sentence_vector_is_the_maximum_over_the_words(variant):
     ],
     ids=_id,
 )
+@pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(variant):
     """Of every weight and of the input."""
     some, mask = X[2:], MASK[2:]
@@ -254,6 +256,7 @@ def test_xla_takes_the_loop_of_fixed_shapes():
     [({}, X, MASK), ({"rematerialize": True}, LONG, LONG_MASK), ({"max_context": 2}, X, MASK)],
     ids=["default", "rematerialize", "max_context"],
 )
+@pytest.mark.short_run
 def test_xla_compiles_sentences_of_unknown_length(variant, x, mask):
     """As Keras' `fit` does from the third length on."""
     import tensorflow as tf

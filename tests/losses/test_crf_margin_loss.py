@@ -70,6 +70,7 @@ CASES = [(form, forbid) for form in FORMS for forbid in (False, True)]
 
 @pytest.mark.parametrize(("form", "forbid"), CASES if BACKEND == "torch" else CASES[1::2])
 @pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.short_run("torch")
 def test_losses_and_gradients_are_those_of_all_sequences(name, form, forbid):
     case = make_case(K, TIME, form, forbid)
     loss, unknown = LOSSES[name]

@@ -15,7 +15,7 @@ from tests.layer_case import randomize
 from tests.oracles.attentive_models import biattentive
 
 # Made of parts that are tested on all backends.
-pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 E, D = 3, 2
 X = np.random.default_rng(0).normal(size=(4, 4, E))
@@ -144,6 +144,7 @@ def test_every_first_encoder(first):
     np.testing.assert_allclose(both[:1], to_numpy(model(ids[:1, :3])), atol=1e-5)
 
 
+@pytest.mark.short_run("torch")
 def test_learns_and_is_saved(tmp_path):
     model = make(maxout_dropout=0.1, dropout=0.1)
     # Compiled by XLA, each length would cost seconds.

@@ -15,7 +15,7 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 
 # Made of parts that are tested on all backends.
-pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 TEXTS = ["a flight to rome", "my flight", "rome"]
 PAIRS = [("a flight to rome", "my flight"), ("rome", "a flight"), ("", "rome my")]

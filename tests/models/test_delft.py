@@ -44,7 +44,8 @@ def _potentials(tagger):
     return [rows[place][: len(tokens)] for place, tokens in enumerate(SENTENCES)], to_numpy(parts.transitions)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
+@pytest.mark.short_run
 def test_scores_and_labels_are_those_of_the_origin(folder, tagger, tmp_path):
     stored = np.load(folder / "found.npz")
     expected = [[LABELS[y] for y in row[: len(tokens)]] for tokens, row in zip(SENTENCES, stored["labels"])]

@@ -5,7 +5,7 @@ from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from tests.backend import BACKEND
 
-pytestmark = pytest.mark.short_run("torch")
+pytestmark = pytest.mark.ci_run("torch")
 
 SENTENCES = [["go", "to", "New", "York"], ["Rome"]]
 TAGS = [["O", "O", "B-city", "I-city"], ["B-city"]]

@@ -10,7 +10,7 @@ from keras_slstm.models.ensemble import Ensemble
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 
-pytestmark = pytest.mark.short_run("torch")
+pytestmark = pytest.mark.ci_run("torch")
 
 TEXTS = ["a b c", "b", "c a", "a"]
 PAIRS = [("a b", "c"), ("b", "b a"), ("c", "a")]

@@ -13,7 +13,7 @@ from tests.layer_case import randomize
 from tests.oracles.attentive_models import local_inference
 
 # Made of parts that are tested on all backends.
-pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 F, D = 3, 2
 X = np.random.default_rng(0).normal(size=(4, 2, 4, F))
@@ -88,6 +88,7 @@ def test_every_first_encoder_and_padding_changes_nothing(first):
     np.testing.assert_allclose(both[:1], to_numpy(model(ids[:1, :, :3])), atol=1e-5)
 
 
+@pytest.mark.short_run
 def test_learns_and_is_saved(tmp_path):
     model = make(dropout=0.0, units=12, embedding_dim=12, mlp_units=(16,))
     # Compiled by XLA, each length would cost seconds.

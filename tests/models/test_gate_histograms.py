@@ -9,7 +9,7 @@ from tests.backend import to_numpy
 from tests.oracles.cas_lstm import cas_lstm
 
 # Made of parts that are tested on all backends.
-pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 TEXTS = ["a b c d e", "b", "c d a"]
 

@@ -8,11 +8,11 @@ from tests.export.text_models import TEXT_MODELS, TEXTS
 SENTENCES = [text.split() for text in TEXTS]
 
 
-@pytest.mark.short_run("torch")
-@pytest.mark.parametrize("mode", ["int8", pytest.param("int4", marks=pytest.mark.short_run)])
+@pytest.mark.ci_run("torch")
+@pytest.mark.parametrize("mode", ["int8", pytest.param("int4", marks=pytest.mark.ci_run)])
 @pytest.mark.parametrize(
     "name",
-    ["SentenceClassifier", "SequenceTagger", pytest.param("SequenceTagger(softmax)", marks=pytest.mark.short_run)],
+    ["SentenceClassifier", "SequenceTagger", pytest.param("SequenceTagger(softmax)", marks=pytest.mark.ci_run)],
 )
 def test_quantised_model_predicts_nearly_the_same_and_loads(name, mode, tmp_path):
     model = TEXT_MODELS[name]()
@@ -47,7 +47,7 @@ def probabilities(model, x):
     return [found for _, found in model._read(x, 2)]
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_only_layers_that_match():
     model = TEXT_MODELS["SequenceTagger(softmax)"]()
     with pytest.warns(UserWarning, match=r"Quantised: \S*dense\S*\. Left in floats: .*embedding"):

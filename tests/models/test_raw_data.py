@@ -197,6 +197,7 @@ def test_labels_are_names_or_ids(label):
         label_ids(["book", "cancel"], ["book", label])
 
 
+@pytest.mark.short_run("torch")
 def test_a_training_of_few_examples_makes_the_updates_asked_for(classifier):
     before = int(classifier.optimizer.iterations)
     history = classifier.fit(TEXTS, LABELS, updates=70, validation_data=(TEXTS, LABELS), verbose=0)

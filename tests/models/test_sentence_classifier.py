@@ -87,7 +87,8 @@ def test_saved_file_holds_vocabulary_and_labels(trained, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
-@pytest.mark.parametrize("other", [pytest.param("jax", marks=pytest.mark.short_run()), "torch"])
+@pytest.mark.parametrize("other", [pytest.param("jax", marks=pytest.mark.ci_run()), "torch"])
+@pytest.mark.short_run
 def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, other):
     pytest.importorskip(other)
     model, _ = trained
@@ -149,7 +150,7 @@ def test_ready_batches_and_weights():
     assert loss != pytest.approx(first, rel=1e-3)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("encoder", list(ENCODERS))
 @pytest.mark.parametrize("pooling", [None, "attention"])
 def test_every_encoder_by_name(encoder, pooling):
@@ -174,7 +175,7 @@ def test_encoder_by_instance_and_its_options():
     assert stack.compute_output_shape((2, 5, 3)) == (2, 8)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_stacked_layers_all_get_the_mask():
     x = np.random.default_rng(0).normal(size=(1, 4, 3)).astype("float32")
     mask = np.array([[True, True, False, False]])
@@ -195,7 +196,7 @@ def test_word_dropout_acts_in_training_only():
         SentenceClassifier(LABELS, "bilstm", units=4, word_dropout=1.0)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_hidden_layers_learn_and_are_saved(tmp_path):
     model = small("cnn", mlp_units=(12, 6), mlp_dropout=0.1, mlp_batch_norm=True)
     history = model.fit(*corpus(), validation_data=corpus(40, seed=1), epochs=6, verbose=0)
@@ -276,7 +277,7 @@ def test_encoder_output_has_to_fit_the_pooling():
             model.adapt(["a text"])
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_a_ready_vectorizer():
     vectorizer = TextVectorizer(tokenizer="whitespace")
     vectorizer.set_vocabulary(["book", "cancel"])
@@ -292,7 +293,7 @@ def _tiny(**options):
     return model
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_dtype_reaches_every_part_and_is_saved(tmp_path):
     model = _tiny(dtype="mixed_bfloat16")
     model.save(tmp_path / "model.keras")
@@ -301,7 +302,7 @@ def test_dtype_reaches_every_part_and_is_saved(tmp_path):
         assert one.head.compute_dtype == "float32"
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_class_weight_by_name_is_class_weight_by_id():
     losses = []
     for weight in ({"no": 3.0, "yes": 1.0}, {0: 3.0, 1: 1.0}, None):
@@ -314,7 +315,7 @@ def test_class_weight_by_name_is_class_weight_by_id():
         model.fit(["good day"], ["yes"], class_weight={"maybe": 1.0}, verbose=0)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_failed_adapt_can_be_repeated():
     model = keras_slstm.SentenceClassifier(["no", "yes"], encoder="bilstm", units=2, embedding_dim=2)
     with pytest.raises(ValueError, match="min_count"):
@@ -336,7 +337,7 @@ def test_validation_data_may_be_a_list():
     assert "val_loss" in history
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("characters", ["cnn", "bilstm"])
 def test_characters_count_and_are_saved(characters, tmp_path):
     """Two unknown words differ in their characters only."""
@@ -375,7 +376,7 @@ def test_characters_that_do_not_fit(arguments, message):
         SentenceClassifier(LABELS, "bilstm", units=4, **arguments)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_learns_with_smoothed_labels_and_depths():
     """The depth-adaptive GRN with the head of its paper (eq. 15)."""
     options = {"max_depth": 3, "depth_units": 4}

@@ -10,7 +10,7 @@ from keras_slstm.models import BCN, ESIM, SentenceClassifier, SentenceEncoder, S
 from tests.backend import to_numpy
 
 # Made of parts that are tested on all backends.
-pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.short_run("torch")]
+pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 TEXTS = ["rome", "a flight to rome", "", "my flight to a rome or to a rome or rome", "my my"]
 TINY = {"units": 2, "embedding_dim": 3}

@@ -15,7 +15,7 @@ from tests.oracles import pair_classifier
 from tests.oracles.cas_lstm import cas_lstm
 from tests.processes import run_python
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # shares its text model with the classifier of sentences
+pytestmark = pytest.mark.ci_run("tensorflow", "torch")  # shares its text model with the classifier of sentences
 
 LABELS = ["same", "other"]
 CITIES = ["Oslo", "Rome", "Paris", "Lima"]
@@ -78,7 +78,7 @@ def trained_on_scores():
 # --- the equations --------------------
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("features", ["inference", "paraphrase"])
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_probabilities_are_those_of_the_paper(features, batch_norm):
@@ -135,6 +135,7 @@ def test_learns_and_gives_label_names(trained):
     assert model.evaluate(pairs, labels, verbose=0)[1] == pytest.approx(right, abs=1e-6)
 
 
+@pytest.mark.short_run("torch")
 def test_learns_scores(trained_on_scores):
     model, history = trained_on_scores
     assert history.history["val_pearson"][-1] > 0.9
@@ -177,7 +178,7 @@ def test_ready_batches_and_weights():
     assert one == pytest.approx(model.evaluate(pairs[:1], labels[:1], verbose=0)[0], rel=1e-4)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_class_weight_by_name_is_class_weight_by_id():
     losses = []
     for weight in ({"same": 3.0, "other": 1.0}, {0: 3.0, 1: 1.0}, None):
@@ -204,6 +205,7 @@ def test_trains_compiled_by_xla():
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's")
 @pytest.mark.parametrize("task", ["labels", "scores"])
+@pytest.mark.short_run
 def test_two_replicas_learn_what_one_does(task):
     import tensorflow as tf
 
@@ -245,7 +247,7 @@ def test_saved_file_holds_vocabulary_and_labels(name, request, tmp_path):
     assert iterations == int(model.optimizer.iterations) + 1
 
 
-@pytest.mark.short_run
+@pytest.mark.ci_run
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
 @pytest.mark.parametrize("other", ["jax", "torch"])
 def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, other):
@@ -355,7 +357,7 @@ def test_bad_data_says_what_is_wrong(trained, trained_on_scores):
         SentencePairClassifier(LABELS, "bilstm", units=4).classify(good)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_failed_adapt_can_be_repeated():
     model = SentencePairClassifier(LABELS, keras.layers.LSTM(3, return_sequences=True), embedding_dim=4)
     with pytest.raises(ValueError, match="return sentence vectors"):

@@ -13,10 +13,10 @@ from keras_slstm.text.word_vectors import WordVectors
 from tests.backend import BACKEND, to_numpy
 from tests.models.test_sentence_pair_classifier import LABELS, corpus, small
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # shares its text model with the classifier of sentences
+pytestmark = pytest.mark.ci_run("tensorflow", "torch")  # shares its text model with the classifier of sentences
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("encoder", list(ENCODERS))
 @pytest.mark.parametrize("pooling", [None, "attention"])
 def test_every_encoder_by_name_and_padding_changes_nothing(encoder, pooling):
@@ -32,7 +32,7 @@ def test_every_encoder_by_name_and_padding_changes_nothing(encoder, pooling):
     np.testing.assert_allclose(to_numpy(copy(ids)), both, atol=1e-6)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_word_vectors_and_fixed_ones():
     keras.utils.set_random_seed(0)
     vectors = WordVectors(["rome", "oslo", "never"], np.arange(12, dtype="float32").reshape(3, 4))
@@ -47,7 +47,7 @@ def test_word_vectors_and_fixed_ones():
         SentencePairClassifier(LABELS, "bilstm", units=4, embedding_dim=3).adapt([("a", "b")], vectors)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16", "float64"])
 def test_dtypes_reach_every_part_and_train(dtype, tmp_path):
     if dtype == "float64" and BACKEND == "jax":
@@ -66,7 +66,7 @@ def test_dtypes_reach_every_part_and_train(dtype, tmp_path):
     )
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("kind", [SentencePairClassifier, ESIM])
 def test_characters_count_one_by_one_and_are_saved(kind, tmp_path):
     """Two unknown words differ in their characters only, on either side of a pair."""

@@ -54,6 +54,7 @@ def trained():
     return model, history.history
 
 
+@pytest.mark.short_run
 def test_learns_to_translate(trained):
     model, history = trained
     assert history["val_exact"][0] < history["val_exact"][-1]
@@ -78,9 +79,10 @@ def log_softmax(x):
     return x - np.log(np.sum(np.exp(x), axis=-1, keepdims=True))
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("cell", ["caslstm", "lstm"])
+@pytest.mark.short_run("torch")
 def test_a_beam_of_one_is_the_most_probable_subword_in_every_step(cell, bidirectional):
     """Step by step with the whole model."""
     model = scrambled(small(cell, compiled=False, bidirectional=bidirectional))
@@ -153,7 +155,7 @@ def test_saved_file_holds_the_subwords_and_translates_the_same(trained, tmp_path
     loaded.fit(*corpus(), epochs=1, verbose=0)  # the optimizer came with it
 
 
-@pytest.mark.short_run
+@pytest.mark.ci_run
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts another backend itself")
 def test_saved_file_translates_the_same_on_another_backend(trained, tmp_path):
     pytest.importorskip("torch")
@@ -171,6 +173,7 @@ def test_saved_file_translates_the_same_on_another_backend(trained, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="JAX has XLA everywhere, and PyTorch nowhere")
+@pytest.mark.short_run
 def test_xla_trains_and_searches_as_graphs_do():
     losses, translations = [], []
     for jit_compile in (False, True):
@@ -181,7 +184,7 @@ def test_xla_trains_and_searches_as_graphs_do():
     assert translations[0] == translations[1]
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
 def test_dtypes(policy):
     if policy == "float64" and BACKEND == "jax":

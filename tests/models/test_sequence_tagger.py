@@ -64,6 +64,7 @@ def trained(request):
     return model, history
 
 
+@pytest.mark.short_run("torch")
 def test_learns_and_gives_label_names(trained):
     model, history = trained
     assert history.history["val_accuracy"][-1] > 0.95
@@ -148,6 +149,7 @@ def test_no_sequence_breaks_the_scheme():
         check_tags(tags, "BIO")
 
 
+@pytest.mark.short_run("torch")
 def test_saved_file_holds_all(trained, tmp_path):
     model, _ = trained
     sentences, labels = corpus(20, seed=4)
@@ -169,9 +171,10 @@ def test_saved_file_holds_all(trained, tmp_path):
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
 @pytest.mark.parametrize(
     ("trained", "other"),
-    [("crf", "jax"), pytest.param("softmax", "torch", marks=pytest.mark.short_run())],
+    [("crf", "jax"), pytest.param("softmax", "torch", marks=pytest.mark.ci_run())],
     indirect=["trained"],
 )
+@pytest.mark.short_run
 def test_saved_file_tags_the_same_on_another_backend(trained, tmp_path, other):
     pytest.importorskip(other)
     model, _ = trained
@@ -277,6 +280,7 @@ def test_word_dropout_acts_in_training_only():
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's")
 @pytest.mark.parametrize("head", ["crf", "softmax"])
+@pytest.mark.short_run
 def test_two_replicas_learn_what_one_does(head):
     import tensorflow as tf
 
@@ -349,7 +353,7 @@ def test_bad_data_says_what_is_wrong(trained):
         model.adapt([["a"]])
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_unknown_labels_must_leave_the_scheme_a_way():
     model = SequenceTagger(["O", "B-x", "I-x", "E-x", "S-x", "B-y", "I-y", "E-y", "S-y"], "BIOES", "bilstm", units=2)
     model.adapt([["a"]])
@@ -365,7 +369,7 @@ def test_unknown_labels_must_leave_the_scheme_a_way():
             batches(tags)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_labels_without_scheme():
     model = SequenceTagger(["DET", "NOUN"], None, "bilstm", units=4, embedding_dim=4)
     model.adapt([["a", "dog"]])
@@ -382,7 +386,7 @@ def test_before_adapt():
         model({"words": np.array([[2]], "int32")})
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_a_ready_vectorizer():
     vectorizer = TokenVectorizer(lowercase=False)
     vectorizer.adapt([["Ada"]])

@@ -13,7 +13,7 @@ from keras_slstm.text.word_vectors import WordVectors
 from tests.models.test_sequence_tagger import BACKEND, LABELS, corpus, probabilities_one_by_one, small
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("encoder", list(ENCODERS))
 @pytest.mark.parametrize("characters", ["cnn", "bilstm", None])
 def test_every_encoder_and_kind_of_characters(encoder, characters):
@@ -31,7 +31,7 @@ def test_every_encoder_and_kind_of_characters(encoder, characters):
     assert copy.tag(sentences) == model.tag(sentences)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_characters_count():
     """Two words that are unknown both, but written otherwise."""
     model = small(compiled=False)
@@ -42,7 +42,7 @@ def test_characters_count():
     np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_encoder_by_instance():
     model = small(keras.layers.GRU(6, return_sequences=True), compiled=False)
     assert model.predict([["Ada"]])[0].shape == (1, 5)
@@ -72,7 +72,7 @@ def test_the_head_knows_the_mask_whatever_the_encoder_does_with_it():
     np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_pairwise_features_learn_and_are_saved(tmp_path):
     model = small(head_options={"pairwise": True})
     sentences, labels = corpus(60)
@@ -82,7 +82,7 @@ def test_pairwise_features_learn_and_are_saved(tmp_path):
     assert keras.saving.load_model(tmp_path / "model.keras").tag(sentences) == model.tag(sentences)
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_options_of_the_head():
     model = small(head_options={"use_boundary": False}, compiled=False)
     assert not hasattr(model.head_layer, "left_boundary")
@@ -92,7 +92,7 @@ def test_options_of_the_head():
     assert dense.losses
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 def test_word_vectors_from_elsewhere():
     vectors = WordVectors(["Oslo", "bergen"], np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "float32"))
     model = SequenceTagger(LABELS, "BIO", "bilstm", units=4, embedding_dim=3)
@@ -107,7 +107,7 @@ def test_word_vectors_from_elsewhere():
         )
 
 
-@pytest.mark.short_run("torch")
+@pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
 def test_dtype_reaches_every_part_and_is_saved(policy, tmp_path):
     model = small(dtype=policy, compiled=False)
@@ -123,6 +123,7 @@ def test_dtype_reaches_every_part_and_is_saved(policy, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="compiles nothing")
+@pytest.mark.short_run
 def test_trains_in_half_precision_compiled():
     model = small("slstm", dtype="mixed_bfloat16", compiled=False, encoder_options={"steps": 2}, characters=None)
     model.compile(keras.optimizers.Adam(0.03), jit_compile=True)

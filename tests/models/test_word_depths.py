@@ -8,7 +8,7 @@ from tests.backend import to_numpy
 from tests.layer_case import randomize
 from tests.oracles.depth_adaptive_grn import depth_adaptive_grn
 
-pytestmark = pytest.mark.short_run("torch")
+pytestmark = pytest.mark.ci_run("torch")
 
 TEXTS = ["a b c d e", "b", "", "c d A"]
 

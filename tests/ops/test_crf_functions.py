@@ -39,6 +39,7 @@ def test_decoding_is_the_best_of_all_sequences(k, form, forbid):
 
 @pytest.mark.parametrize("best", [1, 2, 5])
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
+@pytest.mark.short_run("torch")
 def test_k_best_are_the_best_of_all_sequences(k, form, forbid, best):
     case = make_case(k, form=form, forbid=forbid)
     for mode in MODES:
@@ -119,6 +120,7 @@ def test_bad_arguments_of_k_best(arguments, message):
 
 
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
+@pytest.mark.short_run("torch")
 def test_marginals_and_entropy_are_those_of_all_sequences(k, form, forbid):
     case = make_case(k, form=form, forbid=forbid)
     marginals = [oracle.marginals(scores, mask, k) for scores, mask in zip(case.scores, case.mask)]
@@ -131,6 +133,7 @@ def test_marginals_and_entropy_are_those_of_all_sequences(k, form, forbid):
 
 @pytest.mark.parametrize("unknown", [False, True])
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
+@pytest.mark.short_run("torch")
 def test_likelihood_is_that_of_all_sequences(k, form, forbid, unknown):
     case = make_case(k, form=form, forbid=forbid)
     labels = random_labels(case, unknown)
@@ -173,6 +176,7 @@ def _expected(name, scores, mask):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", QUANTITIES)
+@pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(name, form):
     case = make_case(3, time=4, form=form, forbid=name in ("marginals", "entropy"))
     shape = np.shape(_expected(name, case.scores[0], case.mask[0]))

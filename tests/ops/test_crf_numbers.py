@@ -39,6 +39,7 @@ def _pack(unary, transitions, dtype="float32", rows=1):
 
 @pytest.mark.parametrize(("time", "scale"), [(2000, 1.0), (2000, 30.0), (200, 1e3), (2000, 1e3)])
 @pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.short_run("torch")
 def test_long_sentences_and_strong_scores(time, scale, constrained):
     unary, transitions = _sentence(time, scale, constrained=constrained)
     unary32, transitions32 = unary.astype("float32").astype(float), transitions.astype("float32").astype(float)
@@ -150,6 +151,7 @@ def test_no_quantity_breaks_on_strong_scores(name):
         np.testing.assert_allclose(found, 0, atol=0.02)  # no other sequence comes near the best
 
 
+@pytest.mark.short_run("torch")
 def test_a_forbidden_sequence_has_a_large_finite_loss():
     unary, transitions = _sentence(3, 1.0)
     packed = _pack(unary, transitions, rows=4)

@@ -76,6 +76,7 @@ def _marginals(scores, mask, size):
 
 
 @pytest.mark.parametrize(("size", "longest"), SIZES)
+@pytest.mark.short_run("torch")
 def test_sums_and_marginals_are_those_of_all_segmentations(size, longest):
     case = _case(size, longest)
     segments, chosen = _segmentations(case)
@@ -116,6 +117,7 @@ def test_decoding_is_the_best():
 
 
 @pytest.mark.parametrize("name", ["log_likelihood", "marginals"])
+@pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(name):
     size, longest = 2, 3
     case = _case(size, longest)

@@ -38,6 +38,7 @@ def train_and_die(folder, steps=None, seconds=0.0):
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="one backend is enough for the signal")
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.short_run
 def test_a_training_killed_at_random_moments(tmp_path, kills):
     train_and_die(str(tmp_path))
     with np.load(tmp_path / "weights.npz") as file:

@@ -36,6 +36,7 @@ def test_it_is_one_page_of_public_names():
     assert [line.split("  #")[0] for line in imports] == ["import keras_slstm", "import keras_slstm.tuning"]
 
 
+@pytest.mark.short_run
 def test_searches_tests_and_uses_the_best_model(script, tmp_path, in_process, capsys):
     small = ["--texts", 64, "--epochs", 1, "--output", tmp_path / "s"]
     script(*small, "--trials", 2)

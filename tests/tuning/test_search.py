@@ -163,6 +163,7 @@ def test_a_search_without_any_success_says_so(corpus, tmp_path, in_process):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="once is enough: processes start the fastest with PyTorch")
+@pytest.mark.short_run
 def test_a_trial_that_the_system_ends(tmp_path):
     hypermodel = make_hypermodel(tiny_corpus(), EndedBySystem, units=[3, 4])
     Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
@@ -189,6 +190,7 @@ def test_resume_repeats_nothing(corpus, tmp_path, pretended):
 
 
 @pytest.mark.parametrize("tuner", ["random", "bayesian", "hyperband"])
+@pytest.mark.short_run
 def test_a_search_in_two_parts_tries_the_same(corpus, tmp_path, pretended, tuner, monkeypatch):
     hypermodel = make_hypermodel(corpus, units=[2, 3, 4, 5, 6, 7, 8, 9])
     options = {"tuner": tuner, "max_trials": 5, "epochs": 2, "factor": 2}
