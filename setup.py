@@ -37,6 +37,8 @@ EXTRAS["test"] = sorted(
         "dill",
         "hypothesis",
         "pytorch-crf",
+        "fastapi",
+        "httpx",
     }
     # Pinned, so that an index with CPU builds decides which one is installed: the newest brings CUDA on Linux.
     | {"torch==2.13.0"}

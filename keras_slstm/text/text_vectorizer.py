@@ -181,6 +181,10 @@ class TextVectorizer(WordVectorizer):
         """The tokens of each text, the first `max_length` of them."""
         return (self.tokenize(text)[: self.max_length] for text in check_texts(texts))
 
+    def describe(self) -> dict[str, Any]:
+        options = {"tokenizer": self.tokenizer, "split_words": bool(self.split_words), "max_length": self.max_length}
+        return {**super().describe(), **options}
+
     def tensorflow_function(self) -> tuple[Callable[[Any], Any], list[Any]]:
         """The same mapping as a TensorFlow function, for a SavedModel that takes raw strings.
 
