@@ -43,6 +43,7 @@ def test_equals_addons(compared, quantity):
 
 
 @on_tensorflow
+@pytest.mark.short_run
 def test_nothing_else_was_compared(compared):
     assert sorted(compared) == sorted(QUANTITIES)
 

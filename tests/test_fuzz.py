@@ -9,6 +9,8 @@ import keras_slstm
 from tests import fuzz
 from tests.backend import BACKEND
 
+pytestmark = pytest.mark.short_run("torch")
+
 COUNTS = {"tensorflow": 24, "jax": 4, "torch": 90}  # JAX compiles each case
 FULL_COUNTS = {"tensorflow": 48, "jax": 4, "torch": 120}
 

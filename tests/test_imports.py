@@ -33,6 +33,7 @@ def test_import_loads_no_optional_part():
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow is the backend")
+@pytest.mark.short_run
 def test_import_loads_no_tensorflow():
     assert _loaded(["tensorflow"], before="pass") == []
 

@@ -15,6 +15,8 @@ from tests.backend import MODES
 from tests.layer_case import LayerCase
 from tests.layer_checks import CHECKS
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 @keras.saving.register_keras_serializable(package="broken")
 class Sound(keras.layers.Layer):

@@ -13,6 +13,8 @@ from packaging.version import Version
 import keras_slstm  # noqa: F401 (registers the classes)
 from tests.saved.make import FOLDER, PREDICTIONS, all_models, predictions
 
+pytestmark = pytest.mark.short_run("torch")
+
 NAMES = sorted(path.stem for path in FOLDER.glob("*.keras"))
 
 

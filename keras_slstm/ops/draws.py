@@ -58,7 +58,7 @@ def is_replayed(seed: keras.random.SeedGenerator) -> bool:
 
 
 def seed_of(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.random.SeedGenerator:
-    """What to draw from in place of a generator.
+    """Return the replay of a generator where there is one, and else the generator itself.
 
     Args:
         seed: The generator.

@@ -144,6 +144,7 @@ def test_an_interrupted_training_does_not_go_on_with_other_data(change, data, tm
     assert "holds an interrupted run with data=" in capsys.readouterr().err
 
 
+@pytest.mark.short_run
 def test_a_run_that_counts_updates_does_not_go_on_with_epochs(data, tmp_path, command, monkeypatch, capsys):
     """Its epochs go through few texts several times: `updates` in the results would be wrong."""
     options = ["--data", data, "--output", tmp_path / "run", "--batch-size", "32", *TINY]
@@ -172,6 +173,7 @@ def test_workers_train_together_and_one_prints(data, tmp_path):
     assert json.loads((tmp_path / "run" / "results.json").read_text())["epochs"] == 2
 
 
+@pytest.mark.short_run
 def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
     """A training for each fold and seed, with a line in the results, and a table at the end; then none again."""
     vectors = tmp_path / "tiny.txt"

@@ -48,11 +48,13 @@ def test_help_takes_less_than_a_second():
     assert min(seconds() for _ in range(3)) < 1
 
 
+@pytest.mark.short_run
 def test_the_package_registers_its_classes_when_it_is_imported():
     code = "import keras_slstm, keras; print(keras.saving.get_registered_object('keras_slstm>SLSTM').__name__)"
     assert run_python("-c", code, KERAS_BACKEND=BACKEND).stdout.split() == ["SLSTM"]
 
 
+@pytest.mark.short_run
 def test_names_load_on_first_use_where_the_command_imports_the_package():
     code = "import sys; sys.argv = ['keras-slstm']; import keras_slstm; print('keras' in sys.modules, keras_slstm.CRF)"
     assert run_python("-c", code, KERAS_BACKEND=BACKEND).stdout.split()[0] == "False"

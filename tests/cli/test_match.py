@@ -90,6 +90,7 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
     assert "finished run" in capsys.readouterr().err
 
 
+@pytest.mark.short_run
 def test_relatedness(scores, tmp_path, command, capsys):
     folder = tmp_path / "run"
     options = ["--data", scores, "--task", "relatedness", "--output", folder, *LONG, *TINY]
@@ -161,6 +162,7 @@ def test_pooling_is_named_with_the_encoder(data, tmp_path, command):
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
 @pytest.mark.parametrize("kind", ["infersent", "siamese", "esim"])
+@pytest.mark.short_run
 def test_models_by_name(kind, data, tmp_path, command, capsys):
     vectors = write_vectors(tmp_path / "tiny.txt", KNOWN)
     tiny = ["--units", 4, "--mlp-units", 6, "--epochs", 1, "--limit", 20, "--vectors", vectors]
@@ -181,6 +183,7 @@ def test_models_by_name(kind, data, tmp_path, command, capsys):
 
 
 @pytest.mark.parametrize("encoder", ["cnn"])
+@pytest.mark.short_run
 def test_seeds_decide_together(encoder, data, tmp_path, command, capsys):
     options = ["--data", data, "--output", tmp_path / "runs", "--seed", 0, 1, 2, "--epochs", 1, "--ensemble", *TINY]
     assert command(*options) == 0

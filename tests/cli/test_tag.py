@@ -84,6 +84,7 @@ def test_trains_reports_saves_and_predicts(files, tmp_path, command, capsys):
     assert "finished run" in capsys.readouterr().err
 
 
+@pytest.mark.short_run
 def test_parts_of_speech_with_softmax_and_a_summary_of_seeds(files, tmp_path, command, capsys):
     given = [
         "--task", "pos", *data_options(files, 2), "--output", tmp_path / "run", "--epochs", 15, "--patience", 15,

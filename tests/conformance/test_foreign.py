@@ -12,6 +12,7 @@ from tests.conformance.suites import SUITES
 
 @pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+@pytest.mark.short_run
 def test_foreign_tests_pass(suite, tmp_path):
     if suite.missing():
         pytest.skip(f"{suite.missing()[0]} is not there: run `python -m tests.conformance fetch`")

@@ -212,6 +212,7 @@ def test_regulariser_makes_words_shallow():
     assert means[1] < 1.2
 
 
+@pytest.mark.short_run("torch")
 def test_float32_is_within_1e_5():
     """At a size and a depth that are used, with every depth given."""
     rng = np.random.default_rng(0)

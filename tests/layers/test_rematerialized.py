@@ -78,6 +78,7 @@ def test_gradient_of_a_mask_without_a_seed():
     np.testing.assert_allclose(gradient, mask * default_cotangent(X.shape), atol=1e-6)
 
 
+@pytest.mark.short_run("torch")
 def test_fit_with_a_layer_of_the_scope():
     with keras.RematScope(mode="full"):
         layer = LAYERS["SLSTM"]()

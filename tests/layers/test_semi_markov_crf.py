@@ -38,6 +38,7 @@ def test_scores_are_those_of_the_equation(use_boundary):
     np.testing.assert_array_equal(to_numpy(found.mask), MASK)
 
 
+@pytest.mark.short_run("torch")
 def test_a_model_learns_segments(tmp_path):
     """Words 1 begin a span that words 2 continue; all others stand alone."""
     rng = np.random.default_rng(0)

@@ -90,6 +90,7 @@ def test_losses_and_gradients_are_those_of_all_sequences(name, form, forbid):
         np.testing.assert_allclose(d_found[1], d_transitions, rtol=0, atol=1e-8)
 
 
+@pytest.mark.short_run("torch")
 def test_the_parts_of_the_words_add_up():
     case = make_case(K, TIME)
     labels = random_labels(case, unknown=True)

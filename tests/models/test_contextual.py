@@ -83,6 +83,7 @@ def test_a_layer_is_frozen_unless_said_otherwise():
 
 @pytest.mark.parametrize("contextual", ["layer", "function"])
 @pytest.mark.parametrize("kind", [SentenceClassifier, BCN, SentencePairClassifier, ESIM])
+@pytest.mark.short_run
 def test_every_model_takes_it_and_saves_it(kind, contextual, tmp_path):
     if BACKEND == "jax" and kind in (BCN, ESIM):
         pytest.skip("their recurrences are compiled for minutes; the other two say the same")

@@ -14,6 +14,7 @@ SENTENCES = [text.split() for text in TEXTS]
     "name",
     ["SentenceClassifier", "SequenceTagger", pytest.param("SequenceTagger(softmax)", marks=pytest.mark.ci_run)],
 )
+@pytest.mark.short_run
 def test_quantised_model_predicts_nearly_the_same_and_loads(name, mode, tmp_path):
     model = TEXT_MODELS[name]()
     x = TEXTS if name == "SentenceClassifier" else SENTENCES

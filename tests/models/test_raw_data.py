@@ -10,6 +10,8 @@ import keras_slstm
 from keras_slstm.models.labels import label_ids
 from keras_slstm.models.raw_examples import read_source
 
+pytestmark = pytest.mark.short_run("torch")
+
 BACKEND = keras.backend.backend()
 TEXTS = ["book a room", "cancel it", "book two rooms in Rome", "please cancel", "book"]
 LABELS = ["book", "cancel", "book", "cancel", "book"]
@@ -197,7 +199,6 @@ def test_labels_are_names_or_ids(label):
         label_ids(["book", "cancel"], ["book", label])
 
 
-@pytest.mark.short_run("torch")
 def test_a_training_of_few_examples_makes_the_updates_asked_for(classifier):
     before = int(classifier.optimizer.iterations)
     history = classifier.fit(TEXTS, LABELS, updates=70, validation_data=(TEXTS, LABELS), verbose=0)

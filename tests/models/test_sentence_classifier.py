@@ -52,6 +52,7 @@ def trained():
     return model, history
 
 
+@pytest.mark.short_run("tensorflow", "torch")
 def test_learns_from_text_and_gives_label_names(trained):
     model, history = trained
     assert history.history["val_accuracy"][-1] > 0.95
@@ -136,6 +137,7 @@ def test_text_export_names_the_backend_it_needs(trained, tmp_path):
         trained[0].export_text(tmp_path / "served")
 
 
+@pytest.mark.short_run("torch")
 def test_ready_batches_and_weights():
     model = small()
     texts, labels = corpus(40)
@@ -331,6 +333,7 @@ def test_no_texts_and_one_string():
             call("good day")
 
 
+@pytest.mark.short_run("torch")
 def test_validation_data_may_be_a_list():
     model = _tiny()
     history = model.fit(["good day"], ["yes"], validation_data=[["bad day"], ["no"]], verbose=0).history

@@ -15,7 +15,8 @@ from tests.oracles import pair_classifier
 from tests.oracles.cas_lstm import cas_lstm
 from tests.processes import run_python
 
-pytestmark = pytest.mark.ci_run("tensorflow", "torch")  # shares its text model with the classifier of sentences
+# It shares its text model with the classifier of sentences.
+pytestmark = [pytest.mark.ci_run("tensorflow", "torch"), pytest.mark.short_run("torch")]
 
 LABELS = ["same", "other"]
 CITIES = ["Oslo", "Rome", "Paris", "Lima"]
@@ -135,7 +136,6 @@ def test_learns_and_gives_label_names(trained):
     assert model.evaluate(pairs, labels, verbose=0)[1] == pytest.approx(right, abs=1e-6)
 
 
-@pytest.mark.short_run("torch")
 def test_learns_scores(trained_on_scores):
     model, history = trained_on_scores
     assert history.history["val_pearson"][-1] > 0.9

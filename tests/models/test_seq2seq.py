@@ -12,6 +12,8 @@ from keras_slstm.text.subword_vectorizer import END_ID, START_ID
 from tests.backend import to_numpy
 from tests.processes import run_python
 
+pytestmark = pytest.mark.short_run("torch")
+
 pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
 BACKEND = keras.backend.backend()
 ENGLISH = ["one", "two", "three", "four", "five"]
@@ -82,7 +84,7 @@ def log_softmax(x):
 @pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("cell", ["caslstm", "lstm"])
-@pytest.mark.short_run("torch")
+@pytest.mark.short_run
 def test_a_beam_of_one_is_the_most_probable_subword_in_every_step(cell, bidirectional):
     """Step by step with the whole model."""
     model = scrambled(small(cell, compiled=False, bidirectional=bidirectional))

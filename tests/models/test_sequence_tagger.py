@@ -10,6 +10,8 @@ from keras_slstm.text.tag_schemes import check_tags, convert_tags
 from keras_slstm.text.token_vectorizer import TokenVectorizer
 from tests.processes import run_python
 
+pytestmark = pytest.mark.short_run("torch")
+
 LABELS = ["O", "B-city", "I-city", "B-name", "I-name"]
 BACKEND = keras.backend.backend()
 CITIES = [["New", "York"], ["Oslo"], ["Los", "Angeles"], ["Rome"]]
@@ -64,7 +66,6 @@ def trained(request):
     return model, history
 
 
-@pytest.mark.short_run("torch")
 def test_learns_and_gives_label_names(trained):
     model, history = trained
     assert history.history["val_accuracy"][-1] > 0.95
@@ -149,7 +150,6 @@ def test_no_sequence_breaks_the_scheme():
         check_tags(tags, "BIO")
 
 
-@pytest.mark.short_run("torch")
 def test_saved_file_holds_all(trained, tmp_path):
     model, _ = trained
     sentences, labels = corpus(20, seed=4)

@@ -21,6 +21,7 @@ def model():
     return model
 
 
+@pytest.mark.short_run
 def test_a_model_for_use_has_no_optimizer(model, tmp_path):
     model.save(tmp_path / "whole.keras")
     save_for_inference(model, tmp_path / "use.keras")

@@ -11,6 +11,8 @@ from keras_slstm.text.tag_schemes import scheme_labels, tags_to_spans
 from tests.backend import dtype_policy, to_numpy
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("torch")
+
 LENGTHS = [4, 3]
 
 

@@ -11,6 +11,8 @@ from keras_slstm.ops import crf_functions as crf
 from keras_slstm.ops.crf_potentials import pack
 from tests.backend import BACKEND, MODES, gradients, outputs
 
+pytestmark = pytest.mark.short_run("torch")
+
 K = 3
 MASK = np.array([[1, 1, 1], [0, 1, 1]], bool)
 LABELS = np.array([[0, 1, 2], [77, 2, 0]], "int32")

@@ -13,9 +13,10 @@ from tests.backend import BACKEND, MODES, outputs
 from tests.ops.crf_cases import CASES, EXACT, FORMS, differences, make_case, packed, parts, run, values
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
-@pytest.mark.short_run("torch")
 def test_counts_are_those_of_all_sequences(k, form, forbid):
     case = make_case(k, form=form, forbid=forbid)
     pairs = np.array([oracle.pair_marginals(scores, mask, k) for scores, mask in zip(case.scores, case.mask)])
@@ -41,7 +42,6 @@ def _other(case):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("forbid", [False, True])
-@pytest.mark.short_run("torch")
 def test_divergence_and_its_gradients(form, forbid):
     k = 3
     case = make_case(k, 4, form, forbid)
@@ -87,7 +87,6 @@ def test_divergence_from_one_that_forbids_more_is_infinite():
 
 
 @pytest.mark.parametrize("place", ["label", "transition", "neither"])
-@pytest.mark.short_run("torch")
 def test_divergence_is_infinite_where_an_improbable_sequence_is_forbidden(place):
     """Also where p gives it less than 1e-30; but not where p forbids it, too, or no sequence holds it."""
     mask = np.array([[True, False, True, True], [True, True, True, False], [True, False, False, False]])
@@ -115,7 +114,6 @@ def test_divergence_is_infinite_where_an_improbable_sequence_is_forbidden(place)
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("forbid", [False, True])
-@pytest.mark.short_run("torch")
 def test_draws_have_the_probabilities_of_all_sequences(form, forbid):
     number = 4000
     case = make_case(3, 3, form, forbid)

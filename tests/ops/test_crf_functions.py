@@ -10,6 +10,8 @@ from tests.backend import MODES, default_cotangent, to_numpy
 from tests.ops.crf_cases import CASES, EXACT, FORMS, differences, make_case, parts, random_labels, run, values
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
 def test_log_partition_is_that_of_all_sequences(k, form, forbid):
@@ -39,7 +41,6 @@ def test_decoding_is_the_best_of_all_sequences(k, form, forbid):
 
 @pytest.mark.parametrize("best", [1, 2, 5])
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
-@pytest.mark.short_run("torch")
 def test_k_best_are_the_best_of_all_sequences(k, form, forbid, best):
     case = make_case(k, form=form, forbid=forbid)
     for mode in MODES:
@@ -120,7 +121,6 @@ def test_bad_arguments_of_k_best(arguments, message):
 
 
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
-@pytest.mark.short_run("torch")
 def test_marginals_and_entropy_are_those_of_all_sequences(k, form, forbid):
     case = make_case(k, form=form, forbid=forbid)
     marginals = [oracle.marginals(scores, mask, k) for scores, mask in zip(case.scores, case.mask)]
@@ -133,7 +133,6 @@ def test_marginals_and_entropy_are_those_of_all_sequences(k, form, forbid):
 
 @pytest.mark.parametrize("unknown", [False, True])
 @pytest.mark.parametrize(("k", "form", "forbid"), CASES)
-@pytest.mark.short_run("torch")
 def test_likelihood_is_that_of_all_sequences(k, form, forbid, unknown):
     case = make_case(k, form=form, forbid=forbid)
     labels = random_labels(case, unknown)
@@ -176,7 +175,6 @@ def _expected(name, scores, mask):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", QUANTITIES)
-@pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(name, form):
     case = make_case(3, time=4, form=form, forbid=name in ("marginals", "entropy"))
     shape = np.shape(_expected(name, case.scores[0], case.mask[0]))

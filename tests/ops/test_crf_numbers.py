@@ -14,6 +14,8 @@ from keras_slstm.ops.label_schemes import allowed_transitions
 from tests.backend import MODES, dtype_policy, gradients, outputs, to_numpy
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("torch")
+
 ALLOWED = allowed_transitions(["O", "B-X", "I-X", "E-X", "S-X"], "BIOES")
 
 
@@ -39,7 +41,6 @@ def _pack(unary, transitions, dtype="float32", rows=1):
 
 @pytest.mark.parametrize(("time", "scale"), [(2000, 1.0), (2000, 30.0), (200, 1e3), (2000, 1e3)])
 @pytest.mark.parametrize("constrained", [False, True])
-@pytest.mark.short_run("torch")
 def test_long_sentences_and_strong_scores(time, scale, constrained):
     unary, transitions = _sentence(time, scale, constrained=constrained)
     unary32, transitions32 = unary.astype("float32").astype(float), transitions.astype("float32").astype(float)
@@ -151,7 +152,6 @@ def test_no_quantity_breaks_on_strong_scores(name):
         np.testing.assert_allclose(found, 0, atol=0.02)  # no other sequence comes near the best
 
 
-@pytest.mark.short_run("torch")
 def test_a_forbidden_sequence_has_a_large_finite_loss():
     unary, transitions = _sentence(3, 1.0)
     packed = _pack(unary, transitions, rows=4)

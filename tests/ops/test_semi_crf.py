@@ -17,6 +17,8 @@ from tests.oracles import crf as chain
 from tests.oracles import semi_crf as oracle
 from tests.oracles.differences import central_differences
 
+pytestmark = pytest.mark.short_run("torch")
+
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 TIME = 4
 NAMES = ("unary", "begins", "ends", "durations", "transitions")
@@ -76,7 +78,6 @@ def _marginals(scores, mask, size):
 
 
 @pytest.mark.parametrize(("size", "longest"), SIZES)
-@pytest.mark.short_run("torch")
 def test_sums_and_marginals_are_those_of_all_segmentations(size, longest):
     case = _case(size, longest)
     segments, chosen = _segmentations(case)
@@ -117,7 +118,6 @@ def test_decoding_is_the_best():
 
 
 @pytest.mark.parametrize("name", ["log_likelihood", "marginals"])
-@pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(name):
     size, longest = 2, 3
     case = _case(size, longest)

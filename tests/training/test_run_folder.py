@@ -14,6 +14,8 @@ import pytest
 from keras_slstm.training.run_folder import RunFolder
 from keras_slstm.training.training_run import TrainingRun
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -8,6 +8,8 @@ import pytest
 from keras_slstm.training.training_run import TrainingRun
 from tests.training.test_training_run import LABELS, TEXTS, fake_logs, new_model
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def test_without_any_score_there_is_no_best_epoch(tmp_path):
     run, model = TrainingRun(tmp_path), new_model()

@@ -14,6 +14,8 @@ from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 from tests.processes import run_python
 
+pytestmark = pytest.mark.short_run("torch")
+
 TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 7)]) for i in range(60)]
 LABELS = ["odd" if i % 2 else "even" for i in range(60)]
 

@@ -278,6 +278,7 @@ def test_only_a_search_is_overwritten(corpus, tmp_path):
     assert (tmp_path / "notes.txt").exists()
 
 
+@pytest.mark.short_run
 def test_memory_does_not_grow(corpus, tmp_path, monkeypatch):
     """The memory of trainings ends with their processes; this is the memory of the search itself."""
     psutil = pytest.importorskip("psutil")

@@ -48,6 +48,7 @@ print(json.dumps([sent_numbers(*case) for case in cases]))
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="JAX divides one program among devices")
+@pytest.mark.short_run
 def test_each_device_sums_its_own_gradients_first():
     done = run_python("-c", PROGRAM, XLA_FLAGS="--xla_force_host_platform_device_count=2")
     assert done.returncode == 0, done.stderr
