@@ -13,6 +13,8 @@ import pytest
 import keras_slstm
 from tests.backend import to_numpy
 
+pytestmark = pytest.mark.short_run("torch")
+
 K, FEATURES = 3, 2
 rng = np.random.default_rng(0)
 # All different, so that no weight can pass for another.

@@ -11,6 +11,8 @@ from keras_slstm.crf_weights import ALLENNLP, CHAIN, CONTRIB, PYTORCH, TF2CRF
 from tests.backend import to_numpy
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("torch")
+
 K, FEATURES, TIME = 4, 3, 5
 rng = np.random.default_rng(0)
 CHAIN_KERNEL, LEFT, RIGHT = rng.normal(size=(K, K)), rng.normal(size=K), rng.normal(size=K)

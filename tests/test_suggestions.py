@@ -6,6 +6,8 @@ from keras_slstm.models.encoders import build_encoder
 from keras_slstm.suggestions import did_you_mean, list_names
 from keras_slstm.text import tags_to_spans
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def test_the_most_similar_name():
     assert did_you_mean("Movie_Reviews", ["trec", "movie_review"]) == ' Did you mean "movie_review"?'

@@ -18,6 +18,8 @@ from keras_slstm.distribute.errors import ProcessesDiffer, WorkerLost
 from keras_slstm.distribute.launcher import free_ports
 from tests.processes import run_python
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def _cluster(size):
     addresses = tuple(f"localhost:{port}" for port in free_ports(size))

@@ -4,6 +4,8 @@ import pytest
 
 from keras_slstm.distribute.cluster import Cluster, expand_hosts, find_cluster
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def config(task=None, **jobs):
     return {"TF_CONFIG": json.dumps({"cluster": jobs, "task": task or {}})}

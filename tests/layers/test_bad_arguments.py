@@ -12,6 +12,8 @@ import pytest
 
 from keras_slstm import layers
 
+pytestmark = pytest.mark.short_run("torch")
+
 PUBLIC = [
     layer_class
     for layer_class in (getattr(layers, name) for name in layers.__all__)

@@ -11,6 +11,8 @@ from keras_slstm import layers
 from tests.backend import to_numpy
 from tests.layers.test_cas_lstm import D, E, X
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def test_number_of_parameters_is_that_of_the_paper():
     """(d_{l-1} + d_l + 1) 5 d_l in layer l > 1 (its footnote 1); 2.9M with the 1024-d classifier of Table 1."""

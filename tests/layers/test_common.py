@@ -15,7 +15,7 @@ from tests.layers.cases import CASES
 
 # Eager PyTorch runs the checks of all variants within minutes; the other backends compile each of them.
 _REPETITION = [pytest.mark.ci_run("torch")]
-_SLOW_TO_COMPILE = ("empty", "export", "gradients", "two_replicas")
+_SLOW_TO_COMPILE = ("empty", "export", "gradients", "precision", "rematerialisation", "training", "two_replicas")
 
 
 def _marks(name: str, case: LayerCase) -> list[pytest.MarkDecorator]:

@@ -11,6 +11,8 @@ from keras_slstm import layers
 from tests.backend import to_numpy
 from tests.layers.test_subilstm import D, E
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def test_number_of_parameters_is_that_of_the_paper():
     """Tied those of a BiLSTM, untied twice as many."""

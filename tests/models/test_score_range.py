@@ -6,6 +6,8 @@ import pytest
 from keras_slstm.models.score_range import ScoreRange
 from tests.oracles import pair_classifier
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 @pytest.mark.parametrize("limits", [(1, 5), (0, 5), (-1, 1)])
 def test_distributions_are_those_of_the_paper(limits):

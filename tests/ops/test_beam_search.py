@@ -11,6 +11,8 @@ from keras import ops
 from keras_slstm.ops.beam_search import Ids, beam_search
 from tests.backend import BACKEND, MODES, dtype_policy, outputs
 
+pytestmark = pytest.mark.short_run("torch")
+
 VOCABULARY = Ids(5)  # padding, start and end, and two that are written
 BATCH, LONGEST = 3, 4
 MODE = MODES[-1] if BACKEND == "jax" else "eager"  # eagerly, JAX would compile each operation by itself

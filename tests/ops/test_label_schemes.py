@@ -9,6 +9,8 @@ import keras_slstm
 from keras_slstm.ops.label_schemes import Allowed, allowed_transitions, seen_transitions
 from tests.backend import to_numpy
 
+pytestmark = pytest.mark.short_run("torch")
+
 LABELS = {
     "BIO": ["O", "B-PER", "I-PER", "B-A-B", "I-A-B"],
     "BIOES": ["O", "B-PER", "I-PER", "E-PER", "S-PER", "B-A-B", "I-A-B", "E-A-B", "S-A-B"],

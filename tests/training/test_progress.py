@@ -6,6 +6,8 @@ import pytest
 
 from keras_slstm.training.progress import Progress, best_epoch, read_progress
 
+pytestmark = pytest.mark.short_run("torch")
+
 NAN, INF = float("nan"), float("inf")
 WRITTEN = vars(Progress(2, 1, {"loss": [0.5, NAN]}, {"seed_generators": [[1, 2]]}, 3, [0.5]))
 

@@ -8,6 +8,8 @@ import pytest
 from keras_slstm.errors import DataError
 from keras_slstm.training import results
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 def test_lines_are_appended_with_their_circumstances(tmp_path):
     path = tmp_path / "new" / "deeper" / "results.jsonl"

@@ -13,6 +13,8 @@ from keras_slstm.transfer.classifiers import CLASSIFIERS
 from keras_slstm.transfer.evaluation import evaluate
 from keras_slstm.transfer.tasks import Task, TaskData
 
+pytestmark = pytest.mark.short_run("torch")
+
 VALUES = CLASSIFIERS["logistic"]
 
 

@@ -4,6 +4,8 @@ from keras_slstm.tuning import ClassificationHyperModel, Search, read_trials
 from tests.backend import BACKEND
 from tests.tuning.conftest import TINY
 
+pytestmark = pytest.mark.short_run("torch")
+
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="written where the backend is TensorFlow")
 def test_tensorboard(corpus, tmp_path, in_process):
