@@ -106,8 +106,9 @@ class SentenceClassifier(TextClassifier):
             x: The texts.
             y: A label name for each, or None.
             sample_weight: A weight for each, or None.
-            **options: Further arguments of `TextBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`, `by_length`,
-                `min_batches`. Where a model normalises by batch, the batches to train on are random samples.
+            **options: Further arguments of `TextBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
+                `max_lengths`, `by_length`, `min_batches`. Where a model normalises by batch, the batches to train on
+                are random samples.
 
         Raises:
             ValueError: If a label is unknown (with its position), or there is no vocabulary yet.

@@ -140,8 +140,9 @@ class SentencePairClassifier(TextClassifier):
             x: The pairs.
             y: A label name, or a score, for each, or None.
             sample_weight: A weight for each, or None.
-            **options: Further arguments of `PairBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`, `by_length`,
-                `min_batches`. Where a model normalises by batch, the batches to train on are random samples.
+            **options: Further arguments of `PairBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
+                `max_lengths`, `by_length`, `min_batches`. Where a model normalises by batch, the batches to train on
+                are random samples.
 
         Raises:
             ValueError: If a label is unknown or a score out of range (with its position), or there is no vocabulary

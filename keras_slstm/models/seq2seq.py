@@ -202,7 +202,8 @@ class Seq2Seq(RawDataModel):
             x: The texts.
             y: A translation for each, or None.
             sample_weight: A weight for each, or None.
-            **options: Further arguments of `TranslationBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
+            **options: Further arguments of `TranslationBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
+                `max_lengths`.
 
         Raises:
             ValueError: If there are not as many translations as texts, or there are no subwords yet.

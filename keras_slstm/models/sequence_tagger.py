@@ -166,7 +166,8 @@ class SequenceTagger(TextModel):
             x: The tokens of the sentences.
             y: The labels of their tokens, None where a label is not known; or None.
             sample_weight: A weight for each sentence, or None.
-            **options: Further arguments of `TokenBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`.
+            **options: Further arguments of `TokenBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
+                `max_lengths`.
 
         Raises:
             ValueError: If a label is unknown or breaks the scheme (with its position), or there is no vocabulary yet.

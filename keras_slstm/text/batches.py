@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_slstm.text.buckets import bucket_lengths
 from keras_slstm.text.characters import WIDTH_MULTIPLE, pad_characters
 from keras_slstm.text.contextual_vectors import ContextualVectors
 from keras_slstm.text.text_vectorizer import pad, round_up
@@ -38,6 +39,9 @@ class Batches(keras.utils.PyDataset):
             sentences; `restore_order` brings predictions back into the order of the sentences.
         seed: Seed of the shuffling.
         multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
+        max_lengths: The largest number of different padded lengths, or None for any number. They are chosen so that
+            the padding is as little as possible. With the smaller last batch, 7 lengths make at most eight shapes for
+            which a model is compiled.
         by_length: Whether the sentences of a batch are of similar length. Otherwise a batch is a random sample, which
             batch normalisation needs: the statistics of short and of long sentences differ.
         min_batches: The least number of batches in an epoch. A training of few sentences would otherwise spend its
@@ -57,6 +61,7 @@ class Batches(keras.utils.PyDataset):
         shuffle: bool = True,
         seed: int = 0,
         multiple_of: int = 8,
+        max_lengths: int | None = 7,
         by_length: bool = True,
         min_batches: int = 1,
         **kwargs: Any,
@@ -78,6 +83,8 @@ class Batches(keras.utils.PyDataset):
         self.min_batches = check_integer("min_batches", min_batches, 1)
         self._next_epoch = 0
         self._lengths = np.array([round_up(length, multiple_of) for length in lengths])
+        self.max_lengths = None if max_lengths is None else check_integer("max_lengths", max_lengths, 1)
+        self._padded = self._lengths if self.max_lengths is None else bucket_lengths(self._lengths, self.max_lengths)
         self._order = self._batches_of_epoch(0)
 
     def inputs(self, chosen: np.ndarray) -> Any:
@@ -109,7 +116,11 @@ class Batches(keras.utils.PyDataset):
     def shape_of(self, index: int) -> tuple[int, int]:
         """Number of sentences, and padded length, of a batch of this epoch."""
         chosen = self._order[index]
-        return len(chosen), int(self._lengths[chosen].max())
+        return len(chosen), self.padded_length(chosen)
+
+    def padded_length(self, chosen: np.ndarray) -> int:
+        """The length to which the sentences with these numbers are padded together."""
+        return int(self._padded[chosen].max())
 
     def on_epoch_begin(self) -> None:
         """Go on to the order of the next epoch."""
@@ -136,7 +147,7 @@ class Batches(keras.utils.PyDataset):
         batches = self._batches_of_pass(generator)
         while len(batches) < self.min_batches:
             batches += self._batches_of_pass(generator)
-        _vary_first_two(batches, self._lengths)
+        _vary_first_two(batches, self._padded)
         return batches
 
     def _batches_of_pass(self, generator: np.random.Generator) -> list[np.ndarray]:
@@ -226,7 +237,7 @@ class TextBatches(Batches):
         self.sentences = Sentences(ids, characters, contextual)
 
     def inputs(self, chosen: np.ndarray) -> Any:
-        return alone(self.sentences.pad(chosen, self.multiple_of))
+        return alone(self.sentences.pad(chosen, self.padded_length(chosen)))
 
 
 def alone(arrays: dict[str, np.ndarray]) -> Any:

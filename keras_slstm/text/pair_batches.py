@@ -57,5 +57,5 @@ class PairBatches(Batches):
         self.sentences = Sentences([ids for pair in zip(first, second) for ids in pair], characters, contextual)
 
     def inputs(self, chosen: np.ndarray) -> Any:
-        arrays = self.sentences.pad(np.ravel(2 * chosen[:, None] + [0, 1]), self.multiple_of)
+        arrays = self.sentences.pad(np.ravel(2 * chosen[:, None] + [0, 1]), self.padded_length(chosen))
         return alone({name: array.reshape(len(chosen), 2, *array.shape[1:]) for name, array in arrays.items()})

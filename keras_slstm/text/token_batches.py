@@ -52,7 +52,7 @@ class TokenBatches(Batches):
         self.sentences = Sentences(ids, characters, contextual)
 
     def inputs(self, chosen: np.ndarray) -> dict[str, np.ndarray]:
-        return self.sentences.pad(chosen, self.multiple_of)
+        return self.sentences.pad(chosen, self.padded_length(chosen))
 
     def targets(self, chosen: np.ndarray) -> np.ndarray:
-        return pad([self.labels[i] for i in chosen], self.multiple_of, UNKNOWN_LABEL)
+        return pad([self.labels[i] for i in chosen], self.padded_length(chosen), UNKNOWN_LABEL)

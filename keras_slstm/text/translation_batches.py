@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from keras_slstm.text.batches import Batches, check_lengths
-from keras_slstm.text.text_vectorizer import pad, round_up
+from keras_slstm.text.text_vectorizer import pad
 from keras_slstm.text.token_batches import UNKNOWN_LABEL
 
 
@@ -59,17 +59,13 @@ class TranslationBatches(Batches):
             lengths = [max(length, len(ids) - 1) for length, ids in zip(lengths, targets)]
         super().__init__(lengths, targets, sample_weight, **options)
         self.sources = sources
-        self.lengths = lengths
 
     def inputs(self, chosen: np.ndarray) -> dict[str, np.ndarray]:
-        length = self._length(chosen)
+        length = self.padded_length(chosen)
         inputs = {"source": pad([self.sources[i] for i in chosen], length)}
         if self.labels is not None:
             inputs["target"] = pad([self.labels[i][:-1] for i in chosen], length)
         return inputs
 
     def targets(self, chosen: np.ndarray) -> np.ndarray:
-        return pad([self.labels[i][1:] for i in chosen], self._length(chosen), UNKNOWN_LABEL)
-
-    def _length(self, chosen: np.ndarray) -> int:
-        return round_up(max(self.lengths[i] for i in chosen), self.multiple_of)
+        return pad([self.labels[i][1:] for i in chosen], self.padded_length(chosen), UNKNOWN_LABEL)

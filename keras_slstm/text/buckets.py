@@ -1,0 +1,49 @@
+"""Few padded lengths for sentences of many lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def bucket_lengths(lengths: Sequence[int] | np.ndarray, most: int) -> np.ndarray:
+    """The lengths to pad to, of which there are at most `most`, so that the padding is as little as possible.
+
+    A model is compiled once for each padded length, and every padded word takes the time of a word.
+
+    Args:
+        lengths: The length of each sentence.
+        most: The largest number of different padded lengths.
+
+    Returns:
+        The padded length of each sentence, one of `lengths` and not below its own.
+
+    Example:
+
+    >>> bucket_lengths([3, 4, 9, 10, 10], most=2).tolist()
+    [4, 4, 10, 10, 10]
+    """
+    values, position, counts = np.unique(np.asarray(lengths), return_inverse=True, return_counts=True)
+    n = len(values)
+    if n <= most:
+        return values[position]
+    shorter = np.concatenate([[0], np.cumsum(counts)])  # the number of sentences below each length
+    # cost[j]: padded words of the j shortest lengths. starts[k][j]: where the last of their k + 1 buckets begins.
+    cost = np.concatenate([[0.0], np.full(n, np.inf)])
+    starts = []
+    for _ in range(most):
+        start = np.zeros(n + 1, int)
+        extended = np.zeros(n + 1)
+        for j in range(1, n + 1):
+            costs = cost[:j] + values[j - 1] * (shorter[j] - shorter[:j])
+            start[j] = costs.argmin()
+            extended[j] = costs[start[j]]
+        cost = extended
+        starts.append(start)
+    ends, j = [], n
+    for start in reversed(starts):
+        ends.append(j)
+        j = start[j]
+    bounds = values[np.array(ends[::-1]) - 1]
+    return bounds[np.searchsorted(bounds, values)][position]

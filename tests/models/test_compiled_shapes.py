@@ -1,0 +1,40 @@
+import keras
+import pytest
+from keras import ops
+
+import keras_slstm
+
+LENGTHS = range(1, 201)
+
+
+class Counted(keras.layers.Layer):
+    """The mean of the words, which notes the shapes with which Python runs it: those that a model is compiled for."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.shapes = set()
+
+    def call(self, inputs, mask=None):
+        if None not in inputs.shape:
+            self.shapes.add(tuple(inputs.shape))
+        return ops.mean(inputs, axis=1)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+
+@pytest.mark.backends("jax")  # TensorFlow traces once for all lengths, and XLA compiles out of sight
+def test_texts_of_all_lengths_are_compiled_for_eight_shapes():
+    encoder = Counted()
+    model = keras_slstm.SentenceClassifier(["a", "b"], encoder=encoder, embedding_dim=2)
+    texts = [" ".join(["word"] * length) for length in LENGTHS]
+    model.adapt(texts)
+    model.compile("sgd", jit_compile=True)
+    encoder.shapes.clear()
+    model.classify(texts, batch_size=3)
+    assert 1 < len(encoder.shapes) <= 8
+    assert max(time for _, time, _ in encoder.shapes) == max(LENGTHS)
+    encoder.shapes.clear()
+    model.fit(texts, ["a", "b"] * (len(texts) // 2), batch_size=3, verbose=0)
+    assert 1 < len(encoder.shapes) <= 8
