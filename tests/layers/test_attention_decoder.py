@@ -13,6 +13,8 @@ from tests.layer_case import randomize
 from tests.oracles.attention_decoder import attention_decoder
 from tests.oracles.differences import central_differences
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 E, M, D, K = 3, 4, 2, 5
 rng = np.random.default_rng(0)
 X, MEMORY = rng.normal(size=(4, 3, E)), rng.normal(size=(4, 5, M))

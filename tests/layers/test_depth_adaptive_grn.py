@@ -12,6 +12,8 @@ from tests.layer_case import randomize
 from tests.oracles.depth_adaptive_grn import depth_adaptive_grn, probabilities
 from tests.oracles.differences import central_differences
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 E, D, L, S = 3, 4, 4, 3
 X = np.random.default_rng(0).normal(size=(5, 5, E))
 MASK = np.array([[1] * 5, [0, 1, 1, 1, 0], [1, 0, 1, 1, 0], [0, 0, 0, 0, 1], [0] * 5], bool)

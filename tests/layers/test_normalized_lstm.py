@@ -10,6 +10,8 @@ from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.normalized_lstm import normalized_lstm
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 UNITS = 2
 X = np.random.default_rng(0).normal(size=(4, 4, 3))
 MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0]], bool)

@@ -8,6 +8,8 @@ from keras import ops
 import keras_slstm
 from keras_slstm.layers.quantized_kernels import to_integers
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 X = np.random.default_rng(0).normal(size=(3, 5, 4)).astype("float32")
 MASK = np.array([[1, 1, 1, 1, 1], [0, 1, 1, 1, 0], [1, 0, 0, 0, 0]], bool)
 

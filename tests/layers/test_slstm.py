@@ -13,6 +13,8 @@ from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.slstm import slstm
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 E, D = 3, 2
 X = np.random.default_rng(0).normal(size=(5, 5, E))
 MASK = np.array([[1] * 5, [0, 1, 1, 1, 0], [1, 0, 1, 1, 0], [0, 0, 0, 0, 1], [0] * 5], bool)

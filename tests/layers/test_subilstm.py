@@ -16,6 +16,8 @@ from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.subilstm import subilstm
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 E, D = 3, 2
 X = np.random.default_rng(0).normal(size=(5, 4, E))
 MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 1], [0, 0, 0, 0]], bool)

@@ -12,6 +12,8 @@ from tests.backend import BACKEND, MODES
 from tests.ops.crf_cases import EXACT, FORMS, differences, make_case, parts, random_labels, run
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 K, TIME = 3, 4
 COST = np.array([[0.0, 1.5, 0.5], [4.0, 0.0, 2.0], [0.25, 3.0, 0.0]])
 WEIGHTS = np.array([0.5, 3.0, 1.25])
