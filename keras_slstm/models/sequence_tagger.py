@@ -192,16 +192,28 @@ class SequenceTagger(TextModel):
 
     @overload
     def tag(
-        self, sentences: Sequence[Sequence[str]], return_confidence: Literal[False] = False, batch_size: int = 32
+        self,
+        sentences: Sequence[Sequence[str]],
+        return_confidence: Literal[False] = False,
+        batch_size: int = 32,
+        verbose: int = 0,
     ) -> list[list[str]]: ...
 
     @overload
     def tag(
-        self, sentences: Sequence[Sequence[str]], return_confidence: Literal[True], batch_size: int = 32
+        self,
+        sentences: Sequence[Sequence[str]],
+        return_confidence: Literal[True],
+        batch_size: int = 32,
+        verbose: int = 0,
     ) -> tuple[list[list[str]], list[np.ndarray]]: ...
 
     def tag(
-        self, sentences: Sequence[Sequence[str]], return_confidence: bool = False, batch_size: int = 32
+        self,
+        sentences: Sequence[Sequence[str]],
+        return_confidence: bool = False,
+        batch_size: int = 32,
+        verbose: int = 0,
     ) -> list[list[str]] | tuple[list[list[str]], list[np.ndarray]]:
         """The label names of the words of each sentence: with a CRF, the best sequence.
 
@@ -209,17 +221,18 @@ class SequenceTagger(TextModel):
             sentences: A list of lists of tokens.
             return_confidence: Whether to return the probability of each word's label, too.
             batch_size: Sentences a batch.
+            verbose: 1 shows a progress bar, as in `predict`; 0 shows nothing.
 
         Returns:
             A list of label names for each sentence; with `return_confidence` a pair of that and, for each sentence,
             an array with one number a word.
         """
-        read = self._read(list(check_sentences(sentences)), batch_size)
+        read = self._read(list(check_sentences(sentences)), batch_size, verbose)
         names = [self._names(ids) for ids, _ in read]
         return (names, [_confidence(*each) for each in read]) if return_confidence else names
 
     def find_spans(
-        self, sentences: Sequence[Sequence[str]], batch_size: int = 32, whole: bool = False
+        self, sentences: Sequence[Sequence[str]], batch_size: int = 32, whole: bool = False, verbose: int = 0
     ) -> list[list[FoundSpan]]:
         """The spans that the labels mark.
 
@@ -228,6 +241,7 @@ class SequenceTagger(TextModel):
             batch_size: Sentences a batch.
             whole: Whether `confidence` is the probability of the span as a whole (`span_probabilities`), and not the
                 smallest one of the labels of its words. Needs a CRF.
+            verbose: 1 shows a progress bar, as in `predict`; 0 shows nothing.
 
         Returns:
             The spans of each sentence, from left to right.
@@ -241,7 +255,7 @@ class SequenceTagger(TextModel):
             raise ValueError(f"`whole` needs head='crf', but this model has head={self.head!r}.")
         sentences = list(check_sentences(sentences))
         found: list[list[FoundSpan]] = [[] for _ in sentences]
-        for places, outputs in self._outputs(sentences, batch_size):
+        for places, outputs in self._outputs(sentences, batch_size, verbose):
             read = self._words(outputs, [len(sentences[place]) for place in places])
             spans = [tags_to_spans(self._names(ids), self.scheme) for ids, _ in read]
             sure = [
@@ -258,24 +272,30 @@ class SequenceTagger(TextModel):
     def _names(self, ids: np.ndarray) -> list[str]:
         return [self.labels[i] for i in ids]
 
-    def _read(self, sentences: list[Sequence[str]], batch_size: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _read(
+        self, sentences: list[Sequence[str]], batch_size: int, verbose: int = 0
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each sentence the ids of its labels, `(words,)`, and the probabilities of all, `(words, labels)`."""
         nothing = np.zeros((0,), np.int32), np.zeros((0, len(self.labels)), np.float32)
         read = [nothing] * len(sentences)
-        for places, outputs in self._outputs(sentences, batch_size):
+        for places, outputs in self._outputs(sentences, batch_size, verbose):
             for place, each in zip(places, self._words(outputs, [len(sentences[place]) for place in places])):
                 read[place] = each
         return read
 
-    def _outputs(self, sentences: list[Sequence[str]], batch_size: int) -> Iterator[tuple[list[int], Any]]:
+    def _outputs(
+        self, sentences: list[Sequence[str]], batch_size: int, verbose: int = 0
+    ) -> Iterator[tuple[list[int], Any]]:
         """The places of the sentences of each batch, and the output of the head; without those that have no word."""
         filled = [i for i, tokens in enumerate(sentences) if tokens]
         if not filled:
             return
         batches = self.batches([sentences[i] for i in filled], batch_size=batch_size, shuffle=False)
+        progress = keras.utils.Progbar(len(filled), verbose=verbose, unit_name="sentence")
         for index, chosen in enumerate(batches.order):
             (inputs,) = batches[index]
             yield [filled[place] for place in chosen], self.predict_on_batch(inputs)
+            progress.add(len(chosen))
 
     def _words(self, outputs: Any, lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
         """The result of `_read`, from the output of the head for a batch."""

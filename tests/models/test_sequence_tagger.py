@@ -66,6 +66,17 @@ def trained(request):
     return model, history
 
 
+def test_progress_counts_the_sentences(trained, capsys):
+    model, _ = trained
+    sentences = [["fly", "to", "New", "York"], [], ["Max", "Born"]]
+    quiet = model.tag(sentences)
+    assert capsys.readouterr().out == ""
+    assert model.tag(sentences, verbose=1) == quiet
+    assert "2/2" in capsys.readouterr().out  # a sentence without a word takes no time
+    model.find_spans(sentences, verbose=1)
+    assert "2/2" in capsys.readouterr().out
+
+
 def test_learns_and_gives_label_names(trained):
     model, history = trained
     assert history.history["val_accuracy"][-1] > 0.95
