@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import keras
+import numpy as np
 import pytest
 
-from keras_slstm.training.state import RestOfEpoch
+from keras_slstm.training.state import RestOfEpoch, random_state, set_random_state
+from tests.backend import to_numpy
 
 
 class Batches(keras.utils.PyDataset):
@@ -27,3 +31,14 @@ def test_the_rest_begins_after_the_batches_of_before(step):
 
 def test_a_single_batch_that_is_left_is_the_last_one_at_once():
     assert RestOfEpoch(Batches(), epoch=0, step=3)[0] == 3
+
+
+def test_random_state_makes_the_same_draws_again():
+    model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dropout(0.5)])
+    x = np.ones((20, 3), "float32")
+    state = json.loads(json.dumps(random_state(model)))
+    assert ("torch" in state) == (keras.backend.backend() == "torch")  # only PyTorch draws without a seed of Keras
+    first, second = (to_numpy(model(x, training=True)) for _ in range(2))
+    assert (first != second).any()
+    set_random_state(model, state)
+    np.testing.assert_array_equal(to_numpy(model(x, training=True)), first)
