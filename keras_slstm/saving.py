@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import keras
 
@@ -33,3 +34,16 @@ def save_for_inference(model: keras.Model, filepath: str | os.PathLike[str]) -> 
         model.save(filepath)
     finally:
         model.optimizer, model.compiled = optimizer, True
+
+
+def portable_config(config: Any) -> Any:
+    """The config of a compiled model, with optimizers by their public names.
+
+    On PyTorch, Keras writes the module of its own variant of an optimizer, which cannot be loaded where PyTorch is
+    missing and does not train on another backend.
+    """
+    if isinstance(config, dict):
+        if str(config.get("module")).startswith("keras.src.backend.torch.optimizers."):
+            config = {**config, "module": "keras.optimizers", "registered_name": None}
+        return {name: portable_config(value) for name, value in config.items()}
+    return [portable_config(value) for value in config] if isinstance(config, list) else config

@@ -10,6 +10,7 @@ import keras
 
 from keras_slstm.distribute.trainer import DistributedModel, with_callback
 from keras_slstm.models.raw_examples import Source, read_source
+from keras_slstm.saving import portable_config
 from keras_slstm.text.batches import Batches, count_epochs
 from keras_slstm.text.text_vectorizer import check_texts
 
@@ -65,9 +66,12 @@ class RawDataModel(DistributedModel):
         metrics = self.default_metrics() if metrics is None else metrics
         super().compile(optimizer, loss=loss, metrics=metrics, **kwargs)
 
+    def get_compile_config(self) -> dict[str, Any]:
+        return portable_config(super().get_compile_config())
+
     def compile_from_config(self, config: dict[str, Any]) -> None:
         # Keras does so only for its own `compile`.
-        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.compile(**keras.saving.deserialize_keras_object(portable_config(config)))
         if self.optimizer is not None and self.built:
             self.optimizer.build(self.trainable_variables)
 
