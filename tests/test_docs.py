@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import keras_slstm
+from tests.processes import run_python
 
 pytestmark = pytest.mark.backends("tensorflow")  # the code of the pages is the same on every backend
 
@@ -25,11 +26,9 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 
 _WITH_CODE = [
-    pytest.param(
-        page, id=str(page.relative_to(ROOT)), marks=[] if page.name == "README.md" else pytest.mark.short_run()
-    )
+    pytest.param(page, id=str(page.relative_to(ROOT)), marks=pytest.mark.short_run())
     for page in PAGES
-    if blocks(page)
+    if page.name != "README.md" and blocks(page)
 ]
 
 
@@ -41,8 +40,13 @@ def test_code_runs(page, tmp_path, monkeypatch):
         exec(compile("\n" * line + block, str(page), "exec"), names)
 
 
-def test_readme_has_code():
-    assert len(blocks(ROOT / "README.md")) >= 3
+def test_code_of_the_readme_runs_as_a_quiet_file(tmp_path):
+    code = [block for _, block in blocks(ROOT / "README.md")]
+    assert len(code) >= 3
+    (tmp_path / "readme.py").write_text("\n".join(code), encoding="utf-8")
+    done = run_python("readme.py", folder=tmp_path, KERAS_BACKEND="tensorflow", TF_CPP_MIN_LOG_LEVEL=None)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("['cancel']\n")
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
