@@ -10,7 +10,7 @@ from typing import NamedTuple
 from keras_slstm.datasets.records import OnError, PathLike, Problems
 from keras_slstm.errors import DataError
 from keras_slstm.suggestions import did_you_mean
-from keras_slstm.text.lines import decode, raw_lines
+from keras_slstm.text.lines import decode, raw_lines, without_compression
 from keras_slstm.text.tag_schemes import TagError, check_tags
 
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -130,8 +130,8 @@ def keep_valid(
 
 
 def is_conllu(path: PathLike) -> bool:
-    """Whether a file is named `.conllu` or `.conllu.gz`."""
-    return Path(path).name.lower().removesuffix(".gz").endswith(".conllu")
+    """Whether a file is named `.conllu`, perhaps with `.gz` or `.zst` behind."""
+    return without_compression(path).endswith(".conllu")
 
 
 def _check(path: PathLike, sentence: TaggedSentence, scheme: str) -> None:

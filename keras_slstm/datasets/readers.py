@@ -26,7 +26,7 @@ def read_labelled_text(
 ) -> list[Example]:
     r"""Read labelled texts from a table (`.tsv`, `.csv`, `.txt`) or from JSON (`.jsonl`, `.ndjson`, `.json`).
 
-    Any of them may be gzip-compressed, with `.gz` after its name. Empty lines are skipped.
+    Any of them may be compressed, with `.gz` or `.zst` (extra `stream`) after its name. Empty lines are skipped.
 
     The first line of a table names its columns. They are separated by tabs in `.tsv` files and by commas in `.csv`
     files. If the columns are only found with another separator (tabs, commas, semicolons, vertical bars), that

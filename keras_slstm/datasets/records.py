@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from keras_slstm.errors import DataError
 from keras_slstm.suggestions import did_you_mean, list_names
-from keras_slstm.text.lines import decode, raw_lines
+from keras_slstm.text.lines import decode, raw_lines, without_compression
 from keras_slstm.text.vocabulary import is_encodable
 
 PathLike = str | os.PathLike[str]
@@ -80,16 +80,16 @@ class Problems:
 
 
 def file_kind(path: PathLike) -> str:
-    """Return the suffix of a file of examples, one of `KINDS`, without a final `.gz`.
+    """Return the suffix of a file of examples, one of `KINDS`, without a final `.gz` or `.zst`.
 
     Raises:
         ValueError: If the file has another suffix.
     """
-    kind = Path(Path(path).name.lower().removesuffix(".gz")).suffix
+    kind = Path(without_compression(path)).suffix
     if kind not in KINDS:
         raise ValueError(
-            f"Labelled text is read from files named {', '.join(KINDS[:-1])} or {KINDS[-1]} (also with .gz behind). "
-            f"Received: {path}"
+            f"Labelled text is read from files named {', '.join(KINDS[:-1])} or {KINDS[-1]} "
+            f"(also with .gz or .zst behind). Received: {path}"
         )
     return kind
 
@@ -100,22 +100,29 @@ def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -
     Returns:
         For each example, the number of the line on which it begins, and a string for each column.
     """
+    return list(iterate_columns(path, columns, on_error))
+
+
+def iterate_columns(
+    path: PathLike, columns: Sequence[Column], on_error: OnError, stacklevel: int = 5
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield what `read_columns` returns, example by example: memory holds one line (of `.json`: the whole array)."""
     path = Path(path)
     problems = Problems(path, on_error)
     kind = file_kind(path)
     read = _table_records if kind in USUAL_SEPARATORS else _json_records
-    examples = []
+    empty = True
     for line, names, values in read(path, columns, problems):
         for column, name, value in zip(columns, names, values):
             if not value.strip():
                 problems.report(line, f'the {column.role} (column "{name}") is empty')
                 break
         else:
-            examples.append((line, values))
-    problems.warn(stacklevel=4)  # the warning names the line that calls the public reader
-    if not examples:
+            empty = False
+            yield line, values
+    problems.warn(stacklevel)  # the warning names the line that calls the public reader
+    if empty:
         raise DataError(path, 1, "the file holds no example")
-    return examples
 
 
 def decoded_lines(path: PathLike, problems: Problems) -> Iterator[tuple[int, str]]:
@@ -164,7 +171,7 @@ def _separator(path: Path, columns: Sequence[Column]) -> str:
         names = [name.strip().strip('"') for name in header.split(separator)]
         if all(column.among(names) for column in columns):
             if separator != usual:
-                warnings.warn(f"{path}: columns are separated by {SEPARATORS[separator]}", stacklevel=5)
+                warnings.warn(f"{path}: columns are separated by {SEPARATORS[separator]}", stacklevel=6)
             return separator
     return usual or max(SEPARATORS, key=header.count)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
 import os
 import zlib
@@ -10,9 +11,35 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from keras_slstm.errors import DataError
+from keras_slstm.extras import require
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # spreadsheets write it at the beginning of UTF-8 files
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+COMPRESSIONS = (".gz", ".zst")
+
+
+def without_compression(path: str | os.PathLike[str]) -> str:
+    """The name of a file in lower case, without a final `.gz` or `.zst`.
+
+    >>> without_compression("data/Reviews.TSV.gz")
+    'reviews.tsv'
+    """
+    path = Path(path)
+    return (path.stem if path.suffix.lower() in COMPRESSIONS else path.name).lower()
+
+
+def open_bytes(path: str | os.PathLike[str]) -> io.BufferedIOBase:
+    """Open a file to read its bytes: decompressed if its name ends in `.gz` or `.zst`.
+
+    Raises:
+        ImportError: If the file ends in `.zst` and `zstandard` is not installed.
+    """
+    kind = Path(path).suffix.lower()
+    if kind == ".zst":
+        return io.BufferedReader(require("zstandard", "stream").open(path, "rb"))
+    if kind == ".gz":
+        return gzip.open(path)
+    return open(path, "rb")
 
 
 def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -22,14 +49,14 @@ def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     characters at which `str.splitlines` cuts. Only in a file without any line feed do they end at carriage returns.
 
     Args:
-        path: The file; gzip-compressed if its name ends in `.gz`.
+        path: The file; compressed if its name ends in `.gz` or `.zst`.
 
     Raises:
         DataError: If the file is empty, is UTF-16, or its compression is damaged.
     """
     number = 0
     try:
-        with gzip.open(path) if Path(path).suffix.lower() == ".gz" else open(path, "rb") as file:
+        with open_bytes(path) as file:
             first = file.readline()
             if first.startswith(UTF_16_MARKS):
                 raise DataError(path, 1, "the file is UTF-16: save it as UTF-8")
@@ -43,6 +70,10 @@ def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
                 yield number, line.removesuffix(b"\n").removesuffix(b"\r")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(path, number + 1, f"not a valid gzip file ({error}): compress it again") from error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise DataError(path, number + 1, f"not a valid zst file ({error}): compress it again") from error
 
 
 def decode(path: str | os.PathLike[str], number: int, line: bytes) -> str:

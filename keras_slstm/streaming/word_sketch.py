@@ -1,0 +1,57 @@
+"""Counts of words in bounded memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Self
+
+from keras_slstm.validation import check_integer
+
+
+class WordSketch:
+    """Counts words in bounded memory: exactly, until there are more different words than it may hold.
+
+    Then it forgets the rarest half (lossy counting). `error` says how much that may have cost: a word may have occurred
+    up to `error` times more often than counted, never less, and no word that occurred more often than that is missing.
+    A word that outlives each forgetting from its first occurrence on, as the frequent words of a text do, is counted
+    exactly.
+
+    Args:
+        capacity: The largest number of different words that it keeps.
+
+    Raises:
+        ValueError: If `capacity` is below 2.
+
+    Example:
+
+    >>> sketch = WordSketch(capacity=4)
+    >>> sketch.update("a b a c a b d a b".split())
+    >>> sketch.update(["e"])
+    >>> sketch.counts["a"], sketch.counts["b"], sketch.error
+    (4, 3, 1)
+    """
+
+    def __init__(self, capacity: int = 4_000_000):
+        self.capacity = check_integer("capacity", capacity, 2)
+        self.counts: Counter[str] = Counter()
+        self.error = 0
+
+    def update(self, words: Iterable[str]) -> None:
+        """Count words."""
+        self.counts.update(words)
+        self._forget()
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of another sketch, such as that of another process."""
+        self.counts.update(other.counts)
+        self.error += other.error
+        self._forget()
+
+    def _forget(self) -> None:
+        if len(self.counts) <= self.capacity:
+            return
+        ranked = sorted(self.counts.values(), reverse=True)
+        rare = ranked[self.capacity // 2]  # words of this count go, too, so that at most half of the capacity is left
+        self.counts = Counter({word: count for word, count in self.counts.items() if count > rare})
+        self.error += rare

@@ -1,0 +1,44 @@
+"""Files compressed with zstandard."""
+
+from __future__ import annotations
+
+import pytest
+
+from keras_slstm.datasets import DataError, read_labelled_text
+from keras_slstm.datasets.records import Column, iterate_columns
+
+pytestmark = pytest.mark.backends("torch")  # no tensors
+TABLE = "label\ttext\npos\ta fine film\nneg\ta dull one\n"
+COLUMNS = Column("text", ["text"]), Column("label", ["label"])
+
+
+def _write(path, text):
+    zstandard = pytest.importorskip("zstandard")
+    path.write_bytes(zstandard.compress(text.encode()))
+    return path
+
+
+def test_reads_a_table(tmp_path):
+    examples = read_labelled_text(_write(tmp_path / "reviews.TSV.zst", TABLE))
+    assert [(one.text, one.label, one.line) for one in examples] == [
+        ("a fine film", "pos", 2),
+        ("a dull one", "neg", 3),
+    ]
+
+
+def test_names_the_line_of_a_damaged_file(tmp_path):
+    pytest.importorskip("zstandard")
+    path = tmp_path / "reviews.tsv.zst"
+    path.write_bytes(b"label\ttext\n")
+    with pytest.raises(DataError, match=r"reviews.tsv.zst:1: not a valid zst file .*compress it again"):
+        read_labelled_text(path)
+
+
+def test_iteration_reads_no_further_than_needed(tmp_path):
+    path = tmp_path / "reviews.tsv"
+    path.write_text(TABLE + "one column only\n")
+    examples = iterate_columns(path, COLUMNS, "raise")
+    assert next(examples) == (2, ["a fine film", "pos"])
+    assert next(examples) == (3, ["a dull one", "neg"])
+    with pytest.raises(DataError, match=r"reviews.tsv:4: 2 columns expected"):
+        next(examples)
