@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import comparisons, crf, depth, study_report, subilstm
+from benchmarks import comparisons, crf, depth, scaling_model, study_report, subilstm
 from benchmarks.names import data_name, encoder_name
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
@@ -373,6 +373,8 @@ TABLES = {
     "translation": translation,
     "searches": searches,
     "scaling": scaling,
+    "scaling-check": scaling_model.check,
+    "scaling-model": lambda: scaling_model.table(scaling_model.Network()),
     "comparison": comparison,
     "memory": lambda: comparisons.memory(RESULTS),
     "speed": speed,
