@@ -6,6 +6,7 @@ import importlib
 import re
 from pathlib import Path
 
+import keras
 import pytest
 
 import keras_slstm
@@ -68,3 +69,15 @@ def test_every_public_class_and_function_has_a_docstring(package):
     module = importlib.import_module(package)
     missing = [name for name in module.__all__ if callable(o := getattr(module, name)) and not o.__doc__]
     assert missing == []
+
+
+def test_pages_of_classes_show_their_arguments_and_public_bases(monkeypatch):
+    pytest.importorskip("sphinx")  # of the extra `docs`
+    monkeypatch.syspath_prepend(ROOT / "docs/_extensions")
+    extension = importlib.import_module("markdown_docstrings")
+    arguments, _ = extension.sign(None, "class", "SLSTM", keras_slstm.SLSTM, None, "(*args, **kwargs)", "")
+    assert arguments.startswith("(units, steps=9, window=1,")
+    for layer, base in ((keras_slstm.SLSTM, keras.layers.Layer), (keras_slstm.CASLSTM, keras.layers.RNN)):
+        bases = list(layer.__bases__)
+        extension.name_public_bases(None, layer.__name__, layer, None, bases)
+        assert bases == [base]

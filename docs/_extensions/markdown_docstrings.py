@@ -7,6 +7,9 @@ import re
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.util.inspect import stringify_signature
+
+from keras_slstm import public
 
 SECTION = re.compile(r"^(Args|Attributes|Call arguments|Example|Raises|Reference|Returns|Speed|Weights|Yields):$")
 
@@ -62,7 +65,32 @@ def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
     lines[:] = [] if is_constant else translate(lines)
 
 
+def sign(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str, result: str
+) -> tuple[str, str] | None:
+    """Give a class the arguments of its `__init__`: those of the `__new__` of Keras' layers are `*args, **kwargs`."""
+    if what != "class" or arguments != "(*args, **kwargs)":
+        return None
+    signature = inspect.signature(obj.__init__)
+    without_self = signature.replace(parameters=list(signature.parameters.values())[1:])
+    return stringify_signature(without_self, show_annotation=False, show_return_annotation=False), ""
+
+
+def name_public_bases(app: Sphinx, name: str, obj: Any, options: Any, bases: list[type]) -> None:
+    """Name the first public class above a base that only this package uses, such as Keras' `Layer`."""
+
+    def is_public(base: type) -> bool:
+        return base is not object and (
+            base.__name__ in public.__all__ or not base.__module__.startswith("keras_slstm.")
+        )
+
+    found = [next((above for above in base.__mro__ if is_public(above)), None) for base in bases]
+    bases[:] = [base for base in dict.fromkeys(found) if base] or [object]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect to autodoc."""
     app.connect("autodoc-process-docstring", process, priority=400)
+    app.connect("autodoc-process-signature", sign)
+    app.connect("autodoc-process-bases", name_public_bases)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
