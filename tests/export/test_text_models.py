@@ -22,7 +22,7 @@ FORMATS = {
 NAMES = (
     ["SentenceClassifier", "SequenceTagger(softmax)"]
     if BACKEND == "torch"
-    else ["SentenceClassifier", "SequenceTagger"]
+    else ["SentenceClassifier", "SequenceTagger", "SentencePairClassifier"]
 )
 
 
