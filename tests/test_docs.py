@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
 import pytest
@@ -81,3 +82,6 @@ def test_pages_of_classes_show_their_arguments_and_public_bases(monkeypatch):
         bases = list(layer.__bases__)
         extension.name_public_bases(None, layer.__name__, layer, None, bases)
         assert bases == [base]
+    bases = [NamedTuple]  # a function
+    extension.name_public_bases(None, "", None, None, bases)
+    assert bases == [NamedTuple]

@@ -84,7 +84,8 @@ def name_public_bases(app: Sphinx, name: str, obj: Any, options: Any, bases: lis
             base.__name__ in public.__all__ or not base.__module__.startswith("keras_slstm.")
         )
 
-    found = [next((above for above in base.__mro__ if is_public(above)), None) for base in bases]
+    # Bases such as `Generic[T]` and `NamedTuple` are no classes.
+    found = [next((above for above in getattr(base, "__mro__", [base]) if is_public(above)), None) for base in bases]
     bases[:] = [base for base in dict.fromkeys(found) if base] or [object]
 
 
