@@ -182,7 +182,7 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
 def _check_lam(lam: Any, peephole: bool) -> float | str | None:
     if peephole:
         if lam not in (0.5, None):
-            raise ValueError(f"With `peephole` there is no `lam` (eq. 18): leave it out or None, but got {lam!r}.")
+            raise ValueError(f"`lam` must be None with `peephole`, whose equation (18) has none, but got {lam!r}.")
         return None
     if lam is None or (isinstance(lam, str) and lam == "trainable"):
         return lam

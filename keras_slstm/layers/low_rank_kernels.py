@@ -65,7 +65,7 @@ class LowRankKernels:
         if not layer.built:
             raise ValueError(f"{layer.name} is not built yet: call it, or the model, before `enable_lora`.")
         if not parts:
-            raise NotImplementedError(f"{type(self).__name__} has no kernels that can be adapted by LoRA.")
+            raise NotImplementedError(f"{type(self).__name__} has no kernels that LoRA can adapt.")
         for part in parts:
             part.check_low_rank()
         for part in {id(part): part for part in (*parts, layer)}.values():
@@ -79,7 +79,7 @@ class LowRankKernels:
         if layer.quantized_as:
             raise ValueError(f"{layer.name} is quantised: adapt a layer with kernels in floats, and quantise it then.")
         if self.lora_enabled:
-            raise ValueError(f"LoRA is enabled for {layer.name} already.")
+            raise ValueError(f"LoRA is already enabled for {layer.name}.")
         for kernel in self._kernels():
             if kernel.constraint is not None:
                 raise ValueError(f"The kernel {kernel.path} has a constraint, which the sum with A B would not meet.")

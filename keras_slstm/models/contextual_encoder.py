@@ -17,7 +17,7 @@ def check_contextual(contextual: Any, trainable: bool) -> None:
     if isinstance(contextual, keras.layers.Layer):
         if "mask" not in inspect.signature(contextual.call).parameters:
             raise ValueError(
-                f"`contextual` has to take a `mask`, but the layer {contextual.name!r} does not: padding would count."
+                f"`contextual` must take a `mask`, but the layer {contextual.name!r} does not: padding would count."
             )
         return
     if contextual is not None and not callable(contextual):
@@ -40,7 +40,6 @@ def contextual_features(contextual: Any, embedding_dim: int, dtype: str) -> int:
     shape = getattr(contextual(words, mask=keras.KerasTensor((None, None), dtype="bool")), "shape", None)
     if shape is None or len(shape) != 3 or shape[2] is None:
         raise ValueError(
-            f"`contextual` has to return vectors of words (batch, time, features), but {contextual.name!r} returns "
-            f"{shape}."
+            f"`contextual` must return word vectors (batch, time, features), but {contextual.name!r} returns {shape}."
         )
     return int(shape[2])

@@ -175,7 +175,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(path.read_bytes())
     except ValueError as error:
-        raise DataError(path, 1, f"is no JSON, or damaged: {error}") from error
+        raise DataError(path, 1, f"is not valid JSON: {error}") from error
     if not isinstance(found, Mapping):
         raise DataError(path, 1, f"expected an object, but got {type(found).__name__}")
     return found

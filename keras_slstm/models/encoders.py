@@ -109,7 +109,7 @@ def register_encoder(name: str, build: Callable[..., keras.layers.Layer]) -> Non
     if not isinstance(name, str) or not name:
         raise ValueError(f"`name` must be a non-empty string, but got {name!r}.")
     if name in _ENCODERS:
-        raise ValueError(f"There is an encoder {name!r} already.")
+        raise ValueError(f"An encoder named {name!r} already exists.")
     if not callable(build):
         raise ValueError(f"`build` must be a function that returns a layer, but got {build!r}.")
     try:

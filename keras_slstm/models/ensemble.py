@@ -64,7 +64,7 @@ class Ensemble:
             ValueError: If the models give scores.
         """
         if not self.labels:
-            raise ValueError("These models have no labels, they give scores: use `score`.")
+            raise ValueError("These models predict scores, not labels: use `score`.")
         return [self.labels[i] for i in self.predict(x, batch_size).argmax(axis=-1)]
 
     def score(self, x: Sequence[Any], batch_size: int = 32) -> np.ndarray:
@@ -74,5 +74,5 @@ class Ensemble:
             ValueError: If the models give labels.
         """
         if self.labels:
-            raise ValueError("These models give no scores, they have labels: use `classify`.")
+            raise ValueError("These models predict labels, not scores: use `classify`.")
         return ScoreRange(self.models[0].score_range).decode(self.predict(x, batch_size))

@@ -82,7 +82,7 @@ def _check_format(filepath: Path, format: str) -> None:
     if format not in SUFFIXES:
         raise ValueError(f"`format` must be one of {('tf_saved_model', *SUFFIXES)}, but got {format!r}.")
     if filepath.suffix != SUFFIXES[format]:
-        raise ValueError(f"The name of a file of format {format!r} must end in {SUFFIXES[format]}: got {filepath}.")
+        raise ValueError(f"The name of a file of format {format!r} must end in {SUFFIXES[format]}, but got {filepath}.")
     backend = keras.backend.backend()
     backends = {"onnx": ("tensorflow", "torch"), "torch": ("torch",)}.get(format, ("tensorflow",))
     if backend not in backends:

@@ -105,9 +105,9 @@ def read_gates(
     """
     layers = [layer for layer in model._flatten_layers() if isinstance(layer, CASLSTM) and layer.num_layers > 1]
     if not layers:
-        raise ValueError(f"{model.name} has no CASLSTM of two layers or more: it has no vertical gates.")
+        raise ValueError(f"{model.name} has no vertical gates: its encoder is not a CASLSTM of two layers or more.")
     if not isinstance(model, (TextClassifier, Seq2Seq)):
-        raise ValueError(f"{model.name} is no model of this package that reads texts.")
+        raise ValueError(f"{model.name} is not a text model of this package.")
     for start in range(0, len(texts), batch_size):
         with _heard(layers) as calls:
             _read(model, texts[start : start + batch_size])

@@ -42,7 +42,7 @@ class ScoreRange:
         scores = list(scores)
         for position, score in enumerate(scores):
             if not isinstance(score, Real) or not self.low <= float(score) <= self.high:
-                raise ValueError(f"A score from {self.low} to {self.high} expected, but got {score!r} at {position}.")
+                raise ValueError(f"Scores must be from {self.low} to {self.high}, but got {score!r} at {position}.")
         distance = np.abs(np.array(scores, np.float64)[:, None] - self.levels)
         return np.maximum(1 - distance, 0).astype(np.float32)
 

@@ -42,7 +42,7 @@ class SentenceEncoder:
 
     def __init__(self, model: TextClassifier, batch_size: int = 64):
         if not isinstance(model, TextClassifier) or isinstance(model, ESIM):
-            raise ValueError(f"A model that makes vectors of sentences expected, but got a {type(model).__name__}.")
+            raise ValueError(f"`model` must encode sentences as vectors, but got a {type(model).__name__}.")
         self.model = model
         self.batch_size = check_integer("batch_size", batch_size, least=1)
         self._encode = _Encode(model)

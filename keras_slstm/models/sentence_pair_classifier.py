@@ -170,7 +170,7 @@ class SentencePairClassifier(TextClassifier):
             ValueError: If the model gives labels.
         """
         if not self._scores:
-            raise ValueError("This model gives no scores, it has labels: use `classify`.")
+            raise ValueError("This model predicts labels, not scores: use `classify`.")
         return self._scores.decode(self.predict(list(check_pairs(pairs)), batch_size=batch_size, verbose=0))
 
     # Saving and export.

@@ -113,7 +113,7 @@ class Seq2Seq(RawDataModel):
             ValueError: If there are subwords already, or no text.
         """
         if self.vectorizer.is_adapted:
-            raise ValueError("The model has its subwords already. New ones need a new model.")
+            raise ValueError("The model already has subwords: create a new model to learn others.")
         self.vectorizer.adapt(texts)
         self.build()
 

@@ -94,7 +94,7 @@ class TextClassifier(TextModel):
             return
         if self.pooling is None:
             raise ValueError(
-                f"Without `pooling`, the encoder has to return sentence vectors (batch, features), but {name!r} "
+                f"Without `pooling`, the encoder must return sentence vectors (batch, features), but {name!r} "
                 f"returns {shape}. Use pooling={tuple(POOLINGS)} for word vectors."
             )
         raise ValueError(
@@ -173,7 +173,7 @@ class TextClassifier(TextModel):
             ValueError: If the model gives scores.
         """
         if not self.labels:
-            raise ValueError("This model has no labels, it gives scores: use `score`.")
+            raise ValueError("This model predicts scores, not labels: use `score`.")
         probabilities = self.predict(list(self.check_examples(x)), batch_size=batch_size, verbose=0)
         names = [self.labels[i] for i in probabilities.argmax(axis=-1)]
         return (names, probabilities) if return_probabilities else names

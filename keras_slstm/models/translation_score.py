@@ -32,7 +32,8 @@ def score_translations(translations: Sequence[str], references: Sequence[str]) -
         ValueError: If there are not as many references as translations, or none.
     """
     if len(translations) != len(references) or not references:
-        raise ValueError(f"A reference for each translation expected: {len(translations)}, but {len(references)}.")
+        counts = f"{len(translations)} translations and {len(references)} references"
+        raise ValueError(f"Each translation needs a reference, but got {counts}.")
     metric = require("sacrebleu.metrics", "translation").BLEU()
     bleu = metric.corpus_score(list(translations), [list(references)]).score
     exact = sum(one == other for one, other in zip(translations, references)) / len(references)

@@ -69,7 +69,7 @@ def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
     layer = layer.layer if isinstance(layer, PooledStates) else layer
     if not isinstance(layer, DepthAdaptiveGRN):
         raise ValueError(
-            f"{model.name} is no SentenceClassifier whose encoder is a DepthAdaptiveGRN: its words have no depths."
+            f"{model.name} has no depths: it is not a SentenceClassifier whose encoder is a DepthAdaptiveGRN."
         )
     return layer
 

@@ -70,7 +70,7 @@ def test_arguments_reach_the_weights():
         ({"units": 2, "lam": True}, "`lam` must be .* but got True"),
         ({"units": 2, "lam": "learned"}, "`lam` must be .* but got 'learned'"),
         ({"units": 2, "peephole": 1}, "`peephole` must be True or False, but got 1"),
-        ({"units": 2, "peephole": True, "lam": "trainable"}, "With `peephole` there is no `lam` .* got 'trainable'"),
+        ({"units": 2, "peephole": True, "lam": "trainable"}, "`lam` must be None with `peephole`.* got 'trainable'"),
         ({"units": 2, "unit_forget_bias": "no"}, "`unit_forget_bias` must be True or False, but got 'no'"),
         ({"units": 2, "dropout": 1.0}, r"`dropout` must be in \[0, 1\), but got 1.0"),
         ({"units": 2, "layer_dropout": 2}, r"`layer_dropout` must be in \[0, 1\), but got 2"),

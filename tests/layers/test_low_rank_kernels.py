@@ -97,7 +97,7 @@ def test_refusals():
         layer.enable_lora(2)
     layer.build((None, None, 4))
     layer.enable_lora(2)
-    with pytest.raises(ValueError, match=r"enabled for .* already"):
+    with pytest.raises(ValueError, match="already enabled for"):
         layer.enable_lora(2)
     with pytest.raises(ValueError, match="save and load the model first"):
         layer.quantize("int8")

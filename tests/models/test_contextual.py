@@ -183,7 +183,7 @@ def test_export(kind, tmp_path):
     ("arguments", "message"),
     [
         ({"contextual": "cove"}, "`contextual` must be a Keras layer, a function or None, but got 'cove'"),
-        ({"contextual": keras.layers.Dense(3)}, "`contextual` has to take a `mask`"),
+        ({"contextual": keras.layers.Dense(3)}, "`contextual` must take a `mask`"),
         (
             {"contextual": spelled, "trainable_contextual": True},
             "needs a Keras layer as `contextual`, but got <function",
@@ -199,7 +199,7 @@ def test_what_cannot_be_contextual(arguments, message):
 @pytest.mark.parametrize(
     ("contextual", "message"),
     [
-        (build_encoder("bilstm", 2), r"has to return vectors of words \(batch, time, features\), but .* \(None, 4\)"),
+        (build_encoder("bilstm", 2), r"must return word vectors \(batch, time, features\), but .* \(None, 4\)"),
         (lambda sentences: [np.ones(3)], r"shape \(1, features\) for the 1 tokens \['a'\], but returned \(3,\)"),
     ],
 )

@@ -97,7 +97,7 @@ def test_an_encoder_is_registered_once_and_with_the_arguments_it_is_called_with(
     monkeypatch.setattr(encoders, "_ENCODERS", dict(ENCODERS))
     register_encoder("test_gru", lambda units, return_sequences, **options: keras.layers.GRU(units, **options))
     assert isinstance(build_encoder("test_gru", 3), keras.layers.GRU)
-    with pytest.raises(ValueError, match="an encoder 'test_gru' already"):
+    with pytest.raises(ValueError, match="An encoder named 'test_gru' already exists"):
         register_encoder("test_gru", keras.layers.GRU)
     with pytest.raises(ValueError, match="must take `\\(units, return_sequences"):
         register_encoder("test_other", lambda units: None)

@@ -99,7 +99,7 @@ def test_models_without_gates():
     words = keras.Input((None, 4))
     from keras_slstm import CASLSTM
 
-    with pytest.raises(ValueError, match="no model of this package that reads texts"):
+    with pytest.raises(ValueError, match="not a text model of this package"):
         list(read_gates(keras.Model(words, CASLSTM(3)(words)), TEXTS))
     with pytest.raises(ValueError, match="bins"):
         GateHistograms(bins=0)

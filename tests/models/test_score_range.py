@@ -29,5 +29,5 @@ def test_wrong_ranges(limits):
 
 @pytest.mark.parametrize("score", [0.9, 5.1, float("nan"), "3", None])
 def test_wrong_scores_are_named_with_their_position(score):
-    with pytest.raises(ValueError, match=r"A score from 1 to 5 expected, but got .* at 1\."):
+    with pytest.raises(ValueError, match=r"Scores must be from 1 to 5, but got .* at 1\."):
         ScoreRange((1, 5)).encode([2.5, score])

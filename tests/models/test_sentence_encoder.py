@@ -57,7 +57,7 @@ def test_half_precision_gives_float32():
 
 
 def test_others_have_no_vectors_of_sentences():
-    with pytest.raises(ValueError, match="makes vectors of sentences expected, but got a ESIM"):
+    with pytest.raises(ValueError, match="must encode sentences as vectors, but got a ESIM"):
         SentenceEncoder(make(ESIM))
     with pytest.raises(ValueError, match="but got a Dense"):
         SentenceEncoder(keras.layers.Dense(2))

@@ -332,7 +332,7 @@ def test_bad_data_says_what_is_wrong(trained, trained_on_scores):
     good = [("a", "b"), ("c", "d")]
     with pytest.raises(ValueError, match=r"Unknown label 'kook' at position 1\. Known labels: same, other"):
         model.fit(good, ["same", "kook"])
-    with pytest.raises(ValueError, match=r"A score from 1 to 5 expected, but got 6 at 1\."):
+    with pytest.raises(ValueError, match=r"Scores must be from 1 to 5, but got 6 at 1\."):
         scorer.fit(good, [1, 6])
     with pytest.raises(ValueError, match="`y` is missing"):
         model.fit(good)
@@ -345,9 +345,9 @@ def test_bad_data_says_what_is_wrong(trained, trained_on_scores):
         model.predict(["a text", "another"])
     with pytest.raises(ValueError, match="one string"):
         model.classify("a text")
-    with pytest.raises(ValueError, match="gives scores: use `score`"):
+    with pytest.raises(ValueError, match="predicts scores, not labels: use `score`"):
         scorer.classify(good)
-    with pytest.raises(ValueError, match="has labels: use `classify`"):
+    with pytest.raises(ValueError, match="predicts labels, not scores: use `classify`"):
         model.score(good)
     with pytest.raises(ValueError, match="Unknown label 'kook' in `class_weight`"):
         model.fit(good, ["same", "other"], class_weight={"kook": 1.0})

@@ -225,5 +225,5 @@ def test_labels_that_cannot_be_learned_raise():
     with pytest.raises(ValueError, match=r"numbers needs at least two labels to train on, but has \['neither'\]"):
         evaluate(number, TaskData(Task("numbers", ""), {"train": test}))
     scored = Pairs([("1", "2")] * 3, [1.0, 2.0, 6.0])
-    with pytest.raises(ValueError, match=r"from 1 to 5 expected, but got 6\.0 at 2"):
+    with pytest.raises(ValueError, match=r"from 1 to 5, but got 6\.0 at 2"):
         evaluate(number, TaskData(Task("", "", pairs=True, score_range=(1, 5)), {"train": scored}))
