@@ -16,6 +16,8 @@ _LOST = (
 )
 # Words in JAX's messages about lost connections, on CPUs and GPUs.
 _CONNECTION_WORDS = ("Gloo", "NCCL", "coordination service", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+# The same in PyTorch's.
+_TORCH_WORDS = ("gloo", "nccl", "connection", "timed out")
 
 
 class WorkerLost(RuntimeError):
@@ -35,8 +37,8 @@ def worker_lost(source: str, error: Exception) -> WorkerLost:
 def translate_errors() -> Iterator[None]:
     """Raise `WorkerLost` or `ProcessesDiffer` for the backend's errors about lost processes and different data."""
     backend = keras.backend.backend()
-    context = {"jax": _translate_jax_errors, "tensorflow": _translate_tensorflow_errors}.get(backend)
-    with context() if context else contextlib.nullcontext():
+    contexts = {"jax": _translate_jax_errors, "tensorflow": _translate_tensorflow_errors}
+    with contexts.get(backend, _translate_torch_errors)():
         yield
 
 
@@ -70,6 +72,16 @@ def _translate_jax_errors() -> Iterator[None]:
         if not any(word in str(error) for word in _CONNECTION_WORDS):
             raise
         raise worker_lost("JAX", error) from error
+
+
+@contextlib.contextmanager
+def _translate_torch_errors() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:  # `torch.distributed.DistError` is one
+        if isinstance(error, WorkerLost) or not any(word in str(error).lower() for word in _TORCH_WORDS):
+            raise
+        raise worker_lost("PyTorch", error) from error
 
 
 def _summarize(error: Exception) -> str:

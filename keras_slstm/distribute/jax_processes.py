@@ -19,8 +19,8 @@ from keras_slstm.distribute.collectives import all_gather, joined_cluster
 from keras_slstm.distribute.errors import DIFFERENT_DATA, ProcessesDiffer
 
 # The keys of an element: the part of the batch that this process feeds, and the number of rows of the whole batch.
-_PART = "keras_slstm_part"
-_ROWS = "keras_slstm_rows"
+PART = "keras_slstm_part"
+ROWS = "keras_slstm_rows"
 
 
 def is_one_of_several() -> bool:
@@ -68,7 +68,7 @@ class PartOfBatches(keras.utils.PyDataset):
         size = -(-rows // self.devices) * self.devices // self.count
         chosen = np.arange(self.index * size, (self.index + 1) * size).clip(max=rows - 1)
         part = keras.tree.map_structure(lambda array: np.asarray(array)[chosen], batch)
-        return ({_PART: part, _ROWS: np.full(size, rows, "int32")},)
+        return ({PART: part, ROWS: np.full(size, rows, "int32")},)
 
     def on_epoch_begin(self) -> None:
         self.data.on_epoch_begin()
@@ -127,8 +127,8 @@ class WholeBatchFunction:
                 if not results:
                     raise
                 break
-            rows = int(element[_ROWS].addressable_data(0)[0])
-            result, state = self._step(state, element[_PART], rows)
+            rows = int(element[ROWS].addressable_data(0)[0])
+            result, state = self._step(state, element[PART], rows)
             results.append(result)
         if self._predicts and len(results) > 1:
             return keras.tree.map_structure(lambda *outputs: np.concatenate(outputs), *results), state

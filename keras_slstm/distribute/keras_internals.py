@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -16,6 +16,7 @@ import numpy as np
 
 _SYMBOLIC_BUILD = "_maybe_symbolic_build"
 _SUM_OF_GRADIENTS = "_all_reduce_sum_gradients"
+_ADDED_LOSS = "_aggregate_additional_loss"
 
 
 @contextlib.contextmanager
@@ -38,6 +39,18 @@ def without_sum_of_gradients(optimizer: keras.optimizers.Optimizer) -> Iterator[
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     with _replaced(optimizer, _SUM_OF_GRADIENTS, lambda grads_and_vars: grads_and_vars):
+        yield
+
+
+@contextlib.contextmanager
+def with_added_losses(model: keras.Model, change: Callable[[Any], Any]) -> Iterator[None]:
+    """Make `compute_loss` change the losses of regularizers and of `add_loss`.
+
+    Raises:
+        RuntimeError: If this version of Keras lacks the name.
+    """
+    aggregate = getattr(model, _ADDED_LOSS, None)
+    with _replaced(model, _ADDED_LOSS, lambda loss: change(aggregate(loss))):  # type: ignore[misc]
         yield
 
 

@@ -19,6 +19,7 @@ from keras_slstm.distribute.errors import ProcessesDiffer, translate_errors
 from keras_slstm.distribute.fingerprint import describe_versions
 from keras_slstm.distribute.keras_internals import jax_timeouts, set_heartbeat_timeout
 from keras_slstm.distribute.process_age import process_age
+from keras_slstm.distribute.torch_processes import TorchProcesses
 from keras_slstm.distribute.variables import check_variable
 
 NAMES = ("auto", "cpu", "gpu", "mirrored", "multi_worker", "tpu")
@@ -46,7 +47,7 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
 
     Returns:
         On TensorFlow, a `tf.distribute.Strategy`. On JAX, a `keras.distribution.DataParallel`, which becomes the
-        distribution of this process. For one device on JAX or PyTorch, an object that only has a `scope()`.
+        distribution of this process. On PyTorch, and for one device on JAX, an object that only has a `scope()`.
 
     Raises:
         ValueError: If the name is unknown, or if the machine, the variables or the backend do not support it.
@@ -74,14 +75,17 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
             raise ValueError(f"This process has joined a cluster, so strategy({name!r}) is not possible.")
         return _joined_strategy
     backend = keras.backend.backend()
-    if cluster is not None and backend in ("tensorflow", "jax"):
+    if cluster is not None:
         return _join(cluster, timeout)
     if backend == "tensorflow":
         return _tensorflow_strategy(name)
     if backend == "jax":
         return _jax_distribution(name)
-    if cluster is not None or name in ("mirrored", "tpu"):
-        raise ValueError(f"Keras cannot train on several devices on the backend {backend}: use TensorFlow or JAX.")
+    if name in ("mirrored", "tpu"):
+        raise ValueError(
+            f"One process on the backend {backend} cannot train on several devices: start a process for each, "
+            "or use TensorFlow or JAX."
+        )
     return _OneDevice()
 
 
@@ -118,18 +122,21 @@ class _OneDevice:
 def _join(cluster: Cluster, timeout: float) -> Any:
     """Connect to the other processes, check that they run the same software, and start the backend's own service."""
     global _joined_strategy
-    on_tensorflow = keras.backend.backend() == "tensorflow"
-    # JAX listens on the chief's port only.
-    channel = Channel(cluster, timeout, tuple(range(cluster.size)) if on_tensorflow else (0,), process_age())
+    backend, connect = {
+        "tensorflow": ("TensorFlow", _multi_worker_strategy),
+        "jax": ("JAX", _multi_process_distribution),
+        "torch": ("PyTorch", TorchProcesses),
+    }[keras.backend.backend()]
+    # JAX and PyTorch listen on the chief's port only.
+    ports = tuple(range(cluster.size)) if backend == "TensorFlow" else (0,)
+    channel = Channel(cluster, timeout, ports, process_age())
     join(channel)
     try:
         check_equal(describe_versions(), "versions")
-        backend = "TensorFlow" if on_tensorflow else "JAX"
         message = (
             f"Process {cluster.index} of {cluster.size}: {backend} has not connected the processes "
             f"{', '.join(cluster.addresses)} within {timeout:g} seconds."
         )
-        connect = _multi_worker_strategy if on_tensorflow else _multi_process_distribution
         # One second more, so that the backend's own error comes first if it can.
         with translate_errors(), end_process_after(channel.seconds_left() + 1.0, message):
             _joined_strategy = connect(cluster, timeout, channel.seconds_left())

@@ -18,6 +18,7 @@ from keras_slstm.distribute.jax_processes import WholeBatchFunction, is_one_of_s
 from keras_slstm.distribute.keras_internals import without_symbolic_build
 from keras_slstm.distribute.replicas import ReplicatedFunction
 from keras_slstm.distribute.sharding import make_source, replicate
+from keras_slstm.distribute.torch_processes import ExchangedFunction, copy_from_chief, is_one_on_torch, whole_batches
 from keras_slstm.distribute.variables import build
 from keras_slstm.text.batches import Batches
 
@@ -29,22 +30,23 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
     """Train a model on the devices for which it was made: one device, several devices or several machines.
 
     For a model made in the scope of a `MirroredStrategy` or of a `MultiWorkerMirroredStrategy` (under which Keras' own
-    `fit` fails), and in each of several processes on JAX, the result is the same as in one process with the same
-    batches. The replicas divide the rows of each batch among them, and every row is used once. The number of rows need
-    not be divisible by the number of replicas. `jit_compile` works (several processes on JAX always compile). Only
-    random numbers, such as dropout masks, differ, and only on TensorFlow: the first replica draws those of one process,
-    and the others draw their own. Any other model is trained by `model.fit`.
+    `fit` fails), and in each of several processes on JAX or PyTorch, the result is the same as in one process with the
+    same batches. The replicas divide the rows of each batch among them, and every row is used once. The number of rows
+    need not be divisible by the number of replicas. `jit_compile` works (several processes on JAX always compile, those
+    on PyTorch never). Only random numbers, such as dropout masks, differ, except on JAX: the first replica draws those
+    of one process, and the others draw their own. Any other model is trained by `model.fit`.
 
     All processes must call this with the same arguments. Before the first step they compare arguments, optimizer,
-    loss, model, variables and code. They read the same batches in the same order, which is checked (on JAX, for the
-    first batch of an epoch), and each takes its own rows of each batch. So the shuffle of a `tf.data.Dataset` needs a
-    seed; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for this can be divided
-    beforehand (`strategy.distribute_datasets_from_function`): then the mean losses of all replicas have the same
-    weight, and all replicas must have the same number of batches.
+    loss, model, variables and code. They read the same batches in the same order, which is checked (on JAX and PyTorch,
+    for the first batch of an epoch), and each takes its own rows of each batch. So the shuffle of a `tf.data.Dataset`
+    needs a seed; arrays are shuffled by `seed` and the number of the epoch. Data that is too large for this can be
+    divided beforehand (`strategy.distribute_datasets_from_function`): then the mean losses of all replicas have the
+    same weight, and all replicas must have the same number of batches.
 
     Args:
-        model: A compiled model. It may have its own `train_step`; `class_weight`, `sample_weight`, masks and callbacks
-            work. The text models of this package, and any other `DistributedModel`, do the same in their own `fit`.
+        model: A compiled model. It may have its own `train_step` (except in several processes on PyTorch);
+            `class_weight`, `sample_weight`, masks and callbacks work. The text models of this package, and any other
+            `DistributedModel`, do the same in their own `fit`.
         x, y: As in `model.fit`: arrays (or nested lists, tuples and dicts of arrays), a `keras.utils.PyDataset` or, on
             TensorFlow, a `tf.data.Dataset` (with batches for all replicas together) or a
             `tf.distribute.DistributedDataset`.
@@ -231,7 +233,7 @@ def _check_settings(model: keras.Model, data: Any, method: str, arguments: dict[
 
 def is_shared(model: keras.Model) -> bool:
     """Whether this module divides the model's data among replicas."""
-    return is_one_of_several() or is_replicated(model)
+    return is_one_of_several() or is_one_on_torch() or is_replicated(model)
 
 
 def is_replicated(model: keras.Model) -> bool:
@@ -281,6 +283,12 @@ def _share_out(
         dataset = make_dataset(x, y, sample_weight, batch_size, **order)
         _build(model, signature_of(dataset), learns)
         return part_of(dataset, class_weight)
+    if is_one_on_torch():
+        dataset = make_dataset(x, y, sample_weight, batch_size, **order)
+        _build(model, signature_of(dataset), learns)
+        with translate_errors():
+            copy_from_chief(model)
+        return whole_batches(dataset, class_weight)
     strategy = model.distribute_strategy
     if is_shared_out(x):
         _build(model, _first_part(strategy, x), learns)
@@ -303,7 +311,11 @@ def _quiet(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _install(model: keras.Model, *kinds: str) -> None:
     """Replace the step functions of Keras; `compile` removes them."""
-    function = WholeBatchFunction if is_one_of_several() else ReplicatedFunction
+    function: type = ReplicatedFunction
+    if is_one_of_several():
+        function = WholeBatchFunction
+    elif is_one_on_torch():
+        function = ExchangedFunction
     for kind in kinds:
         if not isinstance(getattr(model, f"{kind}_function"), function):
             setattr(model, f"{kind}_function", function(model, kind))
@@ -348,7 +360,7 @@ def _first_part(strategy: Any, data: Any) -> Any:
 
 def _build(model: keras.Model, batch: Any, learns: bool = True) -> None:
     """Create the variables of a model, its loss, metrics and optimizer on each replica."""
-    ours = ReplicatedFunction | WholeBatchFunction
+    ours = ReplicatedFunction | WholeBatchFunction | ExchangedFunction
     if any(isinstance(getattr(model, f"{kind}_function"), ours) for kind in ("train", "test")):
         return
     with scope_of(model):

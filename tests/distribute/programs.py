@@ -248,6 +248,44 @@ def train_on_lists() -> Arrays:
     return found
 
 
+def train_words() -> Arrays:
+    """A masked loss of each word, losses of layers, and the optimizer's accumulation, averages and clipping."""
+    x, y, _ = sentences()
+    with distribute.strategy().scope():
+        model = keras.Sequential(
+            [
+                keras.Input((None,), dtype="int32"),
+                keras.layers.Embedding(WORDS, 6, mask_zero=True),
+                keras.layers.Dense(5, "tanh", kernel_regularizer="l2", activity_regularizer="l2"),
+                keras.layers.Dense(LABELS, activation="softmax"),
+            ]
+        )
+        fix_weights(model)
+        optimizer = keras.optimizers.SGD(
+            0.5, momentum=0.9, global_clipnorm=0.3, gradient_accumulation_steps=2, use_ema=True
+        )
+        model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
+    labels = np.asarray((x + y[:, None]) % LABELS)
+    history = distribute.fit(model, x, labels, batch_size=5, epochs=2, shuffle=False, verbose=0)
+    return collect("words", model, history)
+
+
+def refuse_own_step() -> Arrays:
+    """A step of the user's own cannot be divided."""
+
+    class Own(keras.Sequential):
+        def train_step(self, data: Any) -> Any:
+            return super().train_step(data)
+
+    model = Own([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    try:
+        distribute.fit(model, np.ones((4, 1)), np.ones((4, 1)), verbose=0)
+    except ValueError as error:
+        return {"own_step/error": str(error)}
+    return {"own_step/error": ""}
+
+
 def refuse_differences() -> Arrays:
     """Processes with other data, settings or shapes get an error that names the difference, and can continue."""
     cluster = distribute.find_cluster()
@@ -268,9 +306,10 @@ def refuse_differences() -> Arrays:
 
 
 SHARED = (train_classifier, train_tagger, train_on_texts, train_with_dropout, train_on_lists, refuse_differences)
-PROGRAMS: dict[str, Callable[[], Arrays]] = {program.__name__: program for program in (*SHARED, train_variants)}
 ON_JAX = [program.__name__ for program in SHARED]
-ON_TENSORFLOW = list(PROGRAMS)
+ON_TENSORFLOW = [*ON_JAX, train_variants.__name__]
+ON_TORCH = [*ON_JAX, train_words.__name__, refuse_own_step.__name__]
+PROGRAMS: dict[str, Callable[[], Arrays]] = {name: globals()[name] for name in {*ON_TENSORFLOW, *ON_TORCH}}
 
 
 def main() -> None:

@@ -58,10 +58,9 @@ def test_wrong_arguments(arguments, message):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the others have several devices")
-def test_torch_has_one_process(monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", CLUSTER.format('["a:1", "b:1"]', 0))
-    with pytest.raises(ValueError, match="on the backend torch: use TensorFlow or JAX"):
-        distribute.strategy()
+def test_torch_has_one_device_in_a_process():
+    with pytest.raises(ValueError, match="on the backend torch cannot train on several devices: start a process for"):
+        distribute.strategy("mirrored")
 
 
 def test_a_process_joins_once(monkeypatch):
@@ -89,6 +88,11 @@ def test_a_keras_without_the_private_names_is_named():
         keras_internals.without_sum_of_gradients(Model()),
     ):
         pass
+    with (
+        pytest.raises(RuntimeError, match=r"`Model\._aggregate_additional_loss`"),
+        keras_internals.with_added_losses(Model(), abs),
+    ):
+        pass
 
 
 def test_a_cluster_that_is_not_joined_is_named(monkeypatch, recwarn):
@@ -105,9 +109,6 @@ def test_a_cluster_that_is_not_joined_is_named(monkeypatch, recwarn):
     assert caught[0].filename == __file__
 
 
-several_processes = pytest.mark.skipif(BACKEND == "torch", reason="torch has one process")
-
-
 @pytest.fixture(autouse=True)
 def _young(monkeypatch):
     """The timeout of `strategy` counts from the start of the process, which runs many tests."""
@@ -120,7 +121,6 @@ def _set_cluster(monkeypatch, index):
     return addresses
 
 
-@several_processes
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_process_that_never_starts(monkeypatch, index):
     """The time counts from the start of this process."""
@@ -133,7 +133,6 @@ def test_a_process_that_never_starts(monkeypatch, index):
     assert collectives.joined_cluster() is None
 
 
-@several_processes
 def test_a_taken_port(monkeypatch):
     addresses = _set_cluster(monkeypatch, 0)
     with (
@@ -143,7 +142,6 @@ def test_a_taken_port(monkeypatch):
         distribute.strategy()
 
 
-@several_processes
 @pytest.mark.parametrize("python", ["3.1.4", None])
 def test_versions_and_the_deadline(monkeypatch, python):
     """The other process is a thread. The backend gets what is left of the timeout, and ends the process after it."""
@@ -173,6 +171,7 @@ def test_versions_and_the_deadline(monkeypatch, python):
     monkeypatch.setattr(strategies, "end_process_after", end_process_after)
     monkeypatch.setattr(strategies, "_multi_worker_strategy", connect)
     monkeypatch.setattr(strategies, "_multi_process_distribution", connect)
+    monkeypatch.setattr(strategies, "TorchProcesses", connect)
     thread = threading.Thread(target=other)
     thread.start()
     message = (
@@ -199,7 +198,6 @@ except distribute.WorkerLost as error:
 """
 
 
-@several_processes
 @pytest.mark.short_run
 def test_a_backend_that_blocks_while_it_connects_is_ended(tmp_path):
     """The chief, a thread here, agrees to everything and never starts its backend: the other blocks in C++."""

@@ -11,7 +11,6 @@ from tests.backend import BACKEND
 SCRIPT = Path(__file__).parents[2] / "examples" / "train_distributed.py"
 
 
-@pytest.mark.skipif(BACKEND == "torch", reason="torch has one process")
 def test_a_process_that_never_starts_is_one_line(monkeypatch, capsys):
     addresses = [f"localhost:{port}" for port in free_ports(2)]
     config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": 1}}
