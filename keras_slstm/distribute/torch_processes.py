@@ -216,7 +216,8 @@ def _gather(tensor: Any) -> Any:
 
     if tensor.dtype == torch.bool:
         return _gather(tensor.to(torch.uint8)).to(torch.bool)
-    return Gather.apply(tensor)
+    function: Any = Gather  # PyTorch declares no types for it
+    return function.apply(tensor)
 
 
 def _weighted_sum(loss: Any, share: float) -> Any:
@@ -232,7 +233,7 @@ def _mean(tensors: list[Any]) -> list[Any]:
     dtypes = dict.fromkeys(tensor.dtype for tensor in tensors if tensor is not None)
     for dtype in dtypes:
         indices = [i for i, tensor in enumerate(tensors) if tensor is not None and tensor.dtype == dtype]
-        joined = torch.cat([tensors[i].detach().reshape(-1) for i in indices])
+        joined: Any = torch.cat([tensors[i].detach().reshape(-1) for i in indices])
         torch.distributed.all_reduce(joined)
         parts = (joined / torch.distributed.get_world_size()).split([tensors[i].numel() for i in indices])
         for i, part in zip(indices, parts):
