@@ -2,7 +2,20 @@
 
 import keras_slstm.quiet_import  # noqa: F401  # isort: skip  (before anything else imports Keras)
 
-from keras_slstm import datasets, distribute, layers, losses, metrics, models, ops, plots, text, training, transfer
+from keras_slstm import (
+    datasets,
+    distribute,
+    layers,
+    losses,
+    metrics,
+    models,
+    ops,
+    plots,
+    streaming,
+    text,
+    training,
+    transfer,
+)
 from keras_slstm.crf_weights import read_crf_weights
 from keras_slstm.layers import *  # noqa: F403
 from keras_slstm.losses import *  # noqa: F403
@@ -73,6 +86,7 @@ __all__ = [
     "semi_crf_log_partition",
     "semi_crf_marginals",
     "semi_crf_segment_marginals",
+    "streaming",
     "text",
     "training",
     "transfer",

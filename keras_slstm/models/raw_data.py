@@ -12,6 +12,7 @@ from keras_slstm.distribute.trainer import DistributedModel, with_callback
 from keras_slstm.models.raw_examples import Source, read_source
 from keras_slstm.saving import portable_config
 from keras_slstm.text.batches import Batches, count_epochs
+from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.text_vectorizer import check_texts
 
 # The least number of updates between two looks at the development examples, where a training counts updates.
@@ -121,7 +122,7 @@ class RawDataModel(DistributedModel):
             least = {} if updates is None else {"min_batches": min(updates, UPDATES_AN_EPOCH)}
             x = self._labelled_batches(source, batch_size=batch_size, shuffle=shuffle, **least)
             y = sample_weight = batch_size = None
-        if isinstance(x, Batches):
+        if isinstance(x, SeededEpochs):
             shuffle = False  # `x` shuffles by itself
             callbacks = with_callback(callbacks, x.follow_epochs())
         if updates is not None:

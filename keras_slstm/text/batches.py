@@ -11,11 +11,12 @@ import numpy as np
 from keras_slstm.text.buckets import bucket_lengths
 from keras_slstm.text.characters import WIDTH_MULTIPLE, pad_characters
 from keras_slstm.text.contextual_vectors import ContextualVectors
+from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.text_vectorizer import pad, round_up
 from keras_slstm.validation import check_integer
 
 
-class Batches(keras.utils.PyDataset):
+class Batches(SeededEpochs):
     """Batches of sentences of similar length, for `fit`, `evaluate` and `predict` on every backend.
 
     Sentences are sorted by their padded length and divided into batches, and the batches are shuffled. Sentences
@@ -81,7 +82,6 @@ class Batches(keras.utils.PyDataset):
         self.multiple_of = check_integer("multiple_of", multiple_of, 1)
         self.by_length = by_length
         self.min_batches = check_integer("min_batches", min_batches, 1)
-        self._next_epoch = 0
         self._lengths = np.array([round_up(length, multiple_of) for length in lengths])
         self.max_lengths = None if max_lengths is None else check_integer("max_lengths", max_lengths, 1)
         self._padded = self._lengths if self.max_lengths is None else bucket_lengths(self._lengths, self.max_lengths)
@@ -122,19 +122,8 @@ class Batches(keras.utils.PyDataset):
         """The length to which the sentences with these numbers are padded together."""
         return int(self._padded[chosen].max())
 
-    def on_epoch_begin(self) -> None:
-        """Go on to the order of the next epoch."""
-        # On some backends Keras calls this once more while it builds the model, which is why `follow_epochs` exists.
-        self._order = self._batches_of_epoch(self._next_epoch)
-        self._next_epoch += 1
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the number of the next epoch."""
-        self._next_epoch = epoch
-
-    def follow_epochs(self) -> keras.callbacks.Callback:
-        """A callback that keeps these batches at the epoch of `fit`, `initial_epoch` included."""
-        return keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: self.set_epoch(epoch))
+    def begin_epoch(self, epoch: int) -> None:
+        self._order = self._batches_of_epoch(epoch)
 
     def restore_order(self, outputs: np.ndarray) -> np.ndarray:
         """Bring the outputs of `predict`, a row for each sentence, into the order of the sentences."""
@@ -147,7 +136,7 @@ class Batches(keras.utils.PyDataset):
         batches = self._batches_of_pass(generator)
         while len(batches) < self.min_batches:
             batches += self._batches_of_pass(generator)
-        _vary_first_two(batches, self._padded)
+        vary_first_two(batches, self._padded)
         return batches
 
     def _batches_of_pass(self, generator: np.random.Generator) -> list[np.ndarray]:
@@ -290,7 +279,7 @@ def count_epochs(updates: int, batches: Any, steps_per_epoch: int | None = None)
     return -(-updates // len(batches))
 
 
-def _vary_first_two(batches: list[np.ndarray], lengths: np.ndarray) -> None:
+def vary_first_two(batches: list[np.ndarray], lengths: np.ndarray) -> None:
     """Put a full batch first and, if there is one, a batch of another length second.
 
     On TensorFlow, Keras reads the first two batches, and if they have the same length it assumes that length for all;

@@ -17,7 +17,8 @@ from keras_slstm import distribute
 from keras_slstm.distribute.collectives import all_gather, barrier, check_equal
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.saving import save_for_inference
-from keras_slstm.text.batches import Batches, count_epochs
+from keras_slstm.text.batches import count_epochs
+from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.training.check_loss import CheckLoss
 from keras_slstm.training.checkpoints import Checkpoints
 from keras_slstm.training.progress import Progress
@@ -276,7 +277,7 @@ def _check_order(save_every: int | None, model: keras.Model, data: Any, argument
             "`save_every` needs batches whose order is known: `model.batches(...)`, or another keras.utils.PyDataset, "
             f"but got {type(batches).__name__}."
         )
-    if not isinstance(batches, Batches) and arguments.get("shuffle", True):
+    if not isinstance(batches, SeededEpochs) and arguments.get("shuffle", True):
         raise ValueError(f"`save_every` needs shuffle=False: Keras shuffles {type(batches).__name__} without a seed.")
     if arguments.get("steps_per_epoch") is not None:
         raise ValueError("`save_every` needs epochs that go through all batches: leave `steps_per_epoch` out.")

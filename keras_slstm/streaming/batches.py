@@ -1,0 +1,152 @@
+"""Batches of a prepared corpus, of which only a window is in memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_slstm.streaming.chunks import Chunk
+from keras_slstm.streaming.prepared_corpus import PreparedCorpus
+from keras_slstm.text.batches import vary_first_two
+from keras_slstm.text.epochs import SeededEpochs
+from keras_slstm.text.text_vectorizer import pad
+from keras_slstm.validation import check_integer
+
+
+class _Window(NamedTuple):
+    chunk: Chunk
+    starts: np.ndarray  # of the ids of each text
+    batches: list[np.ndarray]  # the numbers of the texts of each batch
+
+
+class StreamedBatches(SeededEpochs):
+    """Batches of texts of similar length from a prepared corpus, for `fit` and `evaluate` on every backend.
+
+    In each epoch, the chunks of the corpus (of about a thousand texts) come in a random order. A window of them is in
+    memory: its texts are sorted by length, divided into batches, and the batches are shuffled. Meanwhile a thread reads
+    the next window. Batch i of an epoch depends on `(seed, epoch, i)` alone and is found without those before it, so
+    that a training that resumes in the middle of an epoch (`TrainingRun.fit(save_every=...)`) gets the batches of an
+    uninterrupted one.
+
+    The package's own models know these batches. With another model, call
+    `fit(batches, shuffle=False, callbacks=[batches.follow_epochs()])`.
+
+    Args:
+        corpus: The corpus.
+        batch_size: Texts in a batch; the last window may end with a smaller one.
+        shuffle: Whether to shuffle as described above. Otherwise windows follow the files, each from short to long
+            texts, which suits `evaluate`.
+        seed: Seed of the shuffling.
+        multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
+        window: Number of batches of a window. More mean less padding and a better shuffling; memory holds two windows.
+        share: `(index, count)`: the part of the worker `index`, counted from 0, of `count` workers that read different
+            texts. All have the same number of batches; less than one text a worker is left out of an epoch.
+
+    Attributes:
+        waited: The seconds that `batches[i]` has taken so far, all together: the time that training waited for data.
+
+    Raises:
+        ValueError: If an argument is out of range.
+
+    Example:
+
+    ```python
+    batches = StreamedBatches(keras_slstm.streaming.PreparedCorpus("prepared/reviews"), batch_size=64)
+    model.fit(batches, epochs=2)
+    ```
+    """
+
+    def __init__(
+        self,
+        corpus: PreparedCorpus,
+        batch_size: int = 32,
+        *,
+        shuffle: bool = True,
+        seed: int = 0,
+        multiple_of: int = 8,
+        window: int = 512,
+        share: tuple[int, int] = (0, 1),
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.corpus = corpus
+        self.batch_size = check_integer("batch_size", batch_size, 1)
+        self.shuffle = shuffle
+        self.seed = seed
+        self.multiple_of = check_integer("multiple_of", multiple_of, 1)
+        self.window = check_integer("window", window, 2)
+        index, workers = share
+        if not 0 <= index < workers <= len(corpus):
+            raise ValueError(f"`share` must be (index, count) with 0 <= index < count. Received: share={share}")
+        self._texts = len(corpus) // workers
+        self._first = index * self._texts
+        self.waited = 0.0
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="streamed-batches")
+        self._lock = threading.Lock()
+        self._loaded: dict[int, Future[_Window]] = {}
+        self.begin_epoch(0)
+
+    def __len__(self) -> int:
+        return -(-self._texts // self.batch_size)
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        if not 0 <= index < len(self):
+            raise IndexError(f"There are {len(self)} batches, but no batch {index}.")
+        began = time.perf_counter()
+        number, place = divmod(index, self.window)
+        chunk, starts, batches = self._get(number)
+        chosen = batches[place]
+        places = zip(starts[chosen], chunk.lengths[chosen])
+        rows: list[Any] = [chunk.ids[start : start + length] for start, length in places]
+        batch = pad(rows, self.multiple_of), chunk.labels[chosen]
+        self.waited += time.perf_counter() - began
+        return batch
+
+    def begin_epoch(self, epoch: int) -> None:
+        chunks = np.arange(len(self.corpus.sizes))
+        if self.shuffle:
+            chunks = np.random.default_rng((self.seed, epoch)).permutation(chunks)
+        with self._lock:
+            self._epoch, self._chunks = epoch, chunks
+            self._ends = np.cumsum(self.corpus.sizes[chunks])
+            self._loaded = {}
+
+    def _get(self, number: int) -> _Window:
+        """The window of this number; the next one is read meanwhile."""
+        with self._lock:
+            wanted = [each for each in (number, number + 1) if each * self.window < len(self)]
+            self._loaded = {
+                each: self._loaded.get(each) or self._reader.submit(self._load, self._epoch, each) for each in wanted
+            }
+            window = self._loaded[number]
+        return window.result()
+
+    def _load(self, epoch: int, number: int) -> _Window:
+        start = number * self.window * self.batch_size
+        count = min(self.window * self.batch_size, self._texts - start)
+        start += self._first
+        chunk = self._read(start, count)
+        generator = np.random.default_rng((self.seed, epoch, start))
+        order = generator.permutation(count) if self.shuffle else np.arange(count)
+        padded = -(-chunk.lengths // self.multiple_of) * self.multiple_of
+        order = order[np.argsort(padded[order], kind="stable")]
+        batches = np.split(order, range(self.batch_size, count, self.batch_size))
+        if self.shuffle:
+            batches = [batches[i] for i in generator.permutation(len(batches))]
+        if number == 0:
+            vary_first_two(batches, padded)
+        return _Window(chunk, np.cumsum(chunk.lengths) - chunk.lengths, batches)
+
+    def _read(self, start: int, count: int) -> Chunk:
+        """So many texts, counted in the order of the epoch, as one chunk."""
+        first, last = np.searchsorted(self._ends, [start, start + count - 1], side="right")
+        chunks = self.corpus.read(self._chunks[first : last + 1])
+        ids, lengths, labels = (np.concatenate(arrays) for arrays in zip(*chunks))
+        skipped = start - int(self._ends[first] - self.corpus.sizes[self._chunks[first]])
+        left_out, kept = int(lengths[:skipped].sum()), slice(skipped, skipped + count)
+        lengths = lengths[kept]
+        return Chunk(ids[left_out : left_out + int(lengths.sum())], lengths, labels[kept])

@@ -1,0 +1,73 @@
+"""A prepared corpus: what its folder holds."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_slstm.datasets.records import PathLike
+from keras_slstm.errors import DataError
+from keras_slstm.files import read_json
+from keras_slstm.streaming.chunks import Chunk, Shard
+from keras_slstm.text.text_vectorizer import TextVectorizer
+
+MANIFEST = "corpus.json"  # written last: without it, the folder holds no corpus
+OPEN_SHARDS = 32  # files that are kept open
+
+
+class PreparedCorpus:
+    """A corpus that `prepare_corpus` stored in a folder.
+
+    Args:
+        folder: The folder.
+
+    Attributes:
+        labels: The label names, by id.
+        vectorizer: The `TextVectorizer` with the vocabulary of the corpus.
+        fingerprint: A short hash of the files and settings from which the corpus was prepared.
+        sizes: The number of texts in each chunk, an array.
+
+    Raises:
+        DataError: If the manifest of the folder is damaged.
+        FileNotFoundError: If there is no corpus in the folder.
+
+    Example:
+
+    ```python
+    corpus = PreparedCorpus("prepared/reviews")
+    print(len(corpus), corpus.labels, corpus.vectorizer.vocabulary_size)
+    ```
+    """
+
+    def __init__(self, folder: PathLike):
+        self.folder = Path(folder)
+        path = self.folder / MANIFEST
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no prepared corpus in {self.folder}: call `prepare_corpus` first.")
+        manifest = read_json(path)
+        try:
+            self.fingerprint = str(manifest["fingerprint"])
+            self.labels: list[str] = manifest["labels"]
+            self.vectorizer = TextVectorizer.from_config(manifest["vectorizer"])
+            self.vectorizer.set_vocabulary(manifest["vocabulary"])
+            self._shards: list[str] = manifest["shards"]
+            self._chunks = np.array(manifest["chunks"], dtype=np.int64).reshape(-1, 3)  # shard, record, texts
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(path, 1, f"not a manifest of a prepared corpus ({error!r})") from error
+        self.sizes = self._chunks[:, 2]
+        self._records = np.bincount(self._chunks[:, 0], minlength=len(self._shards))
+        self._shard = lru_cache(OPEN_SHARDS)(self._open)
+
+    def __len__(self) -> int:
+        """The number of texts."""
+        return int(self.sizes.sum())
+
+    def read(self, numbers: Any) -> list[Chunk]:
+        """The chunks of these numbers, in their order."""
+        return [self._shard(int(shard)).read([int(record)])[0] for shard, record, _ in self._chunks[numbers]]
+
+    def _open(self, number: int) -> Shard:
+        return Shard(self.folder / self._shards[number], int(self._records[number]))

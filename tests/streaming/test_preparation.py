@@ -1,0 +1,192 @@
+"""Preparing a corpus from files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+
+import numpy as np
+import pytest
+
+from keras_slstm.datasets import DataError
+from keras_slstm.streaming import PreparedCorpus, preparation, prepare_corpus, sources
+from keras_slstm.streaming.prepared_corpus import MANIFEST
+from keras_slstm.text import TextVectorizer
+
+pytest.importorskip("array_record")
+pytestmark = pytest.mark.backends("torch")  # no tensors
+
+TEXTS = [f"Word{i % 7} isn't word{i * i % 11}, é{i % 3}!" + " and more" * (i % 5) for i in range(50)]
+LABELS = ["odd" if i % 2 else "even" for i in range(50)]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", 8)
+    monkeypatch.setattr(preparation, "SHARD_CHUNKS", 2)
+
+
+def write(path, texts=TEXTS, labels=LABELS):
+    rows = "".join(f"{label}\t{text}\n" for text, label in zip(texts, labels))
+    path.write_text("label\ttext\n" + rows, encoding="utf-8")
+    return path
+
+
+def stored(corpus):
+    """The ids and labels of all texts, in order."""
+    rows, labels = [], []
+    for chunk in corpus.read(np.arange(len(corpus.sizes))):
+        ends = np.cumsum(chunk.lengths)
+        rows += [chunk.ids[end - length : end].tolist() for end, length in zip(ends, chunk.lengths)]
+        labels += [corpus.labels[label] for label in chunk.labels]
+    return rows, labels
+
+
+def expected(texts=TEXTS, **options):
+    vectorizer = TextVectorizer(**options)
+    vectorizer.adapt(texts)
+    return vectorizer.vocabulary, vectorizer.encode(texts)
+
+
+def test_ids_are_those_of_the_vectorizer(tmp_path):
+    corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
+    vocabulary, ids = expected()
+    assert corpus.vectorizer.vocabulary == vocabulary
+    assert stored(corpus) == (ids, LABELS)
+    assert (len(corpus), corpus.labels) == (50, ["even", "odd"])
+
+
+def test_every_format_gives_the_same(tmp_path):
+    reference = stored(prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "tsv"))
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress((tmp_path / "a.tsv").read_bytes()))
+    lines = [json.dumps({"text": text, "label": label}) + "\n" for text, label in zip(TEXTS, LABELS)]
+    (tmp_path / "a.jsonl").write_text("".join(lines), encoding="utf-8")
+    rows = [f'"{text}",{label}\n' for text, label in zip(TEXTS, LABELS)]
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    for name in ("a.tsv.gz", "a.jsonl", "a.csv"):
+        assert stored(prepare_corpus(tmp_path / name, tmp_path / f"of-{name}")) == reference, name
+
+
+def test_parquet_gives_the_same(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    reference = stored(prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "tsv"))
+    parquet.write_table(pyarrow.table({"id": range(50), "text": TEXTS, "label": LABELS}), tmp_path / "a.parquet")
+    assert stored(prepare_corpus(tmp_path / "a.parquet", tmp_path / "out")) == reference
+    with pytest.raises(DataError, match=r'a\.parquet:1: no column "txt"; .*Did you mean'):
+        prepare_corpus(tmp_path / "a.parquet", tmp_path / "other", text_column="txt")
+
+
+def test_several_files_are_one_corpus(tmp_path):
+    files = [write(tmp_path / "a.tsv", TEXTS[:20], LABELS[:20]), write(tmp_path / "b.tsv", TEXTS[20:], LABELS[20:])]
+    assert stored(prepare_corpus(files, tmp_path / "out")) == (expected()[1], LABELS)
+
+
+def test_the_order_does_not_depend_on_the_number_of_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(preparation, "ProcessPoolExecutor", _NoProcesses)
+    corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out", processes=3)
+    assert stored(corpus) == (expected()[1], LABELS)
+    assert len(list((tmp_path / "out").glob("shards-*/*"))) > 3
+
+
+class _NoProcesses:
+    def __init__(self, processes, context):
+        self.map = map
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+
+@pytest.mark.slow
+def test_several_processes(tmp_path):
+    corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out", processes=2)
+    assert stored(corpus) == (expected()[1], LABELS)
+
+
+def test_a_second_run_reads_nothing(tmp_path, monkeypatch):
+    first = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
+    monkeypatch.setattr(sources.Source, "blocks", None)
+    assert stored(prepare_corpus(tmp_path / "a.tsv", tmp_path / "out")) == stored(first)
+
+
+def test_a_changed_file_or_setting_is_noticed(tmp_path):
+    path = write(tmp_path / "a.tsv")
+    reference = stored(prepare_corpus(path, tmp_path / "out"))
+    with pytest.raises(ValueError, match="other files or settings"):
+        prepare_corpus(path, tmp_path / "out", TextVectorizer(lowercase=False))
+    size = path.stat().st_size
+    write(path, [text.replace("Word1", "Word0") for text in TEXTS])
+    os.utime(path, (0, 0))
+    assert path.stat().st_size == size
+    with pytest.raises(ValueError, match="have changed since"):
+        prepare_corpus(path, tmp_path / "out")
+    corpus = prepare_corpus(path, tmp_path / "out", overwrite=True)
+    assert stored(corpus) != reference
+    assert len(list((tmp_path / "out").glob("shards-*"))) == 1
+
+
+def test_an_interrupted_preparation_counts_for_nothing(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.tsv")
+    whole, calls = preparation.write_chunks, []
+
+    def interrupted(path, chunks):
+        calls.append(path)
+        fails = len(calls) == 3
+        whole(path, (1 / 0 if i and fails else chunk for i, chunk in enumerate(chunks)))
+
+    monkeypatch.setattr(preparation, "write_chunks", interrupted)
+    with pytest.raises(ZeroDivisionError):
+        prepare_corpus(path, tmp_path / "out")
+    assert len(calls) == 3
+    assert not calls[-1].exists()
+    with pytest.raises(FileNotFoundError, match="no prepared corpus"):
+        PreparedCorpus(tmp_path / "out")
+    monkeypatch.undo()
+    assert stored(prepare_corpus(path, tmp_path / "out")) == (expected()[1], LABELS)
+    assert len(list((tmp_path / "out").glob("shards-*"))) == 1
+
+
+def test_a_shard_that_was_cut_off_is_noticed(tmp_path):
+    corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
+    shard = min((tmp_path / "out").glob("shards-*/*"))
+    shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
+    with pytest.raises(DataError, match="records expected, found"):
+        stored(corpus)
+
+
+def test_another_part_uses_vocabulary_and_labels_of_the_training(tmp_path):
+    train = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "train")
+    test = prepare_corpus(
+        write(tmp_path / "b.tsv", ["word1 new"], ["odd"]), tmp_path / "test", train.vectorizer, train.labels
+    )
+    assert stored(test) == (train.vectorizer.encode(["word1 new"]), ["odd"])
+    path = write(tmp_path / "c.tsv", ["word1", "word2"], ["odd", "evn"])
+    with pytest.raises(DataError, match=r"c\.tsv:3: unknown label 'evn'.*Did you mean"):
+        prepare_corpus(path, tmp_path / "c", train.vectorizer, train.labels)
+
+
+def test_errors_name_the_line(tmp_path):
+    path = write(tmp_path / "a.tsv")
+    path.write_text(path.read_text(encoding="utf-8") + "odd\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.tsv:52: 2 columns expected"):
+        prepare_corpus(path, tmp_path / "out")
+    with pytest.warns(UserWarning, match="left out: 1"):
+        assert len(prepare_corpus(path, tmp_path / "out", on_error="skip")) == 50
+
+
+def test_wrong_arguments(tmp_path):
+    path = write(tmp_path / "a.tsv")
+    with pytest.raises(FileNotFoundError, match=r"no file .*b\.tsv"):
+        prepare_corpus(tmp_path / "b.tsv", tmp_path / "out")
+    with pytest.raises(ValueError, match="different files"):
+        prepare_corpus([path, path], tmp_path / "out")
+    with pytest.raises(ValueError, match="max_characters"):
+        prepare_corpus(path, tmp_path / "out", TextVectorizer(max_characters=8))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / MANIFEST).write_text('{"labels": []}\n')
+    with pytest.raises(DataError, match="not a manifest"):
+        prepare_corpus(path, tmp_path / "out")
