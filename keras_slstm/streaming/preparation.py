@@ -32,6 +32,7 @@ from keras_slstm.validation import check_integer
 FORMAT = "1"  # of the shards and the manifest
 SHARD_CHUNKS = 256  # chunks in a shard
 MOST_LABELS = 10_000
+SETTINGS = ("max_tokens", "min_count", "lowercase", "tokenizer", "max_length", "split_words")  # of the vectoriser
 
 Part = tuple[int, Source, int, int]  # number of the source, the source, part, parts
 Run = Callable[[Callable[[Part], Any], list[Part]], Iterable[Any]]  # `map`, perhaps in several processes
@@ -146,9 +147,8 @@ def _fingerprint(
 
 
 def _plain_config(vectorizer: TextVectorizer) -> dict[str, Any]:
-    """The settings that decide about ids; not the name of the layer, which a counter of Keras gives."""
-    config = vectorizer.get_config()
-    return {name: config[name] for name in config if name not in ("name", "trainable", "dtype")}
+    """The settings that decide about ids. Not by `get_config`: there Keras loads TensorFlow on every backend."""
+    return {name: getattr(vectorizer, name) for name in SETTINGS}
 
 
 @contextlib.contextmanager
@@ -178,7 +178,8 @@ def _learn(
         counts.merge(sketch)
         names |= found
     if not vectorizer.is_adapted:
-        vectorizer = TextVectorizer.from_config(_plain_config(vectorizer))
+        # Without word vectors no word is split, so `adapt` need not try.
+        vectorizer = TextVectorizer(**_plain_config(vectorizer) | {"split_words": bool(vectorizer.split_words)})
         vectorizer.adapt(counts.counts)
     return vectorizer, sorted(names) if labels is None else list(labels)
 
@@ -186,7 +187,7 @@ def _learn(
 def _count(config: dict[str, Any], max_words: int, part: Part) -> tuple[WordSketch, set[str]]:
     """The words and labels of a part."""
     _, source, number, parts = part
-    tokenizer = BlockTokenizer(TextVectorizer.from_config(config))
+    tokenizer = BlockTokenizer(TextVectorizer(**config))
     sketch = WordSketch(max_words)
     names: set[str] = set()
     for _, _, texts, labels in source.blocks(number, parts):
@@ -201,7 +202,7 @@ def _count(config: dict[str, Any], max_words: int, part: Part) -> tuple[WordSket
 def _store(config: dict[str, Any], words: list[str], labels: list[str], folder: Path, part: Part) -> list[Place]:
     """Write the shards of a part; return where its chunks are."""
     number, source, rest, parts = part
-    vectorizer = TextVectorizer.from_config(config)
+    vectorizer = TextVectorizer(**config)
     vectorizer.set_vocabulary(words)
     tokenizer, ids = BlockTokenizer(vectorizer), {name: i for i, name in enumerate(labels)}
     places: list[Place] = []

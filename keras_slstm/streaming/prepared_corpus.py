@@ -51,7 +51,7 @@ class PreparedCorpus:
         try:
             self.fingerprint = str(manifest["fingerprint"])
             self.labels: list[str] = manifest["labels"]
-            self.vectorizer = TextVectorizer.from_config(manifest["vectorizer"])
+            self.vectorizer = TextVectorizer(**manifest["vectorizer"])
             self.vectorizer.set_vocabulary(manifest["vocabulary"])
             self._shards: list[str] = manifest["shards"]
             self._chunks = np.array(manifest["chunks"], dtype=np.int64).reshape(-1, 3)  # shard, record, texts
