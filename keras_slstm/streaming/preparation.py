@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import multiprocessing
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +33,8 @@ from keras_slstm.validation import check_integer
 FORMAT = "1"  # of the shards and the manifest
 SHARD_CHUNKS = 256  # chunks in a shard
 MOST_LABELS = 10_000
+_OWN_FOLDER = re.compile(r"shards-[0-9a-f]{8}")
+_OWN_FILE = re.compile(r"(unfinished-\d+-)?\d+-\d+-\d+\.array_record")
 SETTINGS = ("max_tokens", "min_count", "lowercase", "tokenizer", "max_length", "split_words")  # of the vectoriser
 
 Part = tuple[int, Source, int, int]  # number of the source, the source, part, parts
@@ -78,6 +81,7 @@ def prepare_corpus(
 
     Raises:
         DataError: If a file is malformed or has a label that is not in `labels`.
+        FileExistsError: If `folder` holds files of another kind. They stay as they are.
         FileNotFoundError: If a file does not exist.
         ImportError: If the extra `stream` is not installed.
         ValueError: If `folder` holds a corpus of other files or settings, or an argument is wrong.
@@ -108,9 +112,7 @@ def prepare_corpus(
                 f"{folder} holds a corpus of other files or settings, or of files that have changed since: choose "
                 "another folder, or prepare it again (overwrite=True)."
             )
-        (folder / MANIFEST).unlink()
-    for old in folder.glob("shards-*"):  # of an interrupted preparation, or of another corpus
-        shutil.rmtree(old)
+    former = _own_folders(folder)
     shards = folder / f"shards-{uuid.uuid4().hex[:8]}"
     shards.mkdir(parents=True)
     each = -(-processes // len(sources))
@@ -134,7 +136,29 @@ def prepare_corpus(
             "chunks": chunks,
         },
     )
+    for old in former:  # of another corpus, or of an interrupted preparation; now that the new one is complete
+        shutil.rmtree(old)
     return PreparedCorpus(folder)
+
+
+def _own_folders(folder: Path) -> list[Path]:
+    """The folders of shards of former preparations.
+
+    Raises:
+        FileExistsError: If anything else is in the folder.
+    """
+    own, other = [], []
+    for path in sorted(folder.iterdir()) if folder.exists() else []:
+        if _OWN_FOLDER.fullmatch(path.name) and all(_OWN_FILE.fullmatch(file.name) for file in path.iterdir()):
+            own.append(path)
+        elif path.name != MANIFEST:
+            other.append(path.name)
+    if other:
+        raise FileExistsError(
+            f"{folder} is not empty, and not the folder of a prepared corpus: {', '.join(other[:5])} would be in the "
+            "way. Choose another folder."
+        )
+    return own
 
 
 def _fingerprint(

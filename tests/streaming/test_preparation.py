@@ -150,6 +150,25 @@ def test_an_interrupted_preparation_counts_for_nothing(tmp_path, monkeypatch):
     assert len(list((tmp_path / "out").glob("shards-*"))) == 1
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "shards-2024", "shards-0123abcd"])
+def test_files_of_somebody_else_stay(tmp_path, name):
+    mine = tmp_path / "out" / name / "mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(FileExistsError, match=f"{name} would be in the way"):
+        prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
+    assert mine.read_text() == "mine"
+
+
+def test_the_former_corpus_stays_until_the_new_one_is_complete(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.tsv")
+    corpus = prepare_corpus(path, tmp_path / "out")
+    monkeypatch.setattr(preparation, "write_chunks", lambda path, chunks: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        prepare_corpus(path, tmp_path / "out", TextVectorizer(lowercase=False), overwrite=True)
+    assert stored(PreparedCorpus(tmp_path / "out")) == stored(corpus)
+
+
 def test_a_shard_that_was_cut_off_is_noticed(tmp_path):
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
     shard = min((tmp_path / "out").glob("shards-*/*"))
