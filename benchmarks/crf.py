@@ -1,6 +1,6 @@
 """Compares the time and memory of the CRF with those of tensorflow-addons and pytorch-crf.
 
-    KERAS_BACKEND=tensorflow TF_USE_LEGACY_KERAS=1 python -m benchmarks.crf --output runs/crf-tensorflow
+    KERAS_BACKEND=tensorflow python -m benchmarks.crf --output runs/crf-tensorflow
     KERAS_BACKEND=torch python -m benchmarks.crf --output runs/crf-torch
 
 The reference takes part if it is installed: tensorflow-addons (the extra `addons`) on TensorFlow, pytorch-crf on
@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+if __name__ == "__main__":  # tensorflow-addons needs it before TensorFlow is imported; nothing else may have it
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 
 import keras
 import numpy as np
