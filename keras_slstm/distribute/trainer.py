@@ -20,7 +20,7 @@ from keras_slstm.distribute.replicas import ReplicatedFunction
 from keras_slstm.distribute.sharding import make_source, replicate
 from keras_slstm.distribute.torch_processes import ExchangedFunction, copy_from_chief, is_one_on_torch, whole_batches
 from keras_slstm.distribute.variables import build
-from keras_slstm.text.batches import Batches
+from keras_slstm.text.epochs import SeededEpochs
 
 # Arguments that may differ between processes: the chief alone may print and save.
 _OWN_ARGUMENTS = ("callbacks", "verbose", "return_dict")
@@ -73,7 +73,7 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
     """
     if isinstance(model, DistributedModel):
         return model.fit(x, y, **arguments)
-    if isinstance(x, Batches):
+    if isinstance(x, SeededEpochs):
         arguments["shuffle"] = False
         arguments["callbacks"] = with_callback(arguments.get("callbacks"), x.follow_epochs())
     return _fit(model.fit, model, x, y, **arguments)

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm import SentenceClassifier
+from keras_slstm import SentenceClassifier, distribute
 from keras_slstm.streaming import StreamedBatches, preparation, prepare_corpus, sources
 from keras_slstm.text import TextVectorizer
 from keras_slstm.training import TrainingRun
@@ -135,6 +135,18 @@ def test_a_model_fits(corpus):
     history = model.fit(batches, epochs=2, validation_data=StreamedBatches(corpus, 16, shuffle=False), verbose=0)
     assert len(history.history["val_loss"]) == 2
     assert batches._epoch == 1
+
+
+@NO_TENSORS
+def test_distributed_training_follows_the_epochs(corpus):
+    model = keras.Sequential(
+        [keras.layers.Embedding(1000, 2), keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(2)]
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("sgd", loss=loss)
+    batches = StreamedBatches(corpus, 16, window=4, seed=5)
+    distribute.fit(model, batches, epochs=8, initial_epoch=7, verbose=0)
+    assert batches._epoch == 7
 
 
 class _Stop(keras.callbacks.Callback):
