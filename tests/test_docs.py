@@ -42,6 +42,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
         exec(compile("\n" * line + block, str(page), "exec"), names)
 
 
+@pytest.mark.short_run  # half a minute of trainings
 def test_code_of_the_readme_runs_as_a_quiet_file(tmp_path):
     code = [block for _, block in blocks(ROOT / "README.md")]
     assert len(code) >= 3

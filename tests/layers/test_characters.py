@@ -10,6 +10,8 @@ from tests.layer_case import randomize
 from tests.oracles.characters import char_bilstm, char_cnn
 from tests.oracles.differences import central_differences
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 BATCH, TIME, CHARACTERS, FEATURES = 2, 3, 4, 2
 X = np.random.default_rng(0).normal(size=(BATCH, TIME, CHARACTERS, FEATURES))
 # Words of every kind: full, padded on the right, on the left, with a hole, of one character, and of none.

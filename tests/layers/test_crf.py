@@ -15,6 +15,8 @@ from tests.backend import BACKEND, dtype_policy, to_numpy
 from tests.layer_case import randomize
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 FEATURES = 4
 H = np.random.default_rng(0).normal(size=(6, 5, FEATURES))
 MASK = np.array(

@@ -9,6 +9,8 @@ from keras import ops
 
 import keras_slstm
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 IDS = np.array([[1, 2, 3], [4, 5, 0]])
 LAYERS = {
     "CRFLoss": lambda: keras_slstm.CRF(3),

@@ -11,6 +11,8 @@ from keras_slstm.ops.semi_crf_functions import unpack_segments
 from tests.backend import dtype_policy, to_numpy
 from tests.layer_case import randomize
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 K, LONGEST, FEATURES = 3, 4, 5
 H = np.random.default_rng(0).normal(size=(4, 6, FEATURES))
 MASK = np.array([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1], [1, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0]], bool)

@@ -12,6 +12,8 @@ from keras_slstm.ops.crf_potentials import pack
 from tests.backend import BACKEND, dtype_policy, to_numpy
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 K, TIME = 3, 4
 _rng = np.random.default_rng(0)
 UNARY = _rng.normal(size=(4, TIME, K))

@@ -11,6 +11,8 @@ from tests.backend import BACKEND, MODES
 from tests.ops.crf_cases import EXACT, FORMS, differences, make_case, parts, random_labels, run
 from tests.oracles import crf as oracle
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 K, TIME = 3, 4
 
 

@@ -11,6 +11,8 @@ from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from tests.processes import run_python
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 LABELS = ["cancel", "book"]
 BACKEND = keras.backend.backend()
 

@@ -12,6 +12,8 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.text.word_vectors import WordVectors
 from tests.models.test_sequence_tagger import BACKEND, LABELS, corpus, probabilities_one_by_one, small
 
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+
 
 @pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("encoder", list(ENCODERS))
