@@ -92,7 +92,7 @@ def prepare_corpus(
     train = keras_slstm.streaming.prepare_corpus("reviews.tsv", "prepared/reviews")
     model = keras_slstm.SentenceClassifier(train.labels, vectorizer=train.vectorizer)
     model.compile("adam")
-    model.fit(train.batches(batch_size=32))
+    model.fit(keras_slstm.streaming.StreamedBatches(train))
     ```
     """
     check_integer("processes", processes, 1)
