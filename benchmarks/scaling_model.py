@@ -35,7 +35,7 @@ ENOUGH = 0.8  # the efficiency below which more workers are called a waste
 
 
 class Network(NamedTuple):
-    """What connects the processes.
+    """The connection between the processes.
 
     Attributes:
         gigabits: The rate at which a process sends, in gigabits a second.
@@ -82,7 +82,7 @@ def efficiency(measured: Measured, workers: int, network: Network, spread: Seque
     Args:
         measured: The step of one process.
         workers: Number of processes.
-        network: What connects them.
+        network: The connection between them.
         spread: Times of single steps, divided by their mean: how much steps vary.
     """
     computed = measured.seconds * slowest_seconds(spread, workers)

@@ -99,7 +99,7 @@ def test_a_layer_of_pytorch_crf():
 
 
 def test_a_state_dict_of_allennlp():
-    """What the page says in words: the code for pytorch-crf with other names of modules."""
+    """The page says in words how to change the code for pytorch-crf: other names of modules."""
     make, read = code("# or torch.load(path)"), code("def lstm(side)")
     for old, new in (('"lstm.', '"encoder._module.'), ("hidden2tag", "tag_projection_layer._module")):
         make, read = make.replace(old, new), read.replace(old, new)

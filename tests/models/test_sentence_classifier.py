@@ -108,35 +108,6 @@ def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, othe
     np.testing.assert_allclose(there, model.classify(texts, return_probabilities=True)[1], atol=1e-5)
 
 
-@pytest.mark.backends("torch")
-@pytest.mark.short_run
-@pytest.mark.parametrize("optimizer", ["adam", keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))])
-def test_a_file_of_pytorch_is_trained_further_without_pytorch(tmp_path, optimizer):
-    pytest.importorskip("jax")
-    model = SentenceClassifier(LABELS, encoder="cnn", units=2, embedding_dim=2)
-    model.adapt(corpus()[0])
-    model.compile(optimizer)
-    model.fit(*corpus(), epochs=1, verbose=0)
-    model.save(tmp_path / "model.keras")
-    script = (
-        "import sys, importlib.abc\n"
-        "class WithoutTorch(importlib.abc.MetaPathFinder):\n"
-        "    def find_spec(self, name, path, target=None):\n"
-        "        if name.partition('.')[0] == 'torch':\n"
-        "            raise ModuleNotFoundError(name)\n"
-        "sys.meta_path.insert(0, WithoutTorch())\n"
-        "import keras, keras_slstm\n"
-        "model = keras.saving.load_model(sys.argv[1])\n"
-        "before = int(model.optimizer.iterations)\n"
-        "model.fit([sys.argv[2]], [model.labels[0]], verbose=0)\n"
-        "print(before, int(model.optimizer.iterations))"
-    )
-    result = run_python("-c", script, tmp_path / "model.keras", corpus()[0][0], KERAS_BACKEND="jax")
-    assert result.returncode == 0, result.stderr
-    before, after = map(int, result.stdout.split())
-    assert (before, after) == (int(model.optimizer.iterations), before + 1)
-
-
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel that takes strings is TensorFlow's")
 def test_exported_model_takes_raw_strings(trained, tmp_path):
     import tensorflow as tf
