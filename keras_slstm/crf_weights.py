@@ -170,7 +170,8 @@ def _crfs(arrays: Arrays, where: Any) -> Iterator[tuple[str, str, Arrays]]:
             names = {"chain_kernel": "U", "left_boundary": "b_start", "right_boundary": "b_end"}
             yield CHAIN, prefix, _present(arrays, prefix, names)
         elif last == "transitions" and "/" in name:
-            yield TF2CRF, prefix, _with_dense(arrays, prefix, {"chain_kernel": arrays[name]}, where)
+            found = _present(arrays, prefix, {**dict(zip(_OWN, _OWN)), "chain_kernel": "transitions"})
+            yield TF2CRF, prefix, _with_dense(arrays, prefix, found, where)
         elif last == "transitions":
             yield _of_pytorch(arrays, prefix)
         elif match := re.fullmatch(r"((?:.*/)?(chain_)?crf(?:_\d+)?/)vars/0", name):

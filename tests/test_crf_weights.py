@@ -58,6 +58,8 @@ FORMATS = {
                                (KERNEL, 0 * BIAS)),
     "tf2crf": (TF2CRF, _keras, {"crf/crf/transitions:0": CHAIN_KERNEL, "crf/crf/dense/kernel:0": KERNEL,
                                 "crf/crf/dense/bias:0": BIAS}, (KERNEL, BIAS)),
+    "tf2crf, ends": (TF2CRF, _keras, {"crf/crf/transitions:0": CHAIN_KERNEL, "crf/crf/left_boundary:0": LEFT,
+                                      "crf/crf/right_boundary:0": RIGHT}, (None, None)),
     "tf2crf, scores": (TF2CRF, _keras, {"crf/crf/transitions:0": CHAIN_KERNEL}, (None, None)),
     "pytorch-crf": (PYTORCH, _pytorch, {"crf.transitions": CHAIN_KERNEL,
                                         **{f"crf.{name}": value for name, value in ENDS.items()}}, (None, None)),

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.losses.class_weight import refuse_class_weight
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import Potentials
@@ -58,7 +59,8 @@ class CRFLoss(keras.losses.Loss):
         A number, or without a reduction `(batch,)`.
 
     Raises:
-        ValueError: If an argument is invalid, or labels or weights do not fit the potentials.
+        ValueError: If an argument is invalid, labels or weights do not fit the potentials, or `fit` was given
+            `class_weight`, which Keras cannot apply to labels of words.
 
     Example:
 
@@ -97,6 +99,7 @@ class CRFLoss(keras.losses.Loss):
         if sample_weight is None:
             losses = self.call(y_true, y_pred)
         else:
+            refuse_class_weight()
             losses = self._weighted(y_true, y_pred, sample_weight, mask)
         reduction = self.reduction
         if reduction == "token_mean":

@@ -54,8 +54,8 @@ class RawDataModel(DistributedModel):
             ValueError: If the model has no labels of whole examples.
         """
         raise ValueError(
-            "`class_weight` weighs examples by their label, but here each word has a label: give `sample_weight`, a "
-            "number for each example, or a loss of your own."
+            "`class_weight` weighs examples by their label, but here each word has a label. Give `sample_weight`, a "
+            "number for each example, or compile with a loss of your own."
         )
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:

@@ -16,9 +16,9 @@ OUTCOMES = FOLDER / "outcomes.json"
 _HEAD = """# Tests of other libraries
 
 The test files of other CRFs run unchanged against `keras_slstm`, through adapters with the interface that they import
-(`tests/conformance`), and so do Keras' own tests of `LSTM`, with a `CASLSTM` of one layer in its place. They are not
-part of this project: `python -m tests.conformance fetch` gets them at fixed commits, `run` runs them, and `table`
-writes this page.
+(`tests/conformance`), and so do Keras' own tests of `LSTM` and `Bidirectional`, with a `CASLSTM` of one layer in the
+place of `LSTM`. They are not part of this project: `python -m tests.conformance fetch` gets them at fixed commits,
+`run` runs them, and `table` writes this page.
 
 | tests | TensorFlow | JAX | PyTorch | not applicable |
 | --- | --- | --- | --- | --- |
@@ -88,7 +88,8 @@ def _link(suite: Suite) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     actions = parser.add_subparsers(dest="action", required=True)
-    actions.add_parser("fetch", help="download the files")
+    action = actions.add_parser("fetch", help="download the files")
+    action.add_argument("--index", action="store_true", help="only those that the package index has")
     actions.add_parser("table", help="write the page from the outcomes that were kept")
     action = actions.add_parser("run", help="run tests, and keep the outcomes")
     action.add_argument("suites", nargs="*", metavar="SUITE", help="part of the name of a suite; default: all")
@@ -96,7 +97,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.action == "fetch":
         files = [file for suite in SUITES for file in suite.files if isinstance(file, ForeignFile)]
-        for file in (*files, *LAYERS):
+        for file in [file for file in (*files, *LAYERS) if file.distribution or not given.index]:
             print(f"{file.name}: {file.fetch()}")
     elif given.action == "run":
         chosen = [suite for suite in SUITES if not given.suites or any(part in suite.name for part in given.suites)]

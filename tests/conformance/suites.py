@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import subprocess
+import sys
+import tarfile
+import tempfile
 import urllib.request
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
@@ -26,12 +30,14 @@ class ForeignFile:
         repository: Its repository on GitHub.
         commit: The commit of the file.
         path: The file.
+        distribution: A source distribution of the package index that has the same file, as `name==version`.
     """
 
     name: str
     repository: str
     commit: str
     path: str
+    distribution: str = ""
 
     @property
     def url(self) -> str:
@@ -41,16 +47,29 @@ class ForeignFile:
         return folder / self.repository / self.commit / self.path
 
     def fetch(self, folder: Path = FOLDER) -> Path:
-        """Download the file, if it is not there."""
+        """Download the file, if it is not there: from the package index if that has it."""
         file = self.file(folder)
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            with urllib.request.urlopen(self.url) as response:
-                content = response.read()
+            content = self._from_index() if self.distribution else self._from_repository()
             part = file.with_suffix(".part")
             part.write_bytes(content)
             part.replace(file)
         return file
+
+    def _from_repository(self) -> bytes:
+        with urllib.request.urlopen(self.url) as response:
+            return response.read()
+
+    def _from_index(self) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+            subprocess.run([*pip, "--dest", folder, self.distribution], check=True)
+            (archive,) = Path(folder).iterdir()
+            with tarfile.open(archive) as files:
+                member = files.extractfile(f"{archive.name.removesuffix('.tar.gz')}/{self.path}")
+                assert member is not None
+                return member.read()
 
 
 @dataclass(frozen=True)
@@ -95,7 +114,7 @@ class Suite:
             f"--rootdir={report.parent}",
             *self.paths(),
             KERAS_BACKEND=backend,
-            limit=800.0,
+            limit=3600.0,  # JAX compiles for minutes
             folder=report.parent,  # some tests write files
         )
         if not report.exists():
@@ -114,8 +133,8 @@ def _installed(module: str) -> Path:
     return Path(module) if spec is None or spec.origin is None else Path(spec.origin)
 
 
-def _files(name: str, repository: str, commit: str, *paths: str) -> tuple[ForeignFile, ...]:
-    return tuple(ForeignFile(name, repository, commit, path) for path in paths)
+def _files(name: str, repository: str, commit: str, *paths: str, distribution: str = "") -> tuple[ForeignFile, ...]:
+    return tuple(ForeignFile(name, repository, commit, path, distribution) for path in paths)
 
 
 _SAVED = "Keras 3 saves no model in the format of TensorFlow"
@@ -169,7 +188,11 @@ SUITES = [
         not_applicable={"serialization": _SAVED},
     ),
     Suite("keras-contrib", "keras_contrib", _files(*_CONTRIB, "tests/keras_contrib/layers/test_crf.py")),
-    Suite("keras-crf", "keras_crf", _files(*_KERAS_CRF, "tests/crf_model_test.py")),
+    Suite(
+        "keras-crf",
+        "keras_crf",
+        _files(*_KERAS_CRF, "tests/crf_model_test.py", distribution="keras-crf==0.3.0"),
+    ),
     Suite(
         "tf2crf",
         "tf2crf",
@@ -193,6 +216,12 @@ SUITES = [
         ("keras.src.layers.rnn.lstm_test",),
         not_applicable={"masking": "outputs at masked positions are 0 here, in Keras those of the word before"},
     ),
+    Suite(
+        "Keras, Bidirectional",
+        "keras_lstm",
+        ("keras.src.layers.rnn.bidirectional_test",),
+        not_applicable={"cudnn|fused_(lstm|gru_eligibility)": "cuDNN computes LSTM and GRU only"},
+    ),
 ]
 # Layers of Keras 2 that make weights for `foreign_weights`.
 LAYERS = [
@@ -200,4 +229,7 @@ LAYERS = [
     ForeignFile(*_CONTRIB, "keras_contrib/layers/crf.py"),
     ForeignFile(*_TF2CRF, "tf2crf/crf.py"),
     ForeignFile(*_KERAS_CRF, "keras_crf/crf_model.py"),
+    # The releases differ from the last commits: the CRF of this one has scores of the ends of a sentence.
+    ForeignFile("tf2crf 0.1.32", "xuxingya/tf2crf", "0.1.32", "tf2crf/crf.py", "tf2crf==0.1.32"),
+    ForeignFile("keras-crf 0.3.0", "luozhouyang/keras-crf", "0.3.0", "keras_crf/crf_model.py", "keras-crf==0.3.0"),
 ]
