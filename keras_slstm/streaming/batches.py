@@ -12,6 +12,7 @@ import numpy as np
 from keras_slstm.streaming.chunks import Chunk
 from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.batches import vary_first_two
+from keras_slstm.text.buckets import bucket_bounds
 from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.text_vectorizer import pad
 from keras_slstm.validation import check_integer
@@ -42,6 +43,7 @@ class StreamedBatches(SeededEpochs):
             texts, which suits `evaluate`.
         seed: Seed of the shuffling.
         multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
+        max_lengths: The largest number of different padded lengths, or None for any number; see `Batches`.
         window: Number of batches of a window. More mean less padding and a better shuffling; memory holds two windows.
         share: `(index, count)`: the part of the worker `index`, counted from 0, of `count` workers that read different
             texts. All have the same number of batches; less than one text a worker is left out of an epoch.
@@ -68,6 +70,7 @@ class StreamedBatches(SeededEpochs):
         shuffle: bool = True,
         seed: int = 0,
         multiple_of: int = 8,
+        max_lengths: int | None = 7,
         window: int = 512,
         share: tuple[int, int] = (0, 1),
         **kwargs: Any,
@@ -78,12 +81,14 @@ class StreamedBatches(SeededEpochs):
         self.shuffle = shuffle
         self.seed = seed
         self.multiple_of = check_integer("multiple_of", multiple_of, 1)
+        self.max_lengths = None if max_lengths is None else check_integer("max_lengths", max_lengths, 1)
         self.window = check_integer("window", window, 2)
         index, workers = share
         if not 0 <= index < workers <= len(corpus):
             raise ValueError(f"`share` must be (index, count) with 0 <= index < count. Received: share={share}")
         self._texts = len(corpus) // workers
         self._first = index * self._texts
+        self._bounds = self._padded_lengths()
         self.waited = 0.0
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="streamed-batches")
         self._lock = threading.Lock()
@@ -102,7 +107,8 @@ class StreamedBatches(SeededEpochs):
         chosen = batches[place]
         places = zip(starts[chosen], chunk.lengths[chosen])
         rows: list[Any] = [chunk.ids[start : start + length] for start, length in places]
-        batch = pad(rows, self.multiple_of), chunk.labels[chosen]
+        longest = self._padded(chunk.lengths[chosen]).max()
+        batch = pad(rows, multiple_of=int(longest)), chunk.labels[chosen]
         self.waited += time.perf_counter() - began
         return batch
 
@@ -114,6 +120,16 @@ class StreamedBatches(SeededEpochs):
             self._epoch, self._chunks = epoch, chunks
             self._ends = np.cumsum(self.corpus.sizes[chunks])
             self._loaded = {}
+
+    def _padded_lengths(self) -> np.ndarray:
+        """The lengths to which batches are padded, ascending."""
+        rounded = -(-self.corpus.lengths // self.multiple_of) * self.multiple_of
+        lengths, position = np.unique(rounded, return_inverse=True)
+        counts = np.bincount(position, self.corpus.length_counts)
+        return bucket_bounds(lengths, counts, self.max_lengths or len(lengths))
+
+    def _padded(self, lengths: np.ndarray) -> np.ndarray:
+        return self._bounds[np.searchsorted(self._bounds, lengths)]
 
     def _get(self, number: int) -> _Window:
         """The window of this number; the next one is read meanwhile."""
@@ -132,7 +148,7 @@ class StreamedBatches(SeededEpochs):
         chunk = self._read(start, count)
         generator = np.random.default_rng((self.seed, epoch, start))
         order = generator.permutation(count) if self.shuffle else np.arange(count)
-        padded = -(-chunk.lengths // self.multiple_of) * self.multiple_of
+        padded = self._padded(chunk.lengths)
         order = order[np.argsort(padded[order], kind="stable")]
         batches = np.split(order, range(self.batch_size, count, self.batch_size))
         if self.shuffle:

@@ -4,41 +4,72 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_slstm.text.text_vectorizer import TextVectorizer
-from keras_slstm.text.vocabulary import UNKNOWN_ID
 
 END = "\0"  # the token behind each text: no token of a text, since the tokenisers take it for a space
-_END_ID = -1
 # Latin letters whose lower case is in the set, too, the symbols between them, and typographic symbols.
 _LETTER = "0-9A-Za-z_ª²³µ¹ºÀ-ÖØ-öø-\u012f\u0131-\u017f¼-¾"
 _SYMBOLS = '!"#$%&()*+,-./:;<=>?@[\\]^`{|}~¡¢£¤¥¦§¨©«¬\u00ad®¯°±´¶·¸»¿×÷‘“”–—…€'
 _PLAIN = rf"[ \t\n\r{_LETTER}{re.escape(_SYMBOLS)}'’]"
 _NOT_PLAIN = re.compile(rf"[^{_PLAIN[1:]}")
-# An apostrophe that is not inside a word.
-_APOSTROPHE = re.compile(rf"(?<![{_LETTER}])'|'(?![{_LETTER}])")
+# An apostrophe that is not inside a word. It begins the pattern, so that `re` skips to the next one.
+_APOSTROPHE = re.compile(rf"'(?:(?<![{_LETTER}]')|(?![{_LETTER}]))")
+_PLAIN_ASCII = bytes(code for code in range(128) if not _NOT_PLAIN.search(chr(code)))
+
+
+class NumberedWords(dict[str, int]):
+    """Numbers words in the order of their first occurrence, and counts them.
+
+    0 is the end of a text, 1 the word of a text that has none, and `FIRST` the first of all words.
+    """
+
+    FIRST = 2
+
+    def __init__(self) -> None:
+        super().__init__({END: 0, END + END: 1})
+        self._counts = np.zeros(0, np.int64)
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        return number
+
+    def count(self, numbers: np.ndarray) -> None:
+        """Count the words with these numbers."""
+        found = np.bincount(numbers, minlength=len(self))
+        found[: len(self._counts)] += self._counts
+        self._counts = found
+
+    @property
+    def names(self) -> list[str]:
+        """All words, by number from `FIRST` on."""
+        return list(self)[self.FIRST :]
+
+    @property
+    def counts(self) -> list[int]:
+        """How often each of them occurs."""
+        return self._counts[self.FIRST :].tolist()
 
 
 class EncodedTexts(NamedTuple):
-    """The ids of texts, one after another, and the number of ids of each text."""
+    """The numbers of the words of texts, one after another, and how many each text has."""
 
     ids: np.ndarray
     lengths: np.ndarray
 
 
 class BlockTokenizer:
-    """Tokenises and encodes many texts at once, as a `TextVectorizer` does, but several times faster.
+    """Tokenises many texts at once, as a `TextVectorizer` does, but several times faster.
 
     A text in Latin letters needs no search for words: spaces around each symbol, and a cut at spaces. That is done for
     all texts of a block in a few calls of compiled string methods. Any other text (another alphabet, a control
     character), and every text if the vectoriser splits words at hyphens, goes through `TextVectorizer.tokenize`.
 
     Args:
-        vectorizer: Its settings and, for `encode`, its vocabulary are used.
+        vectorizer: Its settings are used.
 
     Example:
 
@@ -49,33 +80,32 @@ class BlockTokenizer:
 
     def __init__(self, vectorizer: TextVectorizer):
         self.vectorizer = vectorizer
-        words = enumerate(vectorizer.vocabulary[UNKNOWN_ID + 1 :], UNKNOWN_ID + 1)
-        self._ids = {**{word: number for number, word in words}, END: _END_ID}
 
     def tokens(self, texts: Sequence[str]) -> list[str]:
         """The tokens of all texts, in order, with the token `END` behind each text."""
         block = END.join(texts)
         if self.vectorizer.split_words or block.count(END) != len(texts) - 1:
             return self._one_by_one(texts)
-        if _NOT_PLAIN.search(block.replace(END, " ")):
+        if not _is_plain(block):
             return self._mixed(texts)
         return self._plain(block)
 
-    def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        """The ids of each text, as `TextVectorizer.encode` gives them: an empty text is a single unknown word."""
+    def encode(self, texts: Sequence[str], words: NumberedWords) -> EncodedTexts:
+        """The numbers of the words of each text, cut as in `TextVectorizer.encode`; all its words are counted."""
         tokens = self.tokens(texts)
-        ids = np.fromiter(map(self._ids.get, tokens, repeat(UNKNOWN_ID)), np.int32, len(tokens))
-        ends = np.flatnonzero(ids == _END_ID)
+        numbers = np.fromiter(map(words.__getitem__, tokens), np.int32, len(tokens))
+        words.count(numbers)
+        ends = np.flatnonzero(numbers == 0)
         lengths = np.diff(ends, prepend=-1) - 1
         if not lengths.all():
-            ids = np.insert(ids, ends[lengths == 0], UNKNOWN_ID)
+            numbers = np.insert(numbers, ends[lengths == 0], 1)
             lengths = np.maximum(lengths, 1)
         longest = self.vectorizer.max_length
         if longest is not None and lengths.max(initial=0) > longest:
-            places = np.arange(len(ids)) - np.repeat(np.cumsum(lengths + 1) - (lengths + 1), lengths + 1)
-            ids = ids[(places < longest) | (ids == _END_ID)]
+            places = np.arange(len(numbers)) - np.repeat(np.cumsum(lengths + 1) - (lengths + 1), lengths + 1)
+            numbers = numbers[(places < longest) | (numbers == 0)]
             lengths = np.minimum(lengths, longest)
-        return EncodedTexts(ids[ids != _END_ID], lengths.astype(np.int32))
+        return EncodedTexts(numbers[numbers != 0], lengths.astype(np.int32))
 
     def _plain(self, block: str) -> list[str]:
         if self.vectorizer.lowercase:
@@ -96,7 +126,7 @@ class BlockTokenizer:
         tokens: list[str] = []
         plain: list[str] = []
         for text in texts:
-            if not _NOT_PLAIN.search(text):
+            if _is_plain(text):
                 plain.append(text)
                 continue
             if plain:
@@ -111,3 +141,9 @@ class BlockTokenizer:
             tokens += self.vectorizer.tokenize(text)
             tokens.append(END)
         return tokens
+
+
+def _is_plain(block: str) -> bool:
+    if block.isascii():  # several times faster
+        return not block.encode().translate(None, _PLAIN_ASCII + END.encode())
+    return not _NOT_PLAIN.search(block.replace(END, " "))

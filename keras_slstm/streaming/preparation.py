@@ -1,46 +1,36 @@
-"""Prepares a corpus: one pass that counts words, and one that stores the texts as word ids."""
+"""Prepares a corpus: drafts of its shards, the vocabulary of their words, and the shards."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import multiprocessing
 import re
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from keras_slstm.datasets.records import OnError, PathLike
-from keras_slstm.errors import DataError
 from keras_slstm.files import write_json
-from keras_slstm.streaming.block_tokens import END, BlockTokenizer
-from keras_slstm.streaming.chunks import Chunk, write_chunks
+from keras_slstm.streaming.drafts import Drafts, finish, write_drafts
 from keras_slstm.streaming.prepared_corpus import MANIFEST, PreparedCorpus
-from keras_slstm.streaming.sources import Block, Source, make_sources
+from keras_slstm.streaming.sources import Source, make_sources
 from keras_slstm.streaming.word_sketch import WordSketch
-from keras_slstm.suggestions import did_you_mean, list_names
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.validation import check_integer
 
-FORMAT = "1"  # of the shards and the manifest
-SHARD_CHUNKS = 256  # chunks in a shard
-MOST_LABELS = 10_000
+FORMAT = "2"  # of the shards and the manifest
 _OWN_FOLDER = re.compile(r"shards-[0-9a-f]{8}")
-_OWN_FILE = re.compile(r"(unfinished-\d+-)?\d+-\d+-\d+\.array_record")
+_OWN_FILE = re.compile(r"(unfinished-\d+-)?(draft-)?\d+-\d+-\d+\.(array_record|words)")
 SETTINGS = ("max_tokens", "min_count", "lowercase", "tokenizer", "max_length", "split_words")  # of the vectoriser
 
-Part = tuple[int, Source, int, int]  # number of the source, the source, part, parts
-Run = Callable[[Callable[[Part], Any], list[Part]], Iterable[Any]]  # `map`, perhaps in several processes
-# For each chunk: the numbers of its source and block, the number of its texts, its shard, its number there.
-Place = tuple[int, int, int, str, int]
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # `map`, perhaps in several processes
 
 
 def prepare_corpus(
@@ -59,16 +49,17 @@ def prepare_corpus(
 ) -> PreparedCorpus:
     """Prepare labelled texts of any size for training: store them in a folder as word ids.
 
-    The files are read twice, with constant memory: to count words and labels, and to store the ids. The folder gets a
-    fingerprint of files and settings. With the same ones, the next call returns at once. A preparation that was
-    interrupted counts for nothing.
+    The files are read once, with constant memory: drafts of the shards number the words of their texts as they come,
+    and when all words are counted, the numbers are replaced by the ids of the vocabulary. The folder gets a fingerprint
+    of files and settings. With the same ones, the next call returns at once. A preparation that was interrupted counts
+    for nothing.
 
     Args:
         files: One or more files: tables and JSON lines as `read_labelled_text` reads them (plain, `.gz`, `.zst`) and
             Parquet; or TFDS splits, as `"tfds:ag_news_subset/train"`.
         folder: Where to keep the prepared corpus.
         vectorizer: The settings of the vocabulary. If it has one already, such as that of the training part, that is
-            used, and the files are read once. None: `TextVectorizer()`.
+            used. None: `TextVectorizer()`.
         labels: The label names in the order of their ids, such as those of the training part. None: those of the
             files, sorted.
         text_column, label_column: Names of the columns, keys or TFDS features.
@@ -118,10 +109,15 @@ def prepare_corpus(
     each = -(-processes // len(sources))
     parts = [(number, source, part, each) for number, source in enumerate(sources) for part in range(each)]
     with _mapping(processes) as run:
-        vectorizer, names = _learn(run, parts, vectorizer, labels, max_words)
-        store = partial(_store, _plain_config(vectorizer), vectorizer.vocabulary[2:], names, shards)
-        places = [place for found in run(store, parts) for place in found]
+        drafts = list(run(partial(write_drafts, _plain_config(vectorizer), max_words, labels, shards), parts))
+        names = sorted({name for draft in drafts for name in draft.labels}) if labels is None else list(labels)
+        if not vectorizer.is_adapted:
+            vectorizer = _adapted(vectorizer, drafts, max_words)
+        complete = partial(finish, vectorizer.vocabulary, names, shards)
+        for _ in run(complete, _shards(drafts)):
+            pass
     # In the order of the files, whatever the number of processes.
+    places = [place for draft in drafts for place in draft.places]
     names_of_shards = sorted({place[3] for place in places})
     numbers = {name: number for number, name in enumerate(names_of_shards)}
     chunks = [[numbers[name], record, texts] for _, _, texts, name, record in sorted(places)]
@@ -134,6 +130,7 @@ def prepare_corpus(
             "vocabulary": vectorizer.vocabulary[2:],
             "shards": [f"{shards.name}/{name}" for name in names_of_shards],
             "chunks": chunks,
+            "lengths": sorted(sum((draft.lengths for draft in drafts), Counter()).items()),
         },
     )
     for old in former:  # of another corpus, or of an interrupted preparation; now that the new one is complete
@@ -186,70 +183,19 @@ def _mapping(processes: int) -> Iterator[Run]:
         yield pool.map
 
 
-def _learn(
-    run: Run,
-    parts: list[Part],
-    vectorizer: TextVectorizer,
-    labels: Sequence[str] | None,
-    max_words: int,
-) -> tuple[TextVectorizer, list[str]]:
-    """The vectoriser with its vocabulary, and the label names."""
-    if vectorizer.is_adapted and labels is not None:
-        return vectorizer, list(labels)
+def _adapted(vectorizer: TextVectorizer, drafts: list[Drafts], max_words: int) -> TextVectorizer:
+    """A vectoriser with the vocabulary of the drafts."""
     counts = WordSketch(max_words)
-    names: set[str] = set()
-    for sketch, found in run(partial(_count, _plain_config(vectorizer), max_words), parts):
-        counts.merge(sketch)
-        names |= found
-    if not vectorizer.is_adapted:
-        # Without word vectors no word is split, so `adapt` need not try.
-        vectorizer = TextVectorizer(**_plain_config(vectorizer) | {"split_words": bool(vectorizer.split_words)})
-        vectorizer.adapt(counts.counts)
-    return vectorizer, sorted(names) if labels is None else list(labels)
+    for draft in drafts:
+        counts.merge(draft.words)
+    # Without word vectors no word is split, so `adapt` need not try.
+    adapted = TextVectorizer(**_plain_config(vectorizer) | {"split_words": bool(vectorizer.split_words)})
+    adapted.adapt(counts.counts)
+    return adapted
 
 
-def _count(config: dict[str, Any], max_words: int, part: Part) -> tuple[WordSketch, set[str]]:
-    """The words and labels of a part."""
-    _, source, number, parts = part
-    tokenizer = BlockTokenizer(TextVectorizer(**config))
-    sketch = WordSketch(max_words)
-    names: set[str] = set()
-    for _, _, texts, labels in source.blocks(number, parts):
-        sketch.update(tokenizer.tokens(texts))
-        names.update(labels)
-        if len(names) > MOST_LABELS:
-            raise ValueError(f"{source.name} has more than {MOST_LABELS} labels: is this the column of the labels?")
-    del sketch.counts[END]
-    return sketch, names
-
-
-def _store(config: dict[str, Any], words: list[str], labels: list[str], folder: Path, part: Part) -> list[Place]:
-    """Write the shards of a part; return where its chunks are."""
-    number, source, rest, parts = part
-    vectorizer = TextVectorizer(**config)
-    vectorizer.set_vocabulary(words)
-    tokenizer, ids = BlockTokenizer(vectorizer), {name: i for i, name in enumerate(labels)}
-    places: list[Place] = []
-    blocks = source.blocks(rest, parts)
-    for shard, first in enumerate(blocks):
-        name = f"{number:05}-{rest:03}-{shard:05}.array_record"
-
-        def chunks(name: str = name, first: Block = first) -> Iterator[Chunk]:
-            shard_blocks = itertools.chain([first], itertools.islice(blocks, SHARD_CHUNKS - 1))
-            for record, (block, lines, texts, names) in enumerate(shard_blocks):
-                places.append((number, block, len(texts), name, record))
-                encoded = tokenizer.encode(texts)
-                yield Chunk(encoded.ids, encoded.lengths, _label_ids(source, ids, lines, names))
-
-        write_chunks(folder / name, chunks())
-    return places
-
-
-def _label_ids(source: Source, ids: dict[str, int], lines: list[int], names: list[str]) -> np.ndarray:
-    try:
-        return np.array([ids[name] for name in names], np.int32)
-    except KeyError:
-        line, name = next((line, name) for line, name in zip(lines, names) if name not in ids)
-        raise DataError(
-            source.name, line, f"unknown label {name!r}; the labels: {list_names(list(ids))}.{did_you_mean(name, ids)}"
-        ) from None
+def _shards(drafts: list[Drafts]) -> Iterator[tuple[str, int, list[str]]]:
+    """The name of each shard, the number of its chunks, and the label names of its draft."""
+    for draft in drafts:
+        for name, chunks in Counter(place[3] for place in draft.places).items():
+            yield name, chunks, draft.labels

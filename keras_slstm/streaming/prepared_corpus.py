@@ -29,6 +29,7 @@ class PreparedCorpus:
         vectorizer: The `TextVectorizer` with the vocabulary of the corpus.
         fingerprint: A short hash of the files and settings from which the corpus was prepared.
         sizes: The number of texts in each chunk, an array.
+        lengths, length_counts: The numbers of words that texts have, ascending, and how many texts have them, arrays.
 
     Raises:
         DataError: If the manifest of the folder is damaged.
@@ -55,6 +56,7 @@ class PreparedCorpus:
             self.vectorizer.set_vocabulary(manifest["vocabulary"])
             self._shards: list[str] = manifest["shards"]
             self._chunks = np.array(manifest["chunks"], dtype=np.int64).reshape(-1, 3)  # shard, record, texts
+            self.lengths, self.length_counts = np.array(manifest["lengths"], dtype=np.int64).reshape(-1, 2).T
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(path, 1, f"not a manifest of a prepared corpus ({error!r})") from error
         self.sizes = self._chunks[:, 2]

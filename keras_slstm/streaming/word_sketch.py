@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 from keras_slstm.validation import check_integer
@@ -42,11 +42,15 @@ class WordSketch:
         self.counts.update(words)
         self._forget()
 
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add counts of words."""
+        self.counts.update(counts)
+        self._forget()
+
     def merge(self, other: Self) -> None:
         """Add the counts of another sketch, such as that of another process."""
-        self.counts.update(other.counts)
         self.error += other.error
-        self._forget()
+        self.add(other.counts)
 
     def _forget(self) -> None:
         if len(self.counts) <= self.capacity:

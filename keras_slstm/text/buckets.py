@@ -24,10 +24,27 @@ def bucket_lengths(lengths: Sequence[int] | np.ndarray, most: int) -> np.ndarray
     >>> bucket_lengths([3, 4, 9, 10, 10], most=2).tolist()
     [4, 4, 10, 10, 10]
     """
-    values, position, counts = np.unique(np.asarray(lengths), return_inverse=True, return_counts=True)
+    lengths = np.asarray(lengths)
+    bounds = bucket_bounds(*np.unique(lengths, return_counts=True), most)
+    return bounds[np.searchsorted(bounds, lengths)]
+
+
+def bucket_bounds(values: np.ndarray, counts: np.ndarray, most: int) -> np.ndarray:
+    """The lengths to pad to, ascending, for so many sentences of each length; see `bucket_lengths`.
+
+    Args:
+        values: The lengths that occur, ascending.
+        counts: How many sentences have them.
+        most: The largest number of padded lengths.
+
+    Example:
+
+    >>> bucket_bounds(np.array([3, 4, 9, 10]), np.array([1, 1, 1, 2]), most=2).tolist()
+    [4, 10]
+    """
     n = len(values)
     if n <= most:
-        return values[position]
+        return values
     shorter = np.concatenate([[0], np.cumsum(counts)])  # the number of sentences below each length
     # cost[j]: padded words of the j shortest lengths. starts[k][j]: where the last of their k + 1 buckets begins.
     cost = np.concatenate([[0.0], np.full(n, np.inf)])
@@ -45,5 +62,4 @@ def bucket_lengths(lengths: Sequence[int] | np.ndarray, most: int) -> np.ndarray
     for start in reversed(starts):
         ends.append(j)
         j = start[j]
-    bounds = values[np.array(ends[::-1]) - 1]
-    return bounds[np.searchsorted(bounds, values)][position]
+    return values[np.array(ends[::-1]) - 1]

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from keras_slstm import SentenceClassifier, distribute
-from keras_slstm.streaming import StreamedBatches, preparation, prepare_corpus, sources
+from keras_slstm.streaming import StreamedBatches, drafts, prepare_corpus, sources
 from keras_slstm.text import TextVectorizer
+from keras_slstm.text.batches import TextBatches
 from keras_slstm.training import TrainingRun
 from keras_slstm.training.state import RestOfEpoch
 
@@ -27,7 +28,7 @@ def corpus(tmp_path_factory):
     (folder / "a.tsv").write_text("label\ttext\n" + "".join(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BLOCK", 16)
-        patch.setattr(preparation, "SHARD_CHUNKS", 3)
+        patch.setattr(drafts, "SHARD_CHUNKS", 3)
         return prepare_corpus(folder / "a.tsv", folder / "out", TextVectorizer(min_count=1))
 
 
@@ -97,9 +98,18 @@ def test_padding_is_bounded(corpus):
     def waste(batches):
         return 1 - sum((x > 0).sum() for x, _ in batches) / sum(x.size for x, _ in batches)
 
-    sorted_waste = waste(_all(StreamedBatches(corpus, 8, window=13, multiple_of=4)))
-    random_waste = waste(_all(StreamedBatches(corpus, 8, window=2, multiple_of=4)))
+    sorted_waste = waste(_all(StreamedBatches(corpus, 8, window=13, multiple_of=4, max_lengths=None)))
+    random_waste = waste(_all(StreamedBatches(corpus, 8, window=2, multiple_of=4, max_lengths=None)))
     assert sorted_waste < 0.12 < random_waste
+
+
+@NO_TENSORS
+def test_few_lengths_that_pad_as_little_as_those_of_texts_in_memory(corpus):
+    streamed = _all(StreamedBatches(corpus, 1, multiple_of=2, max_lengths=3))
+    lengths = [int((x > 0).sum()) for x, _ in streamed]
+    in_memory = TextBatches([[2] * length for length in lengths], batch_size=1, multiple_of=2, max_lengths=3)
+    assert sorted(x.shape[1] for x, _ in streamed) == sorted(x.shape[1] for (x,) in in_memory)
+    assert len({x.shape[1] for x, _ in streamed}) == 3
 
 
 @NO_TENSORS

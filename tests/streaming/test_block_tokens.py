@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_slstm.streaming.block_tokens import _PLAIN, END, BlockTokenizer
+from keras_slstm.streaming.block_tokens import _PLAIN, END, BlockTokenizer, NumberedWords
 from keras_slstm.text import TextVectorizer
 
 pytestmark = pytest.mark.backends("torch")  # no tensors
@@ -51,10 +53,16 @@ def test_every_plain_character(lowercase):
 def test_ids_are_those_of_the_vectorizer(texts, max_length):
     vectorizer = TextVectorizer(max_length=max_length, min_count=1)
     vectorizer.adapt(["a z9 ' . é ab", *texts[:2]])
-    encoded = BlockTokenizer(vectorizer).encode(texts)
+    words = NumberedWords()
+    encoded = BlockTokenizer(vectorizer).encode(texts, words)
+    ids = {word: number for number, word in enumerate(vectorizer.vocabulary)}
+    final = np.array([1, 1, *(ids.get(word, 1) for word in words.names)])[encoded.ids]
     rows, start = [], 0
     for length in encoded.lengths:
-        rows.append(encoded.ids[start : start + length].tolist())
+        rows.append(final[start : start + length].tolist())
         start += length
     assert rows == vectorizer.encode(texts)
-    assert start == len(encoded.ids)
+    assert start == len(final)
+    assert dict(zip(words.names, words.counts)) == Counter(
+        token for text in texts for token in vectorizer.tokenize(text)
+    )

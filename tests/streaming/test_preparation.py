@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from keras_slstm.datasets import DataError
-from keras_slstm.streaming import PreparedCorpus, preparation, prepare_corpus, sources
+from keras_slstm.streaming import PreparedCorpus, drafts, preparation, prepare_corpus, sources
 from keras_slstm.streaming.prepared_corpus import MANIFEST
 from keras_slstm.text import TextVectorizer
 
@@ -24,7 +24,7 @@ LABELS = ["odd" if i % 2 else "even" for i in range(50)]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(sources, "BLOCK", 8)
-    monkeypatch.setattr(preparation, "SHARD_CHUNKS", 2)
+    monkeypatch.setattr(drafts, "SHARD_CHUNKS", 2)
 
 
 def write(path, texts=TEXTS, labels=LABELS):
@@ -129,19 +129,31 @@ def test_a_changed_file_or_setting_is_noticed(tmp_path):
     assert len(list((tmp_path / "out").glob("shards-*"))) == 1
 
 
-def test_an_interrupted_preparation_counts_for_nothing(tmp_path, monkeypatch):
+def test_a_draft_with_more_words_than_are_counted_ends(tmp_path):
+    texts = [f"w{i} the w{i + 1}" for i in range(50)]
+    path = write(tmp_path / "a.tsv", texts)
+    corpus = prepare_corpus(path, tmp_path / "out", TextVectorizer(min_count=1), max_words=8)
+    shards = sorted((tmp_path / "out").glob("shards-*/*"))
+    assert len(shards) == len(corpus.sizes) == 7  # a block each, where two would be a shard
+    assert all(shard.suffix == ".array_record" and "draft" not in shard.name for shard in shards)
+    assert stored(corpus)[0] == corpus.vectorizer.encode(texts)
+    assert "the" in corpus.vectorizer.vocabulary
+
+
+@pytest.mark.parametrize("at", [3, 6], ids=["a draft", "a shard"])
+def test_an_interrupted_preparation_counts_for_nothing(at, tmp_path, monkeypatch):
     path = write(tmp_path / "a.tsv")
-    whole, calls = preparation.write_chunks, []
+    whole, calls = drafts.write_chunks, []
 
     def interrupted(path, chunks):
         calls.append(path)
-        fails = len(calls) == 3
+        fails = len(calls) == at
         whole(path, (1 / 0 if i and fails else chunk for i, chunk in enumerate(chunks)))
 
-    monkeypatch.setattr(preparation, "write_chunks", interrupted)
+    monkeypatch.setattr(drafts, "write_chunks", interrupted)
     with pytest.raises(ZeroDivisionError):
         prepare_corpus(path, tmp_path / "out")
-    assert len(calls) == 3
+    assert len(calls) == at
     assert not calls[-1].exists()
     with pytest.raises(FileNotFoundError, match="no prepared corpus"):
         PreparedCorpus(tmp_path / "out")
@@ -163,7 +175,7 @@ def test_files_of_somebody_else_stay(tmp_path, name):
 def test_the_former_corpus_stays_until_the_new_one_is_complete(tmp_path, monkeypatch):
     path = write(tmp_path / "a.tsv")
     corpus = prepare_corpus(path, tmp_path / "out")
-    monkeypatch.setattr(preparation, "write_chunks", lambda path, chunks: 1 / 0)
+    monkeypatch.setattr(drafts, "write_chunks", lambda path, chunks: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         prepare_corpus(path, tmp_path / "out", TextVectorizer(lowercase=False), overwrite=True)
     assert stored(PreparedCorpus(tmp_path / "out")) == stored(corpus)

@@ -1,0 +1,157 @@
+"""Measures streamed corpora against texts in memory: `python -m benchmarks.streaming`.
+
+    python -m benchmarks.streaming                                            # a million lines, both ways
+    python -m benchmarks.streaming --lines 39000000 --ways streamed           # about 5 GB of text
+    python -m benchmarks.streaming --lines 20000 --steps 20                   # a trial
+
+Generated lines of 5 to 30 words, drawn from 200,000 words by Zipf's law with the exponent 1.05, are written to a file.
+Each way runs in a process of its own, from the file to the first training step of a BiLSTM classifier (64 units, a
+vocabulary of 30,000 words), and then takes further steps. Printed, and appended to a file with `--output`, are for each
+way the seconds of CPU time and of the clock to the end of the first step, the largest resident set, the sentences
+trained in a second, and the share of the further steps that was spent waiting for batches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WAYS = ("streamed", "in memory")
+WORDS, EXPONENT, LABELS = 200_000, 1.05, 4
+BLOCK = 20_000  # lines that are generated together
+BATCH, UNITS, MAX_TOKENS = 64, 64, 30_000
+
+
+def main() -> None:
+    """Write the file, measure each way in a new process, and print the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the file (default: %(default)s)")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="default: both")
+    parser.add_argument("--steps", type=int, default=200, help="steps after the first one (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="that prepare the corpus (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, help="where the files are written (default: a temporary folder)")
+    parser.add_argument("--output", type=Path, help="file of JSON lines to which the results are appended")
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)  # in the new process
+    args = parser.parse_args()
+    if args.way:
+        print(json.dumps(_measure(args)))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        args.folder = args.folder or Path(temporary)
+        args.folder.mkdir(parents=True, exist_ok=True)
+        _generate(args.folder / "texts.tsv", args.lines)
+        for way in args.ways:
+            print(json.dumps(result := _in_new_process(args, way), indent=1))
+            if args.output:
+                with args.output.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(result) + "\n")
+
+
+def _generate(path: Path, lines: int) -> None:
+    """Write labelled lines, the same ones each time."""
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = np.array(["".join(rng.choice(letters, size)) for size in rng.integers(2, 10, WORDS)])
+    probabilities = 1 / np.arange(1, WORDS + 1) ** EXPONENT
+    cumulated = np.cumsum(probabilities / probabilities.sum())
+    with path.open("w", encoding="utf-8") as file:
+        file.write("label\ttext\n")
+        for start in range(0, lines, BLOCK):
+            lengths = rng.integers(5, 30, min(BLOCK, lines - start))
+            drawn = words[np.minimum(np.searchsorted(cumulated, rng.random(lengths.sum())), WORDS - 1)].tolist()
+            at = 0
+            for length, label in zip(lengths, rng.integers(0, LABELS, len(lengths))):
+                file.write(f"c{label}\t{' '.join(drawn[at : at + length]).capitalize()}, isn't it?\n")
+                at += length
+
+
+def _in_new_process(args: argparse.Namespace, way: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.streaming", "--way", way, "--folder", args.folder]
+    command += ["--steps", args.steps, "--processes", args.processes]
+    done = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True)
+    size = (args.folder / "texts.tsv").stat().st_size
+    return {
+        "way": way,
+        "lines": args.lines,
+        "megabytes": size / 1e6,
+        "processes": args.processes,
+        "cores": len(os.sched_getaffinity(0)),
+        "versions": {name: version(name) for name in ("keras", "numpy")},
+        **json.loads(done.stdout.splitlines()[-1]),
+    }
+
+
+def _measure(args: argparse.Namespace) -> dict[str, Any]:
+    """Train from the file, and return what is measured."""
+    began = time.perf_counter()
+
+    import keras
+
+    import keras_slstm
+    from benchmarks.memory import largest_resident_set
+
+    labels, vectorizer, batches = (_streamed if args.way == "streamed" else _in_memory)(args)
+    ready = time.perf_counter()
+    model = keras_slstm.SentenceClassifier(labels, encoder="lstm", units=UNITS, vectorizer=vectorizer)
+    model.compile("adam")
+    model.train_on_batch(*batches[0])
+    times = os.times()
+    found: dict[str, Any] = {
+        "backend": keras.backend.backend(),
+        "seconds_to_batches": ready - began,
+        "seconds": time.perf_counter() - began,
+        "cpu_seconds": times.user + times.system + times.children_user + times.children_system,
+    }
+    for index in range(1, 9):  # the lengths for which functions are compiled
+        model.train_on_batch(*batches[index % len(batches)])
+    began, waited, sentences = time.perf_counter(), 0.0, 0
+    for step in range(args.steps):
+        asked = time.perf_counter()
+        x, y = batches[(9 + step) % len(batches)]
+        waited += time.perf_counter() - asked
+        model.train_on_batch(x, y)
+        sentences += len(y)
+    seconds = time.perf_counter() - began
+    found["sentences_per_second"] = sentences / seconds
+    found["share_of_waiting"] = waited / seconds
+    found["peak_megabytes"] = largest_resident_set()
+    return found
+
+
+def _streamed(args: argparse.Namespace) -> tuple[list[str], Any, Any]:
+    from keras_slstm import streaming
+    from keras_slstm.text import TextVectorizer
+
+    source, folder = args.folder / "texts.tsv", args.folder / "prepared"
+    corpus = streaming.prepare_corpus(
+        source, folder, TextVectorizer(max_tokens=MAX_TOKENS), processes=args.processes, overwrite=True
+    )
+    return corpus.labels, corpus.vectorizer, streaming.StreamedBatches(corpus, BATCH)
+
+
+def _in_memory(args: argparse.Namespace) -> tuple[list[str], Any, Any]:
+    from keras_slstm.datasets import read_labelled_text
+    from keras_slstm.text import TextBatches, TextVectorizer
+
+    examples = read_labelled_text(args.folder / "texts.tsv")
+    texts, names = [example.text for example in examples], [example.label for example in examples]
+    labels = sorted(set(names))
+    vectorizer = TextVectorizer(max_tokens=MAX_TOKENS)
+    vectorizer.adapt(texts)
+    ids = {label: number for number, label in enumerate(labels)}
+    batches = TextBatches(vectorizer.encode(texts), [ids[name] for name in names], batch_size=BATCH)
+    return labels, vectorizer, batches
+
+
+if __name__ == "__main__":
+    main()
