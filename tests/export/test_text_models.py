@@ -20,7 +20,7 @@ FORMATS = {
 }
 # PyTorch writes no loop: no CRF, no BiLSTM.
 NAMES = (
-    ["SentenceClassifier", "SequenceTagger(softmax)"]
+    ["SentenceClassifier", "SentencePairClassifier", "SequenceTagger(softmax)"]
     if BACKEND == "torch"
     else ["SentenceClassifier", "SequenceTagger", "SentencePairClassifier"]
 )
