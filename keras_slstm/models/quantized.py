@@ -39,11 +39,13 @@ class Quantizable:
             **kwargs: As `keras.Model.quantize` has them.
 
         Raises:
-            ValueError: If the model is not built yet, or the mode is none of the above.
+            ValueError: If the model is not built yet, has LoRA enabled, or the mode is none of the above.
         """
         if mode not in ("int8", "int4"):
             raise ValueError(f'The `mode` of a text model must be "int8" or "int4", but got {mode!r}.')
         layers = _with_matrices(self)
+        if getattr(self, "lora_enabled", False):
+            raise ValueError("LoRA is enabled: save and load the model first, which adds A B to the kernels.")
         chosen = [
             i for i, layer in enumerate(layers) if _is_supported(layer) and _matches(layer, filters)
         ]  # before: their weights change

@@ -14,6 +14,7 @@ from keras_slstm.layers.recurrent_stack import RecurrentStack, recurrent_cell
 from keras_slstm.layers.rematerialized import Dropout
 from keras_slstm.metrics.token_accuracy import TokenAccuracy
 from keras_slstm.models.exported_search import check_search_format, write_search
+from keras_slstm.models.low_rank import LowRankEncoder
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.translation_search import Search, Searches, SearchModel
 from keras_slstm.ops.backend.precision import accumulation_dtype
@@ -26,7 +27,7 @@ from keras_slstm.validation import check_integer, check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class Seq2Seq(RawDataModel):
+class Seq2Seq(LowRankEncoder, RawDataModel):
     """Translates texts: one stack of CAS-LSTM or LSTM layers reads, another one, with attention, writes.
 
     The model of the translation experiments of Choi, Kim and Lee (ACML 2019, section 4.4): layers of equal size on both
@@ -67,6 +68,8 @@ class Seq2Seq(RawDataModel):
     model.translate(["The meeting begins at noon."], beam=5)  # ["Die Besprechung beginnt um 12:00 Uhr."]
     ```
     """
+
+    recurrent_layers = ("encoder", "decoder")
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from keras_slstm.layers.rematerialized import Dropout
 from keras_slstm.models.contextual_encoder import check_contextual, contextual_features
 from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.exported import ServedModel, write_file
+from keras_slstm.models.low_rank import LowRankEncoder
 from keras_slstm.models.quantized import Quantizable
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.serving import check_tensorflow
@@ -28,7 +29,7 @@ from keras_slstm.validation import check_integer, check_rate
 MAX_CHARACTERS = 24  # of a word, by default, as in `TokenVectorizer`
 
 
-class TextModel(Quantizable, ConfigFromArguments, RawDataModel):
+class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
     """Base of the models that read words, which declares the options that they share.
 
     Vectors of words, of their characters and of their contexts are joined, get dropout, and go into an encoder. A
