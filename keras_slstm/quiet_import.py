@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.abc
+import importlib.machinery
 import logging
 import os
 import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 # TensorFlow 2.21 writes such lines while its libraries load, whatever TF_CPP_MIN_LOG_LEVEL says.
 _CHATTER = re.compile(rb"[IW]\d{4} \d\d:|WARNING: All log messages before absl::InitializeLog|E\d{4} .*cuInit")
@@ -22,22 +25,27 @@ def import_keras() -> None:
     log = logging.getLogger("tensorflow")
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("2", "3") and log.level == logging.NOTSET:
         log.setLevel(logging.ERROR)
-    with _quietly("keras"):
+    chatter_wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") in ("", "0")
+    if not chatter_wanted and not any(isinstance(finder, QuietTensorFlow) for finder in sys.meta_path):
+        sys.meta_path.insert(0, QuietTensorFlow())
+    with contextlib.nullcontext() if chatter_wanted or "keras" in sys.modules else without_chatter():
         import keras  # noqa: F401
 
 
-def set_random_seed(seed: int) -> None:
-    """Call `keras.utils.set_random_seed`, which imports TensorFlow on every backend, as quietly as `import_keras`."""
-    import keras
+class QuietTensorFlow(importlib.abc.MetaPathFinder):
+    """Finds TensorFlow such that its import is without chatter.
 
-    with _quietly("tensorflow"):
-        keras.utils.set_random_seed(seed)
+    On JAX and PyTorch, Keras imports TensorFlow where it is installed, but not before a seed is set or a model loaded.
+    """
 
-
-def _quietly(module: str) -> contextlib.AbstractContextManager[None]:
-    """A context without chatter, if the module is not imported yet and the user has asked for less."""
-    chatter_wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") in ("", "0")
-    return contextlib.nullcontext() if chatter_wanted or module in sys.modules else without_chatter()
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if name != "tensorflow":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            # Of this loader only: its class, by which others know it, stays.
+            setattr(spec.loader, "exec_module", without_chatter()(spec.loader.exec_module))  # noqa: B010
+        return spec
 
 
 @contextlib.contextmanager

@@ -35,11 +35,15 @@ _WITH_CODE = [
 
 
 @pytest.mark.parametrize("page", _WITH_CODE)
-def test_code_runs(page, tmp_path, monkeypatch):
+def test_code_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "page"}
     for line, block in blocks(page):
         exec(compile("\n" * line + block, str(page), "exec"), names)
+    # A page that shows an answer shows the one that its code gives.
+    answers = re.findall(r"^print\(.*\)  # (\[.*?\])(?=$|:)", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    printed = capsys.readouterr().out.splitlines()
+    assert [answer for answer in answers if answer not in printed] == []
 
 
 @pytest.mark.short_run  # half a minute of trainings

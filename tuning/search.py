@@ -1,4 +1,4 @@
-"""Search for the settings of two encoders, one of which is your own, and test the winner.
+"""Search for the settings of two encoders, one of which is your own, and test the winner (extra: `tuner`).
 
     python tuning/search.py
 

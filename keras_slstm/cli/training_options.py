@@ -180,10 +180,10 @@ def short_name(name: str) -> str:
 SEARCH_OPTIONS = ("beam", "length_penalty", "max_length")
 
 
-def add_search_options(parser: Parser) -> None:
+def add_search_options(parser: Parser, beam: int = 5) -> None:
     """The search for the best translation."""
     search = parser.group("translation")
-    search.add("--beam", type=options.count, default=5, metavar="N", advanced=True,
+    search.add("--beam", type=options.count, default=beam, metavar="N", advanced=True,
                help="number of translations that the beam search keeps at each step")  # fmt: skip
     search.add("--length-penalty", type=options.not_negative, default=1.0, metavar="POWER", advanced=True,
                help="divide scores by this power of the length; 0 prefers short translations")  # fmt: skip

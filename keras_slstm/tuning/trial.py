@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import keras
+
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, write_json
-from keras_slstm.quiet_import import set_random_seed
 from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
 from keras_slstm.tuning.records import TRIAL_MODEL
@@ -113,7 +114,7 @@ def train(training: Training) -> dict[str, Any]:
     hp = require("keras_tuner", "tuner").HyperParameters()
     hp.values = dict(training.values)
     _continue_earlier(training)
-    set_random_seed(training.seed)
+    keras.utils.set_random_seed(training.seed)
     settings = hypermodel.settings(hp)
     with _scope(training.strategy):
         model = hypermodel.build(hp)

@@ -34,7 +34,6 @@ from keras_slstm.losses import SmoothedCrossentropy
 from keras_slstm.models.bcn import BCN
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
-from keras_slstm.quiet_import import set_random_seed
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
@@ -187,7 +186,7 @@ def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
 ) -> tuple[SentenceClassifier, TextBatches]:
     """The compiled model with its vocabulary, and the batches to train it on."""
-    set_random_seed(job.seed)
+    keras.utils.set_random_seed(job.seed)
     options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
     shared_options: dict[str, Any] = {
         **texts.model_options(settings, vectors),

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import keras
+
 from keras_slstm.cli.match import ARCHITECTURES, FEATURES
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tasks import texts
@@ -28,7 +30,6 @@ from keras_slstm.cli.tasks.training import (
 from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
-from keras_slstm.quiet_import import set_random_seed
 from keras_slstm.text.pair_batches import PairBatches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
@@ -150,7 +151,7 @@ def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
 ) -> tuple[SentencePairClassifier, PairBatches]:
     """The compiled model with its vocabulary, and the batches to train it on."""
-    set_random_seed(job.seed)
+    keras.utils.set_random_seed(job.seed)
     corpus: PairCorpus = job.corpus
     options = {
         "labels": corpus.label_names or None,

@@ -38,7 +38,6 @@ from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.plots import transition_matrix
 from keras_slstm.printable import printable
-from keras_slstm.quiet_import import set_random_seed
 from keras_slstm.text.tag_schemes import span_scores, split_tag
 from keras_slstm.text.token_batches import TokenBatches
 from keras_slstm.text.token_vectorizer import TokenVectorizer
@@ -220,7 +219,7 @@ def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
 ) -> tuple[SequenceTagger, TokenBatches]:
     """The compiled model with its vocabulary, and the batches to train it on."""
-    set_random_seed(job.seed)
+    keras.utils.set_random_seed(job.seed)
     options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
     model = SequenceTagger(
         job.corpus.label_names,

@@ -27,7 +27,6 @@ from keras_slstm.models.equal_width import equal_width
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.printable import printable
-from keras_slstm.quiet_import import set_random_seed
 from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
@@ -182,7 +181,7 @@ def build_model(settings: Settings, train: TextPairs) -> tuple[Seq2Seq, Translat
 
 def make_model(settings: Settings, vectorizer: Any = None) -> Seq2Seq:
     """The model of the settings; with its weights, if the subwords are given."""
-    set_random_seed(settings["seed"])
+    keras.utils.set_random_seed(settings["seed"])
     return Seq2Seq(
         cell=settings["cell"],
         units=settings["units"],
