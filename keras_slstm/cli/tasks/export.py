@@ -62,16 +62,10 @@ def _string_writer(model: Any) -> Callable[[str], None]:
 
 
 def _reason(message: str) -> str:
-    """The message of the innermost of the errors that Keras has wrapped in errors of its own.
-
-    >>> _reason("Exception encountered when calling CRF.call().\\n\\n\\x1b[1mThe loop is endless.\\x1b[0m\\n\\nArguments: x")
-    'The loop is endless.'
-    """
+    """The message of the innermost of the errors that Keras has wrapped in errors of its own, each in bold letters."""
     return message.rpartition("\x1b[1m")[2].partition("\x1b[0m")[0]
 
 
 def _check_saved_model() -> None:
     if keras.backend.backend() == "torch":
-        raise ValueError(
-            "PyTorch writes no SavedModel: export with KERAS_BACKEND=tensorflow, or choose another --format"
-        )
+        raise ValueError("PyTorch writes no SavedModel: set KERAS_BACKEND=tensorflow, or choose another --format")
