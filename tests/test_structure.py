@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -138,3 +139,11 @@ def test_lower_floors_import_no_higher_ones(floor):
             parts = imported.split(".")
             if parts[0] == "keras_slstm" and (FOLDER / parts[1]).is_dir():
                 assert parts[1] in below, f"{module} imports {imported}"
+
+
+def test_the_hooks_have_the_versions_of_the_extra():
+    root = FOLDER.parent
+    pinned = re.findall(r'"((?:ruff|mypy)==[\d.]+)"', (root / "setup.py").read_text())
+    hooks = re.findall(r'"(\w+==[\d.]+)"', (root / ".pre-commit-config.yaml").read_text())
+    assert len(pinned) == 2
+    assert set(hooks) == set(pinned)

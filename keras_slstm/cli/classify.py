@@ -58,6 +58,7 @@ def add_arguments(parser: Parser) -> None:
     add_run_options(parser, "runs/DATA-ENCODER", ensemble=True)
     parser.group("run").add("--speed", action="store_true", advanced=True,
                             help="measure the texts per second in batches of 100")  # fmt: skip
+    parser.hide("architecture")
 
 
 def check(arguments: argparse.Namespace) -> None:

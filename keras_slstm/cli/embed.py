@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
                  help="number of folds in each cross-validation")  # fmt: skip
     transfer.add("--task-limit", type=options.count, metavar="N", advanced=True,
                  help="use at most N training examples of each task (default: all)")  # fmt: skip
-    match.add_pair_options(parser, DATASET, "subilstm", visible=("units",))
+    match.add_pair_options(parser, DATASET, "subilstm", visible=())
     add_run_options(parser, "runs/DATA-ENCODER-ARCHITECTURE", devices=False)
     parser.hide("data", "test_data", "task", "overwrite")
 

@@ -44,8 +44,9 @@ ARCHITECTURES: dict[str, dict[str, object]] = {
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    add_pair_options(parser, DATASET, "bi_caslstm", visible=("units", "updates"))
+    add_pair_options(parser, DATASET, "bi_caslstm", visible=("updates",))
     add_run_options(parser, "runs/DATA-ENCODER", ensemble=True)
+    parser.hide("architecture")
 
 
 def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[str, ...]) -> None:

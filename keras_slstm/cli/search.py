@@ -92,6 +92,7 @@ def add_arguments(parser: Parser) -> None:
     )
     search.add("--report", type=Path, metavar="FOLDER", shown="never",
                help="do not search; write the report on the search in this folder")  # fmt: skip
+    parser.hide("test_data", "confirm", "overwrite")
 
     devices = parser.group("devices")
     devices.add("--workers", type=options.count, default=1, metavar="N", shown="never", advanced=True,

@@ -62,6 +62,7 @@ def add_arguments(parser: Parser) -> None:
               help="kind of word vectors from characters")  # fmt: skip
     add_settings(parser, presets, visible=("updates",))
     add_run_options(parser, "runs/DATA-TASK-ENCODER-HEAD", devices=False)
+    parser.hide("tag_column", "head")
 
 
 def check(arguments: argparse.Namespace) -> None:

@@ -61,7 +61,7 @@ def add_arguments(parser: Parser) -> None:
         "--preset", choices=tuple(presets), default="small", help="set of defaults, small or of the CAS-LSTM paper"
     )
     add_dtype(parser)
-    add_settings(parser, presets, visible=("units", "epochs", "beam"))
+    add_settings(parser, presets, visible=("units", "epochs"))
     model.add("--length-penalty", type=options.not_negative, default=1.0, metavar="POWER", advanced=True,
               help="divide scores by this power of the length; 0 prefers short translations")  # fmt: skip
     model.add("--max-length", type=options.count, metavar="N", advanced=True,
