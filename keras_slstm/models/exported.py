@@ -12,6 +12,7 @@ from typing import Any
 import keras
 
 from keras_slstm.extras import require
+from keras_slstm.models.onnx_graph import gather_weights, rename
 from keras_slstm.ops.export_mode import export_mode
 from keras_slstm.types import Tensor
 
@@ -72,7 +73,7 @@ def write_file(
         kwargs.setdefault("input_signature", [signature])
         model.export(str(written), format=format, **{"verbose": False, **kwargs})
         if format == "onnx":
-            _name_onnx(written, signature, about)
+            _finish_onnx(written, signature, about)
         written.with_suffix(".json").write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
         for file in Path(folder).iterdir():  # the weights may have a file of their own
             shutil.move(str(file), filepath.parent / file.name)
@@ -101,22 +102,15 @@ def _any_sizes(spec: keras.InputSpec) -> dict[int, Any]:
     return {axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(spec.shape) if size is None}
 
 
-def _name_onnx(file: Path, signature: dict[str, Any], about: dict[str, Any]) -> None:
-    """Give inputs and outputs the names of the model, and the file its metadata."""
+def _finish_onnx(file: Path, signature: dict[str, Any], about: dict[str, Any]) -> None:
+    """Give inputs and outputs the names of the model, the file its metadata, and products their weights."""
     onnx = require("onnx", "export")
     proto = onnx.load(str(file))
+    gather_weights(proto.graph)
     for values, names in ((proto.graph.input, sorted(signature)), (proto.graph.output, sorted(about["outputs"]))):
         if {each.name for each in values} != {*names}:  # else they may stand in another order
-            _rename(proto.graph, values, {each.name: name for each, name in zip(values, names, strict=True)})
+            rename(proto.graph, values, {each.name: name for each, name in zip(values, names, strict=True)})
     for key, value in about.items():
         entry = proto.metadata_props.add()
         entry.key, entry.value = key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     onnx.save(proto, str(file))
-
-
-def _rename(graph: Any, values: Any, renamed: dict[str, str]) -> None:
-    for node in graph.node:
-        for names in (node.input, node.output):
-            names[:] = [renamed.get(name, name) for name in names]
-    for value in values:
-        value.name = renamed.get(value.name, value.name)
