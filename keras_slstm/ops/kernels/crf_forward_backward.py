@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_slstm.ops import crf as equation
 from keras_slstm.ops.crf import Potentials, is_forbidden, one_hot, penalized, restricted
-from keras_slstm.ops.kernels import crf_log_space, crf_scaled
+from keras_slstm.ops.kernels import crf_log_space, crf_scaled, crf_torch
 from keras_slstm.ops.kernels.crf_log_space import Score, differentiable_once, rows
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.positions import index_before, take_words
@@ -102,6 +102,8 @@ def _log_z_of_known(potentials: Potentials, labels: Tensor) -> Score:
 
 def _score(potentials: Potentials, labels: Tensor) -> Score:
     """The score of known labels."""
+    if crf_torch.runs_on_torch():
+        return crf_torch.score(potentials, labels)
     unary, transitions, mask = penalized(potentials)
     k = unary.shape[2]
     before = take_words(labels, index_before(mask))

@@ -1,0 +1,187 @@
+"""The recursions of a linear-chain CRF in plain PyTorch: an operation of Keras costs five times as much as one of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import keras
+
+from keras_slstm.ops.crf import PENALTY, Potentials, is_forbidden
+from keras_slstm.ops.kernels.crf_log_space import Score
+from keras_slstm.types import Tensor
+
+# After so many words, Viterbi's scores are shifted: those of a long sentence would lose digits.
+SHIFTED_AFTER = 16
+
+
+def runs_on_torch() -> bool:
+    """Whether PyTorch runs operation by operation: what traces a function cannot follow tensors that are written to."""
+    if keras.backend.backend() != "torch":
+        return False
+    import torch
+
+    return not torch.compiler.is_compiling() and not torch.jit.is_tracing()  # type: ignore[no-untyped-call]
+
+
+class Order(NamedTuple):
+    """The words of each sentence without holes: the recursions of all sentences begin at their first step.
+
+    Attributes:
+        words: `(time, batch)` bool: whether a step has a word.
+        rows: `(time, 2, batch)`: the row of each step's word in `(batch * time, ...)`, from the first word on, and from
+            the last one on. Steps without a word have the masked positions.
+        turned: `(time, batch)`: the step from the last word on that each step from the first word on is, as a row of
+            `(time * batch, ...)`; and the other way round.
+    """
+
+    words: Tensor
+    rows: Tensor
+    turned: Tensor
+
+
+def order_of(mask: Tensor) -> Order:
+    """The order of the words at the positions of a mask, `(batch, time)` bool."""
+    import torch
+
+    batch, time = mask.shape
+    words, position = torch.sort(mask, dim=1, descending=True, stable=True)
+    steps = torch.arange(time, device=mask.device)
+    row = torch.arange(batch, device=mask.device)
+    place = torch.where(words, words.sum(1, keepdim=True) - 1 - steps, steps)
+    rows = torch.stack((position, position.gather(1, place))) + (row * time)[:, None]
+    return Order(words.t(), rows.permute(2, 0, 1), place.t() * batch + row)
+
+
+def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
+    """Log Z and whether it is reliable, as `crf_scaled.log_partition`."""
+    import torch
+
+    unary, transitions, mask = potentials
+    batch, time, labels = unary.shape
+    words, rows, turned = order_of(mask)
+    onward = rows[:, 0].reshape(-1)
+    highest = unary.amax(2)
+    e = _rows(torch.exp(unary - highest[..., None])).index_select(0, rows.reshape(-1)).view(time, 2, batch, labels)
+    steepest = transitions.amax((-2, -1))
+    E = torch.exp(transitions - steepest[..., None, None])
+    if potentials.pairwise:
+        E = E.flatten(0, 1)
+        # Into each word; and into the word before, read from the end.
+        back = E.index_select(0, rows[:-1, 1].reshape(-1)).view(time - 1, 1, batch, labels, labels)
+        E = E.index_select(0, onward).view(time, batch, labels, labels)
+        both = torch.cat((E[1:, None], back.transpose(3, 4)), dim=1).flatten(1, 2).unbind()
+        steps = torch.where(words[1:], steepest.view(-1)[rows[1:, 0]], steepest.new_zeros(())).sum(0)
+    else:
+        both = (torch.stack((E, E.t())),) * (time - 1)
+        steps = steepest * (words.sum(0) - 1)
+
+    # In turn: what reaches a word, with its own score, and that divided by its largest number.
+    came, p, peak = torch.ones_like(e), torch.empty_like(e), e.new_empty((time, 2, batch, 1))
+    beside = (2 * batch, 1, labels) if potentials.pairwise else (2, batch, labels)
+    before, now = p.view(time, *beside).unbind(), came.view(time, *beside).unbind()
+    each = zip(came.unbind(), e.unbind(), p.unbind(), peak.unbind())
+    for t, (came_t, e_t, p_t, peak_t) in enumerate(each):
+        if t:
+            torch.bmm(before[t - 1], both[t - 1], out=now[t])
+        torch.mul(came_t, e_t, out=p_t)
+        torch.amax(p_t, 2, keepdim=True, out=peak_t)
+        p_t.div_(peak_t)
+
+    p, e, peak = p[:, 0], e[:, 0], peak[:, 0]
+    q = came[:, 1].reshape(-1, labels).index_select(0, turned.reshape(-1)).view(p.shape)
+    total = (p * q).sum(2, keepdim=True)
+    info = torch.finfo(e.dtype)
+    reliable = ((peak * total)[..., 0] > info.tiny / info.eps**2).logical_or(~words).all()
+    # The sum of the last word is the first one from the end.
+    last = p.reshape(-1, labels).index_select(0, turned[0]).sum(1)
+    zero = e.new_zeros(())
+    logs = torch.where(words, peak[..., 0].log(), zero).sum(0) + torch.where(mask, highest, zero).sum(1)
+    value = torch.where(words[0], logs + last.log() + steps, zero)
+
+    def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
+        share = torch.where(words[..., None], q / total * upstream[:, None], zero)
+        d_unary = torch.empty_like(_rows(unary)).index_copy_(0, onward, _rows(p * share)).view(unary.shape)
+        before = torch.where(words[1:, :, None], p[:-1], zero)
+        share = e[1:] * (share / peak)[1:]
+        if not potentials.pairwise:
+            return d_unary, E * (_rows(before).t() @ _rows(share))
+        d_transitions = torch.zeros_like(transitions)
+        moved = before[..., :, None] * E[1:] * share[..., None, :]
+        d_transitions.view(-1, labels, labels).index_copy_(0, onward[batch:], moved.flatten(0, 1))
+        return d_unary, d_transitions
+
+    return Score(value, gradient), reliable
+
+
+def score(potentials: Potentials, labels: Tensor) -> Score:
+    """The score of known labels; a forbidden one, or pair, counts `PENALTY`."""
+    import torch
+
+    unary, transitions, mask = potentials
+    k = unary.shape[2]
+    words, rows, _ = order_of(mask)
+    rows = rows[:, 0]
+    y = labels.reshape(-1)[rows].long()
+    exists = words & (y >= 0) & (y < k)
+    y = y.clamp(0, k - 1)
+    here = rows * k + y
+    pair = y[:-1] * k + y[1:]
+    if potentials.pairwise:
+        pair = pair + rows[1:] * k**2
+
+    def chosen(scores: Tensor, index: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """The scores at an index, summed for each sentence; and which are scores of its own, without a penalty."""
+        found = scores.reshape(-1)[index]
+        own = counts & ~is_forbidden(found)
+        return torch.where(own, found, counts * found.new_full((), PENALTY)).sum(0), own
+
+    value, own = chosen(unary, here, exists)
+    steps, own_steps = chosen(transitions, pair, exists[1:] & exists[:-1])
+
+    def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
+        def scattered(x: Tensor, index: Tensor, own: Tensor) -> Tensor:
+            return x.new_zeros(x.numel()).index_add_(0, index.reshape(-1), (own * upstream).reshape(-1)).view(x.shape)
+
+        return scattered(unary, here, own), scattered(transitions, pair, own_steps)
+
+    return Score(value + steps, gradient)
+
+
+def best_labels(potentials: Potentials) -> Tensor:
+    """The labels of the highest score, as the equation of this name."""
+    import torch
+
+    with torch.no_grad():
+        unary, transitions, mask = potentials
+        batch, time, labels = unary.shape
+        words, rows, turned = order_of(mask)
+        scores = _rows(unary).index_select(0, rows[:, 0].reshape(-1)).view(time, batch, labels)
+        if potentials.pairwise:
+            matrices = transitions.reshape(-1, labels, labels)
+            into = matrices.index_select(0, rows[1:, 0].reshape(-1)).view(time - 1, batch, labels, labels).unbind()
+        else:
+            into = (transitions,) * (time - 1)
+        sums = unary.new_empty((batch, labels, labels))
+        # `scores` become those of the best sequences up to each word.
+        best, column = scores.unbind(), scores[..., None].unbind()
+        for t in range(1, time):
+            torch.add(column[t - 1], into[t - 1], out=sums)
+            best[t].add_(sums.amax(1))
+            if t % SHIFTED_AFTER == 0:
+                best[t].sub_(best[t].amax(1, keepdim=True))
+
+        # From the last word of each sentence on.
+        onward = _rows(scores).index_select(0, turned.reshape(-1)).view(time, batch, labels).unbind()
+        found = [onward[0].argmax(1)]
+        columns = None if potentials.pairwise else transitions.t().contiguous()
+        for t in range(1, time):
+            came = matrices[rows[t - 1, 1], :, found[-1]] if columns is None else columns.index_select(0, found[-1])
+            found.append(came.add_(onward[t]).argmax(1))
+        chosen = torch.stack(found).int().reshape(-1)
+        chosen = torch.empty_like(chosen).index_copy_(0, rows[:, 1].reshape(-1), chosen).view(batch, time)
+        return chosen.masked_fill_(~mask, 0)
+
+
+def _rows(x: Any) -> Any:
+    """All axes but the last as one."""
+    return x.reshape(-1, x.shape[-1])
