@@ -8,6 +8,7 @@ from numbers import Integral
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.value_checks import check_values
 from keras_slstm.ops.crf import UNKNOWN, Potentials
 from keras_slstm.types import Tensor
@@ -56,7 +57,13 @@ def check_word_labels(labels: Tensor, number: int, mask: Tensor, unknown: bool =
     """
     labels = _as_signed(labels)
     _check_shape("labels", labels, mask, ranks=(2,))
-    valid = (labels >= (UNKNOWN if unknown else 0)) & (labels < number)
+    least = UNKNOWN if unknown else 0
+    if runs_torch_eagerly(labels, mask) and not labels.is_meta:
+        found = labels.int()
+        # Without the message, by two operations of PyTorch.
+        if bool((((found >= least) & (found < number) & (found == labels)) | ~mask).all()):
+            return found, None
+    valid = (labels >= least) & (labels < number)
     if keras.backend.is_float_dtype(labels.dtype):
         valid = valid & (labels == ops.floor(labels))
     expected = f"labels from 0 to {number - 1}"

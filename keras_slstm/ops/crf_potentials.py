@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import value_of
 from keras_slstm.ops.crf import Potentials
@@ -26,6 +27,10 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
         column, and below them the K rows of the transitions. In the pairwise form `(batch, time, K + 1, K + 1)`: for
         each word its transitions, below them its unary scores, and the mask in the last corner.
     """
+    if runs_torch_eagerly(unary, transitions, mask):
+        from keras_slstm.ops.kernels import crf_torch_potentials
+
+        return crf_torch_potentials.pack(unary, transitions, mask)
     words = ops.concatenate([unary, ops.expand_dims(ops.cast(mask, unary.dtype), -1)], axis=2)
     # Not `ops.pad`: in a RematScope on TensorFlow, it doubles the gradient of a variable.
     transitions = ops.concatenate([transitions, ops.zeros_like(transitions[..., :1])], axis=-1)
@@ -42,6 +47,12 @@ def unpack(potentials: Tensor) -> Potentials:
         ValueError: If the tensor cannot be the result of `pack`.
     """
     words_shape(potentials.shape)
+    if runs_torch_eagerly(potentials):
+        from keras_slstm.ops.kernels import crf_torch_potentials
+
+        parts = crf_torch_potentials.unpack(potentials)
+        if parts is not None:
+            return parts
     dtype = accumulation_dtype(keras.backend.standardize_dtype(potentials.dtype))
     potentials = ops.cast(potentials, dtype)
     labels = potentials.shape[-1] - 1

@@ -11,8 +11,9 @@ from typing import Any
 from keras import ops
 
 from keras_slstm.ops import crf as equation
+from keras_slstm.ops.backend.eager import cond, runs_torch_eagerly
 from keras_slstm.ops.crf import Potentials, is_forbidden, one_hot, penalized, restricted
-from keras_slstm.ops.kernels import crf_log_space, crf_scaled, crf_torch
+from keras_slstm.ops.kernels import crf_log_space, crf_scaled
 from keras_slstm.ops.kernels.crf_log_space import Score, differentiable_once, rows
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.positions import index_before, take_words
@@ -37,9 +38,14 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
     """Always taken: where all labels of the batch are known, their score replaces a second forward recursion."""
 
     def likelihood(parts: Potentials) -> Score:
-        known = ops.all(~parts.mask | ops.any(one_hot(labels, parts.unary.shape[2]), axis=2))
-        score = _score(parts, labels)
-        log_z, reliable = crf_scaled.log_partition(parts)
+        if runs_torch_eagerly(*parts, labels):
+            from keras_slstm.ops.kernels import crf_torch
+
+            score, log_z, reliable, known = crf_torch.likelihood(parts, labels)
+        else:
+            known = ops.all(~parts.mask | ops.any(one_hot(labels, parts.unary.shape[2]), axis=2))
+            score = _score(parts, labels)
+            log_z, reliable = crf_scaled.log_partition(parts)
 
         def carefully() -> Score:
             log_y = _either(known, score, lambda: _log_z_of_known(parts, labels))
@@ -53,6 +59,10 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
 
 def _with_gradient(function: Callable[[Potentials], Score], potentials: Potentials) -> Tensor:
     """The value of a `Score` as a tensor that has its gradient."""
+    if runs_torch_eagerly(*potentials):
+        from keras_slstm.ops.kernels import crf_torch
+
+        return crf_torch.with_gradient(function, potentials)
 
     @ops.custom_gradient
     def compute(unary: Tensor, transitions: Tensor, mask_f: Tensor) -> tuple[Any, ...]:
@@ -72,12 +82,12 @@ def _either(condition: Tensor, score: Score, otherwise: Callable[[], Score]) -> 
     """`score` where a condition holds; else another one, computed only then, and again for the gradient."""
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
-        found: tuple[Tensor, Tensor] = ops.cond(
+        found: tuple[Tensor, Tensor] = cond(
             condition, lambda: score.gradient(upstream), lambda: otherwise().gradient(upstream)
         )
         return found
 
-    return Score(ops.cond(condition, lambda: score.value, lambda: otherwise().value), gradient)
+    return Score(cond(condition, lambda: score.value, lambda: otherwise().value), gradient)
 
 
 def _difference(score: Score, other: Score) -> Score:
@@ -102,7 +112,9 @@ def _log_z_of_known(potentials: Potentials, labels: Tensor) -> Score:
 
 def _score(potentials: Potentials, labels: Tensor) -> Score:
     """The score of known labels."""
-    if crf_torch.runs_on_torch():
+    if runs_torch_eagerly(*potentials):
+        from keras_slstm.ops.kernels import crf_torch
+
         return crf_torch.score(potentials, labels)
     unary, transitions, mask = penalized(potentials)
     k = unary.shape[2]

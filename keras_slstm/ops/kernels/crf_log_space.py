@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_slstm.ops import crf as equation
+from keras_slstm.ops.backend.eager import keeps_no_graph
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import Potentials, softmax, time_first
 from keras_slstm.ops.masks import is_first, zero_padding
@@ -156,6 +157,8 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
 
 def differentiable_once(gradients: Tensors, inputs: Tensors) -> Tensors:
     """Return `gradients`, tied to `inputs` so that a second derivative raises instead of being 0."""
+    if keeps_no_graph():
+        return gradients
 
     @ops.custom_gradient
     def tie(gradient: Tensor, *inputs: Tensor) -> tuple[Any, ...]:

@@ -6,9 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import Potentials, time_first
-from keras_slstm.ops.kernels import crf_torch
 from keras_slstm.ops.kernels.crf_log_space import Score, rows
 from keras_slstm.ops.masks import is_first, is_last
 from keras_slstm.ops.positions import index_after, take_words
@@ -30,7 +30,9 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     Returns:
         The score, and a bool: whether it is reliable.
     """
-    if crf_torch.runs_on_torch():
+    if runs_torch_eagerly(*potentials):
+        from keras_slstm.ops.kernels import crf_torch
+
         return crf_torch.log_partition(potentials)
     unary, transitions, mask = potentials
     labels = unary.shape[2]

@@ -1,26 +1,15 @@
-"""The recursions of a linear-chain CRF in plain PyTorch: an operation of Keras costs five times as much as one of it."""
+"""The forward-backward recursion of a linear-chain CRF in plain PyTorch: an operation of Keras costs five of its."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import keras
+import torch
 
 from keras_slstm.ops.crf import PENALTY, Potentials, is_forbidden
-from keras_slstm.ops.kernels.crf_log_space import Score
+from keras_slstm.ops.kernels.crf_log_space import Score, differentiable_once
 from keras_slstm.types import Tensor
-
-# After so many words, Viterbi's scores are shifted: those of a long sentence would lose digits.
-SHIFTED_AFTER = 16
-
-
-def runs_on_torch() -> bool:
-    """Whether PyTorch runs operation by operation: what traces a function cannot follow tensors that are written to."""
-    if keras.backend.backend() != "torch":
-        return False
-    import torch
-
-    return not torch.compiler.is_compiling() and not torch.jit.is_tracing()  # type: ignore[no-untyped-call]
 
 
 class Order(NamedTuple):
@@ -41,8 +30,6 @@ class Order(NamedTuple):
 
 def order_of(mask: Tensor) -> Order:
     """The order of the words at the positions of a mask, `(batch, time)` bool."""
-    import torch
-
     batch, time = mask.shape
     words, position = torch.sort(mask, dim=1, descending=True, stable=True)
     steps = torch.arange(time, device=mask.device)
@@ -52,13 +39,31 @@ def order_of(mask: Tensor) -> Order:
     return Order(words.t(), rows.permute(2, 0, 1), place.t() * batch + row)
 
 
-def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
-    """Log Z and whether it is reliable, as `crf_scaled.log_partition`."""
-    import torch
+def with_gradient(function: Callable[[Potentials], Score], potentials: Potentials) -> Tensor:
+    """The value of a `Score` as a tensor that has its gradient."""
+    found: Tensor = _WithGradient.apply(function, *potentials)  # type: ignore[no-untyped-call]
+    return found
 
+
+class _WithGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, function: Any, unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
+        ctx.save_for_backward(unary, transitions)
+        found = function(Potentials(unary.detach(), transitions.detach(), mask))
+        ctx.gradient = found.gradient
+        value: Tensor = found.value
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        return None, *differentiable_once(ctx.gradient(upstream), ctx.saved_tensors), None
+
+
+def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[Score, Tensor]:
+    """Log Z and whether it is reliable, as `crf_scaled.log_partition`."""
     unary, transitions, mask = potentials
     batch, time, labels = unary.shape
-    words, rows, turned = order_of(mask)
+    words, rows, turned = order or order_of(mask)
     onward = rows[:, 0].reshape(-1)
     highest = unary.amax(2)
     e = _rows(torch.exp(unary - highest[..., None])).index_select(0, rows.reshape(-1)).view(time, 2, batch, labels)
@@ -113,13 +118,11 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     return Score(value, gradient), reliable
 
 
-def score(potentials: Potentials, labels: Tensor) -> Score:
+def score(potentials: Potentials, labels: Tensor, order: Order | None = None) -> Score:
     """The score of known labels; a forbidden one, or pair, counts `PENALTY`."""
-    import torch
-
     unary, transitions, mask = potentials
     k = unary.shape[2]
-    words, rows, _ = order_of(mask)
+    words, rows, _ = order or order_of(mask)
     rows = rows[:, 0]
     y = labels.reshape(-1)[rows].long()
     exists = words & (y >= 0) & (y < k)
@@ -147,39 +150,12 @@ def score(potentials: Potentials, labels: Tensor) -> Score:
     return Score(value + steps, gradient)
 
 
-def best_labels(potentials: Potentials) -> Tensor:
-    """The labels of the highest score, as the equation of this name."""
-    import torch
-
-    with torch.no_grad():
-        unary, transitions, mask = potentials
-        batch, time, labels = unary.shape
-        words, rows, turned = order_of(mask)
-        scores = _rows(unary).index_select(0, rows[:, 0].reshape(-1)).view(time, batch, labels)
-        if potentials.pairwise:
-            matrices = transitions.reshape(-1, labels, labels)
-            into = matrices.index_select(0, rows[1:, 0].reshape(-1)).view(time - 1, batch, labels, labels).unbind()
-        else:
-            into = (transitions,) * (time - 1)
-        sums = unary.new_empty((batch, labels, labels))
-        # `scores` become those of the best sequences up to each word.
-        best, column = scores.unbind(), scores[..., None].unbind()
-        for t in range(1, time):
-            torch.add(column[t - 1], into[t - 1], out=sums)
-            best[t].add_(sums.amax(1))
-            if t % SHIFTED_AFTER == 0:
-                best[t].sub_(best[t].amax(1, keepdim=True))
-
-        # From the last word of each sentence on.
-        onward = _rows(scores).index_select(0, turned.reshape(-1)).view(time, batch, labels).unbind()
-        found = [onward[0].argmax(1)]
-        columns = None if potentials.pairwise else transitions.t().contiguous()
-        for t in range(1, time):
-            came = matrices[rows[t - 1, 1], :, found[-1]] if columns is None else columns.index_select(0, found[-1])
-            found.append(came.add_(onward[t]).argmax(1))
-        chosen = torch.stack(found).int().reshape(-1)
-        chosen = torch.empty_like(chosen).index_copy_(0, rows[:, 1].reshape(-1), chosen).view(batch, time)
-        return chosen.masked_fill_(~mask, 0)
+def likelihood(potentials: Potentials, labels: Tensor) -> tuple[Score, Score, Tensor, Tensor]:
+    """The score of the labels and log Z, and whether the latter is reliable, and all labels are known."""
+    order = order_of(potentials.mask)
+    log_z, reliable = log_partition(potentials, order)
+    known = ((labels >= 0) & (labels < potentials.unary.shape[2])).logical_or(~potentials.mask).all()
+    return score(potentials, labels, order), log_z, reliable, known
 
 
 def _rows(x: Any) -> Any:

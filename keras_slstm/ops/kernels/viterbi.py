@@ -6,9 +6,10 @@ from keras import ops
 
 from keras_slstm.ops import crf as equation
 from keras_slstm.ops.backend.argmax import argmax
+from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import Potentials, time_first
-from keras_slstm.ops.kernels import crf_torch
+from keras_slstm.ops.kernels import viterbi_numpy
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.types import Tensor, Tensors
@@ -17,8 +18,10 @@ from keras_slstm.types import Tensor, Tensors
 @kernel_of(equation.best_labels)
 def best_labels(potentials: Potentials) -> Tensor:
     """Always taken: keeps the scores only, and on the way back computes the origins of one sequence."""
-    if crf_torch.runs_on_torch():
-        return crf_torch.best_labels(potentials)
+    if runs_torch_eagerly(*potentials) and potentials.unary.device.type == "cpu":
+        import torch
+
+        return torch.from_numpy(viterbi_numpy.best_labels(*(part.detach().numpy() for part in potentials)))
     unary, transitions, mask = potentials
     pairwise = potentials.pairwise
     masks = time_first(mask)[..., None]

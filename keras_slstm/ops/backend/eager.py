@@ -1,0 +1,37 @@
+"""Short ways for eager code on PyTorch, where an operation of Keras costs as much as five of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_slstm.types import Tensor
+
+
+def runs_torch_eagerly(*arrays: Tensor) -> bool:
+    """Whether PyTorch runs operation by operation, and traces no function; and all arrays are its tensors."""
+    if keras.backend.backend() != "torch":
+        return False
+    import torch
+
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-untyped-call]
+    return not traced and all(isinstance(x, torch.Tensor) for x in arrays)
+
+
+def keeps_no_graph() -> bool:
+    """Whether PyTorch computes something that nobody can differentiate, as it does in the gradient of a training."""
+    if keras.backend.backend() != "torch":
+        return False
+    import torch
+
+    return not torch.is_grad_enabled()
+
+
+def cond(condition: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """Like `keras.ops.cond`, which makes an operation out of each call."""
+    if runs_torch_eagerly() and not condition.is_meta:
+        return then() if condition else otherwise()
+    return ops.cond(condition, then, otherwise)
