@@ -9,11 +9,11 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import comparisons, crf, depth, scaling_model, study_report, subilstm
+from benchmarks import comparisons, scaling_model, study_report, timed_tables
 from benchmarks.names import data_name, encoder_name
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
@@ -252,94 +252,9 @@ def percent(shares: Iterable[float]) -> str:
     return f"{mean:.1f}" + (f" ± {spread:.1f}" if len(values) > 1 else "")
 
 
-def measured(pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the results of each benchmark file, with a note on the machine, the versions and the number of rounds."""
-    for path in sorted(RESULTS.glob(pattern)):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        conditions = result["conditions"]
-        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
-        machine = f"{conditions['processor']}, {conditions['cores']} cores"
-        yield result, f"{machine}; {versions}; medians of {result['settings']['rounds']} rounds"
-
-
-def speed() -> str:
-    """Times of training and inference at the largest batch and about 64 words, on each measured backend."""
-    lines: list[str] = []
-    for result, where in measured("encoders-*/encoders.json"):
-        settings = result["settings"]
-        batch = max(settings["batches"])
-        length = min(settings["lengths"], key=lambda n: abs(n - 64))
-        rows = [r for r in result["rows"] if (r["batch"], r["length"]) == (batch, length)]
-        lines += [
-            "",
-            f"{settings['dtype']}, batch {batch}, {length} words, {settings['units']} units, {settings['steps']} "
-            f"steps; {where}:",
-            "",
-        ]
-        columns = list(dict.fromkeys((r["kind"], r["mode"]) for r in rows))
-        lines.append("| | " + " | ".join(f"{kind}, {mode}" for kind, mode in columns) + " |")
-        lines.append("| --- |" + " ---: |" * len(columns))
-        for name in dict.fromkeys(r["encoder"] for r in rows):
-            found: dict[Any, Any] = {(r["kind"], r["mode"]): r for r in rows if r["encoder"] == name}
-            lines.append(f"| {name} | " + " | ".join(_milliseconds(found[c]) for c in columns) + " |")
-    return "\n".join(lines[1:])
-
-
-def _milliseconds(row: dict[str, Any]) -> str:
-    beside = f"; {row['to_counterpart']:.2f} x {row['counterpart']}" if "counterpart" in row else ""
-    return f"{row['seconds'] * 1e3:.0f} ({row['to_floor']:.2f}{beside})"
-
-
 def depth_costs() -> str:
     """Times of the depth-adaptive transition with given depths and at full depth, on each measured backend."""
-    lines: list[str] = []
-    for result, where in measured("depth-*/depth.json"):
-        settings = result["settings"]
-        lines += [
-            "",
-            f"Batch {settings['batch']}, {settings['length']} words, {settings['units']} units, depths up to "
-            f"{settings['max_depth']}; {where}:",
-            "",
-            depth.table(result["rows"]),
-        ]
-    return "\n".join(lines[1:])
-
-
-def suffixes() -> str:
-    """Training steps and memory of the SuBiLSTM, of its floor and of separate calls, on each measured backend."""
-    lines: list[str] = []
-    for result, where in measured("subilstm-*/subilstm.json"):
-        settings = result["settings"]
-        lines += [
-            "",
-            f"Training steps, batch {settings['batch']}, {settings['units']} units; {where}:",
-            "",
-            subilstm.table(result["rows"], result["peak_memory_mb"]),
-        ]
-    return "\n".join(lines[1:])
-
-
-def crf_speed() -> str:
-    """Times and memory of the CRF and of the library measured in the same run, on each measured backend."""
-    lines: list[str] = []
-    for result, where in measured("crf-*/crf.json"):
-        settings = result["settings"]
-        for kind in dict.fromkeys(row["kind"] for row in result["rows"]):
-            lines += [
-                "",
-                f"{kind[0].upper()}{kind[1:]}, batch {settings['batch']}; {where}:",
-                "",
-                crf.table(result["rows"], kind),
-            ]
-        peaks = {(peak["name"], peak["labels"], peak["length"]): peak["megabytes"] for peak in result["peak_memory_mb"]}
-        if peaks:
-            sizes = list(dict.fromkeys(key[1:] for key in peaks))
-            lines += ["", "Megabytes that a process grows by at its loss and gradient:", ""]
-            lines.append("| | " + " | ".join(f"{labels} labels, {length} words" for labels, length in sizes) + " |")
-            lines.append("| --- |" + " ---: |" * len(sizes))
-            for name in dict.fromkeys(key[0] for key in peaks):
-                lines.append(f"| {name} | " + " | ".join(f"{peaks[name, *size]:.0f}" for size in sizes) + " |")
-    return "\n".join(lines[1:])
+    return timed_tables.depth_costs(RESULTS)
 
 
 def comparison() -> str:
@@ -377,10 +292,11 @@ TABLES = {
     "scaling-model": lambda: scaling_model.table(scaling_model.Network()),
     "comparison": comparison,
     "memory": lambda: comparisons.memory(RESULTS),
-    "speed": speed,
+    "speed": lambda: timed_tables.speed(RESULTS),
     "depth-costs": depth_costs,
-    "suffixes": suffixes,
-    "crf": crf_speed,
+    "suffixes": lambda: timed_tables.suffixes(RESULTS),
+    "crf": lambda: timed_tables.crf_speed(RESULTS),
+    "latency": lambda: timed_tables.latencies(RESULTS),
     "studies": study_report.tables,
     "claims": study_report.claims,
 }

@@ -1,0 +1,112 @@
+"""Makes the tables of times from the results of benchmarks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import crf, depth, latency, subilstm
+
+
+def measured(results: Path, pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the results of each benchmark file, with a note on the machine, the versions and the number of rounds."""
+    for path in sorted(results.glob(pattern)):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        conditions = result["conditions"]
+        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+        machine = f"{conditions['processor']}, {conditions['cores']} cores"
+        yield result, f"{machine}; {versions}; medians of {result['settings']['rounds']} rounds"
+
+
+def speed(results: Path) -> str:
+    """Times of training and inference at the largest batch and about 64 words, on each measured backend."""
+    lines: list[str] = []
+    for result, where in measured(results, "encoders-*/encoders.json"):
+        settings = result["settings"]
+        batch = max(settings["batches"])
+        length = min(settings["lengths"], key=lambda n: abs(n - 64))
+        rows = [r for r in result["rows"] if (r["batch"], r["length"]) == (batch, length)]
+        lines += [
+            "",
+            f"{settings['dtype']}, batch {batch}, {length} words, {settings['units']} units, {settings['steps']} "
+            f"steps; {where}:",
+            "",
+        ]
+        columns = list(dict.fromkeys((r["kind"], r["mode"]) for r in rows))
+        lines.append("| | " + " | ".join(f"{kind}, {mode}" for kind, mode in columns) + " |")
+        lines.append("| --- |" + " ---: |" * len(columns))
+        for name in dict.fromkeys(r["encoder"] for r in rows):
+            found: dict[Any, Any] = {(r["kind"], r["mode"]): r for r in rows if r["encoder"] == name}
+            lines.append(f"| {name} | " + " | ".join(_milliseconds(found[c]) for c in columns) + " |")
+    return "\n".join(lines[1:])
+
+
+def _milliseconds(row: dict[str, Any]) -> str:
+    beside = f"; {row['to_counterpart']:.2f} x {row['counterpart']}" if "counterpart" in row else ""
+    return f"{row['seconds'] * 1e3:.0f} ({row['to_floor']:.2f}{beside})"
+
+
+def depth_costs(results: Path) -> str:
+    """Times of the depth-adaptive transition with given depths and at full depth, on each measured backend."""
+    lines: list[str] = []
+    for result, where in measured(results, "depth-*/depth.json"):
+        settings = result["settings"]
+        lines += [
+            "",
+            f"Batch {settings['batch']}, {settings['length']} words, {settings['units']} units, depths up to "
+            f"{settings['max_depth']}; {where}:",
+            "",
+            depth.table(result["rows"]),
+        ]
+    return "\n".join(lines[1:])
+
+
+def suffixes(results: Path) -> str:
+    """Training steps and memory of the SuBiLSTM, of its floor and of separate calls, on each measured backend."""
+    lines: list[str] = []
+    for result, where in measured(results, "subilstm-*/subilstm.json"):
+        settings = result["settings"]
+        lines += [
+            "",
+            f"Training steps, batch {settings['batch']}, {settings['units']} units; {where}:",
+            "",
+            subilstm.table(result["rows"], result["peak_memory_mb"]),
+        ]
+    return "\n".join(lines[1:])
+
+
+def crf_speed(results: Path) -> str:
+    """Times and memory of the CRF and of the library measured in the same run, on each measured backend."""
+    lines: list[str] = []
+    for result, where in measured(results, "crf-*/crf.json"):
+        settings = result["settings"]
+        for kind in dict.fromkeys(row["kind"] for row in result["rows"]):
+            lines += [
+                "",
+                f"{kind[0].upper()}{kind[1:]}, batch {settings['batch']}; {where}:",
+                "",
+                crf.table(result["rows"], kind),
+            ]
+        peaks = {(peak["name"], peak["labels"], peak["length"]): peak["megabytes"] for peak in result["peak_memory_mb"]}
+        if peaks:
+            sizes = list(dict.fromkeys(key[1:] for key in peaks))
+            lines += ["", "Megabytes that a process grows by at its loss and gradient:", ""]
+            lines.append("| | " + " | ".join(f"{labels} labels, {length} words" for labels, length in sizes) + " |")
+            lines.append("| --- |" + " ---: |" * len(sizes))
+            for name in dict.fromkeys(key[0] for key in peaks):
+                lines.append(f"| {name} | " + " | ".join(f"{peaks[name, *size]:.0f}" for size in sizes) + " |")
+    return "\n".join(lines[1:])
+
+
+def latencies(results: Path) -> str:
+    """Times of one sentence in each runtime, and the sizes of the files."""
+    lines: list[str] = []
+    for result, where in measured(results, "latency-*/latency.json"):
+        settings, rows = result["settings"], result["rows"]
+        for length in settings["lengths"]:
+            how = f"One sentence of {length} word{'s' * (length > 1)}, {settings['units']} units"
+            lines += ["", f"{how}, threads: {settings['threads']}; {where}:", "", latency.table(rows, length)]
+        lines += ["", "Megabytes of the files:", "", latency.sizes(rows)]
+    return "\n".join(lines[1:]) or "Not measured yet."
