@@ -39,6 +39,7 @@ EXTRAS["test"] = sorted(
         "hypothesis",
         "pytorch-crf",
         "fastapi",
+        "grain",
         "httpx",
     }
     # Pinned, so that an index with CPU builds decides which one is installed: the newest brings CUDA on Linux.

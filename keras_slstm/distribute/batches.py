@@ -1,13 +1,16 @@
-"""Batches of arrays or of a `keras.utils.PyDataset`, in the same order in all processes."""
+"""Batches of arrays, of a `keras.utils.PyDataset` or of an iterable, in the same order in all processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import keras
 import numpy as np
+
+from keras_slstm.distribute.iterables import IterableBatches
 
 Batch = tuple[Any, ...]
 
@@ -38,8 +41,12 @@ def make_dataset(
     shuffle: bool = False,
     seed: int = 0,
     epoch: Epoch | None = None,
+    steps: int | None = None,
 ) -> keras.utils.PyDataset:
-    """Return batches of arrays, or a `keras.utils.PyDataset` itself, shuffled if `shuffle`; see `make_source`."""
+    """Return batches of arrays or an iterable, or a `keras.utils.PyDataset` itself, shuffled if `shuffle`.
+
+    See `make_source`.
+    """
     epoch = epoch or Epoch()
     if isinstance(x, keras.utils.PyDataset):
         check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
@@ -48,12 +55,20 @@ def make_dataset(
         if not x.num_batches:
             raise ValueError(f"{type(x).__name__} has no batches.")
         return ShuffledBatches(x, seed, epoch) if shuffle else x
-    if x is None or isinstance(x, Iterator) or hasattr(x, "element_spec"):
+    if x is None or hasattr(x, "element_spec"):
         raise ValueError(
-            f"`x` must hold arrays, or be a keras.utils.PyDataset or (on TensorFlow) a tf.data.Dataset, but got "
-            f"{type(x).__name__}: each process must read the same batches, possibly several times."
+            "`x` must hold arrays, or be a keras.utils.PyDataset, an iterable of batches or (on TensorFlow) a "
+            f"tf.data.Dataset, but got {type(x).__name__}."
         )
+    if is_iterable_of_batches(x):
+        check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
+        return IterableBatches(x, steps)
     return ArrayBatches(trim((x, y, sample_weight)), batch_size or 32, shuffle, seed, epoch)
+
+
+def is_iterable_of_batches(x: Any) -> bool:
+    """Whether `x` is a generator, a DataLoader or the like, and not arrays."""
+    return hasattr(x, "__iter__") and not hasattr(x, "shape") and not isinstance(x, list | tuple | Mapping)
 
 
 class ShuffledBatches(keras.utils.PyDataset):
@@ -81,6 +96,26 @@ class ShuffledBatches(keras.utils.PyDataset):
 
     def _choose_order(self) -> None:
         self._order = _order(self.data.num_batches, True, self.seed, self.epoch.number)
+
+
+def split_rows(arrays: Batch, fraction: float) -> tuple[Batch, Batch]:
+    """Return all but the last rows of arrays, and so large a fraction of rows at their end, as Keras splits them.
+
+    Raises:
+        ValueError: If `arrays` are no arrays, or a part has no row.
+    """
+    flat = keras.tree.flatten(arrays)
+    if not all(array is None or hasattr(array, "__array__") for array in flat):
+        raise ValueError("`validation_split` needs arrays: give `validation_data` beside batches.")
+    rows = len(flat[0])
+    first = math.floor(rows * (1.0 - fraction))
+    if not 0 < first < rows:
+        raise ValueError(f"validation_split={fraction} of {rows} rows leaves a part without rows.")
+
+    def part(rows: slice) -> Batch:
+        return keras.tree.map_structure(lambda array: None if array is None else array[rows], arrays)
+
+    return part(slice(first)), part(slice(first, None))
 
 
 class ArrayBatches(keras.utils.PyDataset):
@@ -127,8 +162,15 @@ def _as_array(value: Any) -> np.ndarray:
 
 def signature_of(data: keras.utils.PyDataset) -> Batch:
     """Return the common shapes and dtypes of the first two batches; the number of rows is always None."""
-    batches = [as_batch(data[index]) for index in range(min(2, data.num_batches))]
+    batches = [as_batch(batch) for batch in first_batches(data, 2)]
     return keras.tree.map_structure(_common_spec, *batches)
+
+
+def first_batches(data: keras.utils.PyDataset, count: int) -> list[Any]:
+    """The first batches of an epoch, which are read again."""
+    if isinstance(data, IterableBatches):
+        return data.first(count)
+    return [data[index] for index in range(min(count, data.num_batches))]
 
 
 def _common_spec(*arrays: Any) -> Spec:

@@ -14,7 +14,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_slstm.distribute.batches import as_batch, weigh
+from keras_slstm.distribute.batches import as_batch, first_batches, weigh
 from keras_slstm.distribute.collectives import all_gather, joined_cluster
 from keras_slstm.distribute.errors import DIFFERENT_DATA, ProcessesDiffer
 
@@ -73,7 +73,7 @@ class PartOfBatches(keras.utils.PyDataset):
     def on_epoch_begin(self) -> None:
         self.data.on_epoch_begin()
         # Comparing every batch would make the processes wait for each other at every step.
-        arrays = [np.asarray(array) for array in keras.tree.flatten(as_batch(self.data[0]))]
+        arrays = [np.asarray(array) for array in keras.tree.flatten(as_batch(first_batches(self.data, 1)[0]))]
         check = zlib.crc32(b"".join(array.tobytes() for array in arrays))
         if len({tuple(found) for found in all_gather([len(self), check], "data")}) > 1:
             raise ProcessesDiffer(DIFFERENT_DATA)

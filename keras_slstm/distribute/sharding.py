@@ -46,13 +46,15 @@ def make_source(
     shuffle: bool = False,
     seed: int = 0,
     epoch: Epoch | None = None,
+    steps: int | None = None,
 ) -> Source:
-    """Return the batches of arrays, a `keras.utils.PyDataset` or a `tf.data.Dataset`.
+    """Return the batches of arrays, a `keras.utils.PyDataset`, an iterable of batches or a `tf.data.Dataset`.
 
     Args:
         x, y, sample_weight, batch_size, shuffle: See `fit`.
         seed: Seed of the shuffle. The order of an epoch depends on the seed and the number of the epoch.
         epoch: The current epoch.
+        steps: Number of batches of an epoch, for an iterable without a length.
 
     Raises:
         ValueError: If `x` is something else or empty, or if an argument cannot be combined with it.
@@ -64,7 +66,7 @@ def make_source(
         length = int(x.cardinality())
         signature = x.element_spec if isinstance(x.element_spec, tuple) else (x.element_spec,)
         return Source(x, trim(signature), length if length >= 0 else None)
-    return _source_of_dataset(make_dataset(x, y, sample_weight, batch_size, shuffle, seed, epoch))
+    return _source_of_dataset(make_dataset(x, y, sample_weight, batch_size, shuffle, seed, epoch, steps))
 
 
 def _source_of_dataset(data: keras.utils.PyDataset) -> Source:

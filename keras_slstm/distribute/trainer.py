@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_slstm.distribute.batches import Epoch, make_dataset, signature_of
+from keras_slstm.distribute.batches import Epoch, make_dataset, signature_of, split_rows
 from keras_slstm.distribute.collectives import check_equal, is_chief, joined_cluster
 from keras_slstm.distribute.errors import translate_errors
 from keras_slstm.distribute.fingerprint import describe_training
@@ -47,9 +47,10 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
         model: A compiled model. It may have its own `train_step` (except in several processes on PyTorch);
             `class_weight`, `sample_weight`, masks and callbacks work. The text models of this package, and any other
             `DistributedModel`, do the same in their own `fit`.
-        x, y: As in `model.fit`: arrays (or nested lists, tuples and dicts of arrays), a `keras.utils.PyDataset` or, on
-            TensorFlow, a `tf.data.Dataset` (with batches for all replicas together) or a
-            `tf.distribute.DistributedDataset`.
+        x, y: As in `model.fit`: arrays (or nested lists, tuples and dicts of arrays), a `keras.utils.PyDataset`, a
+            generator, a PyTorch `DataLoader` or another iterable of batches (such as Grain's), or, on TensorFlow, a
+            `tf.data.Dataset` or a `tf.distribute.DistributedDataset`. Batches are those of all replicas together. An
+            iterable without a length needs `steps_per_epoch`.
         **arguments: Further arguments of `model.fit`, and `seed` (default: 0). `batch_size` counts the rows of all
             replicas together. `verbose="auto"` prints in the first process only.
 
@@ -167,17 +168,22 @@ def _fit(
             **options,
             **_quiet(arguments),
         )
+    settings = {"shuffle": shuffle, "seed": seed, "validation_split": validation_split, **options, **arguments}
+    _check_settings(model, x, "fit", settings)
     if validation_split:
-        raise ValueError("`validation_split` is not supported on several replicas: use `validation_data`.")
-    _check_settings(model, x, "fit", {"shuffle": shuffle, "seed": seed, **options, **arguments})
+        if validation_data is not None:
+            raise ValueError("Give `validation_data` or `validation_split`, not both.")
+        (x, y, sample_weight), validation_data = split_rows((x, y, sample_weight), validation_split)
     epoch = Epoch()
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
-    data = _share_out(model, x, y, sample_weight, batch_size, class_weight, **order)
+    steps = arguments.get("steps_per_epoch")
+    data = _share_out(model, x, y, sample_weight, batch_size, class_weight, steps=steps, **order)
     _install(model, "train", "test")
     if validation_data is not None:
         parts = validation_data if isinstance(validation_data, tuple | list) else (validation_data,)
         size = validation_batch_size or batch_size if len(parts) > 1 else None
-        validation_data = _share_out(model, *_three(parts), size)
+        steps = arguments.get("validation_steps")
+        validation_data = _share_out(model, *_three(parts), size, steps=steps)
     follow = keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.begin(number))
     arguments["callbacks"] = with_callback(arguments.get("callbacks"), follow)
     with _keras_method(model):
@@ -199,7 +205,7 @@ def _evaluate(
     if within_fit or not is_shared(model):
         return keras_evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **arguments)
     _check_settings(model, x, "evaluate", {"batch_size": batch_size, **arguments})
-    data = _share_out(model, x, y, sample_weight, batch_size)
+    data = _share_out(model, x, y, sample_weight, batch_size, steps=arguments.get("steps"))
     _install(model, "test")
     with _keras_method(model):
         return keras_evaluate(data, **_quiet(arguments))
@@ -217,7 +223,7 @@ def _predict(
     if not is_shared(model):
         return keras_predict(x, batch_size=batch_size, **arguments)
     _check_settings(model, x, "predict", {"batch_size": batch_size, **arguments})
-    data = _share_out(model, x, batch_size=batch_size, learns=False)
+    data = _share_out(model, x, batch_size=batch_size, learns=False, steps=arguments.get("steps"))
     _install(model, "predict")
     with translate_errors():
         return keras_predict(data, **_quiet(arguments))

@@ -18,6 +18,7 @@ import keras_slstm
 from keras_slstm import distribute
 from keras_slstm.distribute.variables import seed_generators
 from keras_slstm.text.batches import TextBatches
+from tests.distribute.input_programs import train_on_inputs, train_with_options, train_with_own_steps
 
 Arrays = dict[str, Any]
 ROWS, WORDS, LENGTH, LABELS = 21, 30, 7, 3
@@ -305,10 +306,14 @@ def refuse_differences() -> Arrays:
     return found
 
 
-SHARED = (train_classifier, train_tagger, train_on_texts, train_with_dropout, train_on_lists, refuse_differences)
-ON_JAX = [program.__name__ for program in SHARED]
+SHARED = (
+    *(train_classifier, train_tagger, train_on_texts, train_with_dropout, train_on_lists, train_on_inputs),
+    *(train_with_options, refuse_differences),
+)
+ON_ALL = [program.__name__ for program in SHARED]
+ON_JAX = [*ON_ALL, train_with_own_steps.__name__]
 ON_TENSORFLOW = [*ON_JAX, train_variants.__name__]
-ON_TORCH = [*ON_JAX, train_words.__name__, refuse_own_step.__name__]
+ON_TORCH = [*ON_ALL, train_words.__name__, refuse_own_step.__name__]
 PROGRAMS: dict[str, Callable[[], Arrays]] = {name: globals()[name] for name in {*ON_TENSORFLOW, *ON_TORCH}}
 
 

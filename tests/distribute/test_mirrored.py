@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs
+from tests.distribute.input_programs import PROGRAM_OF
 from tests.distribute.truth import TOLERANCES, compare, truth
 
 pytestmark = [
@@ -20,7 +23,8 @@ def _two_replicas(monkeypatch):
 
     # The default collective operations cannot serve several strategies in one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
-    truth("train_average"), truth("train_variants"), truth("train_on_lists")  # before the strategy is replaced
+    for program in ("train_average", "train_variants", "train_on_lists", *set(PROGRAM_OF.values())):
+        truth(program)  # before the strategy is replaced
     monkeypatch.setattr(programs.distribute, "strategy", lambda: strategy)
 
 
@@ -42,6 +46,17 @@ def test_other_ways():
     found = programs.train_variants()
     for way, tolerance in TOLERANCES.items():
         compare(found, truth("train_variants"), way, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("kind", PROGRAM_OF)
+@pytest.mark.short_run
+def test_inputs_and_options(kind):
+    compare(_found(PROGRAM_OF[kind]), truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
+
+
+@functools.cache
+def _found(program):
+    return getattr(programs, program)()
 
 
 def test_each_drops_out_what_it_draws():

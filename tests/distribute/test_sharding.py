@@ -125,7 +125,7 @@ class Endless(keras.utils.PyDataset):
     ("arguments", "message"),
     [
         ((None,), "must hold arrays"),
-        ((iter([1]),), "must hold arrays"),
+        ((iter([1]),), "number of batches of a list_iterator is unknown: give `steps_per_epoch`"),
         ((np.zeros(3), np.zeros(2)), r"same number of rows, but they have \[3, 2\]"),
         ((np.zeros((0, 2)),), "`x` is empty"),
         ((np.zeros(2), [0, 1]), "lists of numbers to arrays"),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs, two_processes
+from tests.distribute.input_programs import KINDS, OPTIONS, PROGRAM_OF
 from tests.distribute.truth import compare, truth
 
 pytestmark = [
@@ -41,6 +42,11 @@ def test_both_find_the_same(found, program):
 def test_what_one_process_finds(found, name, program):
     """Weights, losses and metrics of each epoch, what callbacks see, `evaluate` and `predict`."""
     compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "outputs", *OPTIONS])
+def test_inputs_and_options_are_those_of_one_process(found, kind):
+    compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
 
 def test_each_drops_out_what_it_draws(found):
