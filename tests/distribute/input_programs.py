@@ -42,7 +42,10 @@ def _compiled(model: keras.Model, optimizer: Any, **options: Any) -> keras.Model
     generator = np.random.default_rng(1)
     model.set_weights([generator.normal(size=w.shape) for w in model.get_weights()])
     model.compile(
-        optimizer, "sparse_categorical_crossentropy", weighted_metrics=["sparse_categorical_crossentropy"], **options
+        optimizer() if callable(optimizer) else optimizer,
+        "sparse_categorical_crossentropy",
+        weighted_metrics=["sparse_categorical_crossentropy"],
+        **options,
     )
     return model
 
@@ -122,7 +125,10 @@ def _predictions() -> Arrays:
 
 def train_with_options() -> Arrays:
     """The options of `fit`, `compile` and the optimizer, and Keras' callbacks."""
-    accumulating = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.5)
+
+    def accumulating() -> Any:  # in the scope of the strategy
+        return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.5)
+
     return {
         **_fit("class_weight", linear(), X, Y, class_weight={0: 0.5, 1: 3.0}),
         **_fit("validation_split", linear(), X, Y, sample_weight=WEIGHTS, validation_split=0.3),
