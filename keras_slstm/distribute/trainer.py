@@ -174,6 +174,10 @@ def _fit(
         if validation_data is not None:
             raise ValueError("Give `validation_data` or `validation_split`, not both.")
         (x, y, sample_weight), validation_data = split_rows((x, y, sample_weight), validation_split)
+    if is_replicated(model) and model.optimizer.gradient_accumulation_steps:
+        raise ValueError(
+            "`gradient_accumulation_steps` is not supported on several replicas on TensorFlow: use larger batches."
+        )
     epoch = Epoch()
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
     steps = arguments.get("steps_per_epoch")

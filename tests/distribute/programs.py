@@ -18,7 +18,12 @@ import keras_slstm
 from keras_slstm import distribute
 from keras_slstm.distribute.variables import seed_generators
 from keras_slstm.text.batches import TextBatches
-from tests.distribute.input_programs import train_on_inputs, train_with_options, train_with_own_steps
+from tests.distribute.input_programs import (
+    train_accumulating,
+    train_on_inputs,
+    train_with_options,
+    train_with_own_steps,
+)
 
 Arrays = dict[str, Any]
 ROWS, WORDS, LENGTH, LABELS = 21, 30, 7, 3
@@ -311,9 +316,9 @@ SHARED = (
     *(train_with_options, refuse_differences),
 )
 ON_ALL = [program.__name__ for program in SHARED]
-ON_JAX = [*ON_ALL, train_with_own_steps.__name__]
-ON_TENSORFLOW = [*ON_JAX, train_variants.__name__]
-ON_TORCH = [*ON_ALL, train_words.__name__, refuse_own_step.__name__]
+ON_JAX = [*ON_ALL, train_with_own_steps.__name__, train_accumulating.__name__]
+ON_TENSORFLOW = [*ON_ALL, train_with_own_steps.__name__, train_variants.__name__]
+ON_TORCH = [*ON_ALL, train_accumulating.__name__, train_words.__name__, refuse_own_step.__name__]
 PROGRAMS: dict[str, Callable[[], Arrays]] = {name: globals()[name] for name in {*ON_TENSORFLOW, *ON_TORCH}}
 
 

@@ -60,7 +60,7 @@ def test_what_one_process_finds(found, name, program):
 
 
 @needs_jax
-@pytest.mark.parametrize("kind", [*KINDS, "outputs", *OPTIONS, *OWN_STEPS])
+@pytest.mark.parametrize("kind", [*KINDS, "outputs", "accumulation", *OPTIONS, *OWN_STEPS])
 @pytest.mark.short_run
 def test_inputs_and_options_are_those_of_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)

@@ -8,9 +8,10 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs
-from tests.distribute.input_programs import PROGRAM_OF
+from tests.distribute.input_programs import KINDS, OPTIONS, OWN_STEPS, PROGRAM_OF, train_accumulating
 from tests.distribute.truth import TOLERANCES, compare, truth
 
+ON_TENSORFLOW = (*KINDS, "outputs", *OPTIONS, *OWN_STEPS)
 pytestmark = [
     pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's"),
     pytest.mark.xdist_group("two_processes"),
@@ -23,7 +24,7 @@ def _two_replicas(monkeypatch):
 
     # The default collective operations cannot serve several strategies in one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
-    for program in ("train_average", "train_variants", "train_on_lists", *set(PROGRAM_OF.values())):
+    for program in ("train_average", "train_variants", "train_on_lists", *{PROGRAM_OF[kind] for kind in ON_TENSORFLOW}):
         truth(program)  # before the strategy is replaced
     monkeypatch.setattr(programs.distribute, "strategy", lambda: strategy)
 
@@ -48,10 +49,15 @@ def test_other_ways():
         compare(found, truth("train_variants"), way, atol=tolerance, rtol=tolerance)
 
 
-@pytest.mark.parametrize("kind", PROGRAM_OF)
+@pytest.mark.parametrize("kind", ON_TENSORFLOW)
 @pytest.mark.short_run
 def test_inputs_and_options(kind):
     compare(_found(PROGRAM_OF[kind]), truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
+
+
+def test_gradient_accumulation_is_refused():
+    with pytest.raises(ValueError, match="`gradient_accumulation_steps` is not supported on several replicas"):
+        train_accumulating()
 
 
 @functools.cache

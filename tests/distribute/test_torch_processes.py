@@ -44,7 +44,7 @@ def test_what_one_process_finds(found, name, program):
     compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "outputs", *OPTIONS])
+@pytest.mark.parametrize("kind", [*KINDS, "outputs", "accumulation", *OPTIONS])
 def test_inputs_and_options_are_those_of_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
