@@ -4,7 +4,8 @@
 
 The package generates the data: short English notes about appointments, journeys and payments, and their German
 translations. English writes dates, times and amounts in words, German in figures, and German moves the verb of a
-subordinate clause to its end. Encoder and decoder are stacks of CAS-LSTMs; the decoder attends to the source.
+subordinate clause to its end. Encoder and decoder are stacks of CAS-LSTMs; the decoder attends to the source. Six
+epochs take minutes; after `--epochs 16`, more of the translations are right.
 
 For your own texts, give two files with one sentence a line: `load_parallel_corpus(("train.en", "train.de"))`.
 """
@@ -19,7 +20,7 @@ import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet a
 import keras
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--epochs", type=int, default=16)
+parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--output", type=Path, default=Path("runs/office_notes"), help="folder of the model")
 args = parser.parse_args()
 
