@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 from keras import ops
 
 from keras_slstm.ops import crf as equation
@@ -9,7 +10,9 @@ from keras_slstm.ops.backend.argmax import argmax
 from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.crf import Potentials, time_first
-from keras_slstm.ops.kernels import viterbi_numpy
+from keras_slstm.ops.export_mode import in_export_mode
+from keras_slstm.ops.kernels import viterbi_numpy, viterbi_tensorflow
+from keras_slstm.ops.kernels.tensorflow_context import inside_xla
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.types import Tensor, Tensors
@@ -22,6 +25,8 @@ def best_labels(potentials: Potentials) -> Tensor:
         import torch
 
         return torch.from_numpy(viterbi_numpy.best_labels(*(part.detach().numpy() for part in potentials)))
+    if keras.backend.backend() == "tensorflow" and not inside_xla() and not in_export_mode():
+        return viterbi_tensorflow.best_labels(potentials)
     unary, transitions, mask = potentials
     pairwise = potentials.pairwise
     masks = time_first(mask)[..., None]
