@@ -1,6 +1,7 @@
-"""Draws the architectures of the encoders as SVG: `python docs/figures/draw.py`.
+"""Draws the architectures of the encoders and of the CRF as SVG: `python docs/figures/draw.py`.
 
-Each panel shows five words and what one encoder reads to compute them. All panels together are `encoders.svg`.
+Each panel shows five words and what one encoder reads to compute them; that of the CRF shows the sequences of labels
+that it compares. The panels of the encoders together are `encoders.svg`.
 """
 
 from __future__ import annotations
@@ -131,6 +132,27 @@ def depth_adaptive_grn() -> Panel:
     return panel
 
 
+def crf() -> Panel:
+    """All sequences of labels of five words, and the best one."""
+    panel = Panel("CRF: a score for every sequence of labels")
+    words, labels = ("Ada", "Lovelace", "met", "Charles", "Babbage"), ("B-PER", "I-PER", "O")
+    heights = (70, 120, 170)
+    best = (0, 1, 2, 0, 1)
+    for i, x in enumerate(COLUMNS):
+        for j, y in enumerate(heights):
+            for k, before in enumerate(heights):
+                forbidden = labels[k] == "O" and labels[j] == "I-PER"
+                if i and not forbidden and (k, j) != (best[i - 1], best[i]):
+                    panel.arrow(COLUMNS[i - 1] + 26, before, x - 29, y, SOFT, 0.8)
+    for i, x in enumerate(COLUMNS):
+        if i:
+            panel.arrow(COLUMNS[i - 1] + 26, heights[best[i - 1]], x - 29, heights[best[i]], STRONG, 2.2)
+        for j, y in enumerate(heights):
+            panel.box(x, y, labels[j], SENTENCE if best[i] == j else STATE, width=50)
+        panel.text(x, 225, words[i], size=13)
+    return panel
+
+
 PANELS: dict[str, Callable[[], Panel]] = {
     "slstm": slstm,
     "cas_lstm": cas_lstm,
@@ -163,6 +185,6 @@ def svg(panels: list[Panel], columns: int) -> str:
 if __name__ == "__main__":
     folder = Path(__file__).parent
     made = {name: make() for name, make in PANELS.items()}
-    for name, panel in made.items():
+    for name, panel in {**made, "crf": crf()}.items():
         (folder / f"{name}.svg").write_text(svg([panel], 1), encoding="utf-8")
     (folder / "encoders.svg").write_text(svg(list(made.values()), 2), encoding="utf-8")
