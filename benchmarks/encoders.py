@@ -175,7 +175,7 @@ def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
             label = "floor of the S-LSTM" if name == "floor" else name
             axis.plot([r["length"] for r in chosen], [r["seconds"] * 1e3 for r in chosen], label=label, **style)
         axis.set(
-            title=f"{kind}, {mode}, batch {batch}",
+            title=f"{kind}, {mode.replace('xla', 'XLA')}, batch {batch}",
             xlabel="words in a sentence",
             ylabel="milliseconds",
             ylim=0,
