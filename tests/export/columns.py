@@ -35,6 +35,17 @@ def _saved_model(model: keras.Model, path: Path) -> Path:
     return path
 
 
+def _saved_model_of_jax(model: keras.Model, path: Path) -> Path:
+    # Keras gives each input a length of its own.
+    shapes = {
+        each.name: f"(batch, time{''.join(f', {size}' for size in each.shape[2:])})"
+        for each in keras.tree.flatten(model.inputs)
+    }
+    options = {"polymorphic_shapes": [shapes]}
+    model.export(path, verbose=False, input_signature=_signature(model), jax2tf_kwargs=options)
+    return path
+
+
 def _onnx(model: keras.Model, path: Path) -> Path:
     return _in_export_mode(model, path.with_suffix(".onnx"), "onnx")
 
@@ -99,6 +110,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
         ".pt2": Column("pt2", (), _pt2),
     },
     "jax": {
+        "SavedModel": Column("saved_model", ("tensorflow",), _saved_model_of_jax),
         "jax.export": Column("jax", ("flatbuffers",), _jax),
     },
 }
