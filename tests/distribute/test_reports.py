@@ -1,0 +1,46 @@
+"""Trainings that are reported to fail in Keras' `fit` still do, and work with `keras_slstm.distribute.fit`."""
+
+import ast
+import importlib.util
+import re
+
+import pytest
+
+from tests.processes import ROOT, run_python
+
+REPORTS = ROOT / "docs" / "guides" / "reports"
+pytestmark = [pytest.mark.backends("tensorflow"), pytest.mark.ci_run]
+
+
+def run(name):
+    """Run a program in two processes."""
+    return run_python("-m", "keras_slstm.distribute", "--workers", 2, REPORTS / name)
+
+
+def check_trained(found):
+    assert found.returncode == 0, found.stderr
+    losses = ast.literal_eval(re.search(r"losses: (.*)", found.stdout)[1])
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("name", ["multi_worker", "dictionaries"])
+def test_fit_of_keras_fails(name):
+    found = run(f"{name}.py")
+    assert found.returncode != 0, "Keras has mended it: say so in docs/guides/reports.md"
+    assert "Attempt to convert a value" in found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("name", ["multi_worker", "dictionaries"])
+def test_fit_of_this_package_trains(name):
+    check_trained(run(f"{name}_distribute.py"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray[train]")
+@pytest.mark.parametrize("remedy", [True, False])
+def test_ray_train(remedy):
+    found = run_python(REPORTS / "ray_trainer.py", *([] if remedy else ["--keras"]))
+    if remedy:
+        check_trained(found)
+    else:
+        assert found.returncode != 0
+        assert "Attempt to convert a value" in found.stdout + found.stderr
