@@ -1,4 +1,4 @@
-"""Viterbi decoding in a TensorFlow graph: the loops make several steps at once, because a turn of a loop costs as much."""
+"""Viterbi decoding in a TensorFlow graph, several words a turn of the loop: a turn costs as much as a word."""
 
 from __future__ import annotations
 
