@@ -33,10 +33,10 @@ def test_ratios_are_those_of_the_same_runtime_and_length(tmp_path, monkeypatch):
     text = tables.fill("<!-- table: latency -->")
     assert "One sentence of 1 word, 8 units, threads: 1; P, 2 cores; keras 3; medians of 3 rounds:" in text
     assert "| `predict` | 20.00 | 30.00 (1.50) |" in text
-    assert "| LiteRT | not written | 5.00 |" in text
+    assert "| LiteRT | does not run | 5.00 |" in text
     assert "One sentence of 20 words" in text
-    assert "| `predict` | not written | 40.00 |" in text
-    assert "| LiteRT | not written | 5.0 |" in text.split("Megabytes")[1]
+    assert "| `predict` | does not run | 40.00 |" in text
+    assert "| LiteRT | does not run | 5.0 |" in text.split("Megabytes")[1]
 
 
 def test_each_call_is_timed_in_turn(tmp_path, monkeypatch):
