@@ -22,7 +22,7 @@ from keras_slstm.ops.depth_adaptive_grn import (
 )
 from keras_slstm.ops.dropout import dropout, dropout_mask
 from keras_slstm.ops.kernels.depth_skipping import depth_adaptive_grn, skips_under_xla
-from keras_slstm.ops.masks import zero_padding
+from keras_slstm.ops.masks import indices, zero_padding
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.types import Shape, Tensor
@@ -333,7 +333,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         if self.bilstm is not None:
             return self.bilstm(x, mask=mask, training=False)  # nothing in it depends on `training`
         if mask is None:
-            positions = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="int32"), 0)
+            positions = ops.expand_dims(indices(x, 1), 0)
         else:
             positions = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
         if self.max_length is None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from keras import ops
 
 from keras_slstm.ops.backend.argmax import argmax
+from keras_slstm.ops.backend.concatenate import concatenate
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.masks import is_first
 from keras_slstm.types import Tensor, Tensors
@@ -142,7 +143,7 @@ def best_labels(potentials: Potentials) -> Tensor:
     y_n = argmax_y best_n[y],   y_{i-1} = origin_i[y_i]
     """
     unary, transitions, mask = _by_time(potentials)
-    stay = ops.cast(_zeros(unary), "int32") + ops.arange(unary.shape[2], dtype="int32")
+    stay = ops.cast(_zeros(unary), "int32") + ops.arange(0, unary.shape[2], dtype="int32")
 
     def forward(state: Tensors, at_time: Tensors) -> Tensors:
         _, best = state
@@ -158,11 +159,12 @@ def best_labels(potentials: Potentials) -> Tensor:
     def backward(state: Tensors, at_time: Tensors) -> Tensors:
         (label,) = state
         (origin,) = at_time
-        return (ops.take_along_axis(origin, ops.expand_dims(label, 1), axis=1)[:, 0],)
+        here = one_hot(label, unary.shape[2])  # no `take_along_axis`: jax2onnx knows none in a loop
+        return (ops.sum(ops.where(here, origin, 0), axis=1),)
 
     label = argmax(best, axis=1)
     (before,) = scan(backward, (label,), (origins,), reverse=True)
-    labels = ops.transpose(ops.concatenate([before, ops.expand_dims(label, 0)], axis=0)[1:])
+    labels = ops.transpose(concatenate([before, ops.expand_dims(label, 0)], axis=0)[1:])
     return ops.where(potentials.mask, labels, ops.zeros_like(labels))
 
 
@@ -189,7 +191,7 @@ def is_forbidden(scores: Tensor) -> Tensor:
 
 def one_hot(labels: Tensor, size: int) -> Tensor:
     """`(..., size)` bool, True at the place of each label; False everywhere for a label that does not exist."""
-    return ops.expand_dims(labels, -1) == ops.arange(size, dtype="int32")
+    return ops.expand_dims(labels, -1) == ops.arange(0, size, dtype="int32")
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:

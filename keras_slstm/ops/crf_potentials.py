@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.concatenate import concatenate
 from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import value_of
@@ -37,7 +38,7 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
     if len(transitions.shape) == 4:
         return ops.concatenate([transitions, ops.expand_dims(words, 2)], axis=2)
     below = ops.broadcast_to(transitions, (ops.shape(unary)[0], *transitions.shape))
-    return ops.concatenate([words, below], axis=1)
+    return concatenate([words, below], axis=1)
 
 
 def unpack(potentials: Tensor) -> Potentials:

@@ -132,15 +132,22 @@ def never_empty(x: Tensor, axis: int) -> Tensor:
     return ops.concatenate([x, ops.zeros(shape, dtype=x.dtype)], axis=axis)
 
 
+def indices(mask: Tensor, axis: int) -> Tensor:
+    """0, 1, 2, ... along an axis of `mask`, `(size,)` int32."""
+    if in_export_mode() and keras.backend.backend() == "jax":  # jax2onnx takes the end of a range for another size
+        return ops.cumsum(ops.ones_like(ops.any(mask, axis=[i for i in range(mask.ndim) if i != axis]), "int32")) - 1
+    return ops.arange(ops.shape(mask)[axis], dtype="int32")
+
+
 def is_first(mask: Tensor) -> Tensor:
     """`(batch, time)` bool: whether a position is that of the first real word."""
-    from_end = ops.shape(mask)[1] - ops.arange(ops.shape(mask)[1], dtype="int32")
+    from_end = ops.shape(mask)[1] - indices(mask, 1)
     return mask & (from_end == _largest(mask, from_end))
 
 
 def is_last(mask: Tensor) -> Tensor:
     """`(batch, time)` bool: whether a position is that of the last real word."""
-    from_start = 1 + ops.arange(ops.shape(mask)[1], dtype="int32")
+    from_start = 1 + indices(mask, 1)
     return mask & (from_start == _largest(mask, from_start))
 
 
@@ -148,4 +155,5 @@ def _largest(mask: Tensor, position: Tensor) -> Tensor:
     """`(batch, 1)`: the largest position of a real word; 0 where there is none."""
     if 0 in mask.shape:
         return ops.zeros((ops.shape(mask)[0], 1), dtype="int32")
-    return ops.max(ops.where(mask, position, ops.zeros_like(position)), axis=1, keepdims=True, initial=0)
+    position = ops.where(mask, position, ops.zeros_like(position))
+    return ops.max(ops.pad(position, ((0, 0), (0, 1))), axis=1, keepdims=True)  # the zero: there may be no position

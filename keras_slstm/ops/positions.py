@@ -5,14 +5,14 @@ from __future__ import annotations
 from keras import ops
 
 from keras_slstm.ops.backend.scan import scan
-from keras_slstm.ops.masks import is_first
+from keras_slstm.ops.masks import indices, is_first
 from keras_slstm.types import Tensor, Tensors
 
 
 def index_before(mask: Tensor) -> Tensor:
     """`(batch, time)` int32: the position of the last word before each position; 0 where there is none."""
     mask_i = ops.cast(mask, "int32")
-    position = ops.zeros_like(mask_i) + ops.arange(ops.shape(mask_i)[1], dtype="int32")
+    position = ops.zeros_like(mask_i) + indices(mask, 1)
     begins = mask & (ops.concatenate([ops.zeros_like(mask_i[:, :1]), mask_i[:, :-1]], axis=1) == 0)
 
     def through_holes() -> Tensor:

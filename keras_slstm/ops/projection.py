@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import keras
 from keras import ops
 
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.types import Tensor
 
 
-def project(x: Tensor, kernel: Tensor) -> Tensor:
-    """Multiply each vector of `x`, `(batch, time, features)`, by `kernel`, `(features, units)`.
+def project(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Multiply each vector of `x`, `(batch, time, features)`, by `kernel`, `(features, units)`, and add `bias`.
 
     The product is one of two matrices: with three axes, its gradient on JAX would copy both operands into another
     layout. It is written `@`, because `ops.matmul` rounds float64 to float32 on PyTorch and JAX (keras#23704).
+    A backend can fuse the sum into it.
 
     Returns:
         `(batch, time, units)`.
     """
-    product = ops.reshape(x, (-1, x.shape[-1])) @ ops.convert_to_tensor(kernel)
-    return ops.reshape(product, (*ops.shape(x)[:2], kernel.shape[-1]))
+    merge = not (in_export_mode() and keras.backend.backend() == "jax")  # jax2onnx cannot divide a size again
+    product = (ops.reshape(x, (-1, x.shape[-1])) if merge else x) @ ops.convert_to_tensor(kernel)
+    if bias is not None:
+        product = product + bias
+    return ops.reshape(product, (*ops.shape(x)[:2], kernel.shape[-1])) if merge else product

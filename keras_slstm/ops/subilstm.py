@@ -13,6 +13,7 @@ from keras import ops
 
 from keras_slstm.ops.backend.precision import tanh
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.masks import indices
 from keras_slstm.types import Tensor, Tensors
 
 
@@ -99,7 +100,7 @@ def from_every_word(
         `(time, batch, d)`, 0 at masked words.
     """
     mask = ops.ones_like(x[..., :1], dtype="bool") if mask is None else mask
-    position = ops.arange(ops.shape(x)[0], dtype="int32")
+    position = indices(mask, 0)
     started = ops.expand_dims(position, 1) >= position  # at word t, the cell that starts at word i
     started = ops.expand_dims(started, (-2, -1))
     reads = ops.expand_dims(mask, 1) & started

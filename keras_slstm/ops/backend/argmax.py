@@ -10,9 +10,13 @@ from keras_slstm.types import Tensor
 
 def argmax(x: Tensor, axis: int) -> Tensor:
     """The position of the largest number along an axis, int32; the first of equal ones."""
+    # Keras' own reads the bits of floats, by operations that LiteRT, TensorFlow.js and onnxruntime lack.
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        # Keras' own reads the bits of floats, by operations that LiteRT and TensorFlow.js lack.
         return tf.argmax(x, axis, output_type=tf.int32)
+    if keras.backend.backend() == "jax":
+        import jax.numpy as jnp
+
+        return jnp.argmax(x, axis).astype("int32")
     return ops.cast(ops.argmax(x, axis=axis), "int32")

@@ -95,8 +95,11 @@ def _jax(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stack
         state = step(state, inputs_now)
         return state, state[:num_stacked]
 
-    state, stacked = jax.lax.scan(body, initial, inputs, reverse=reverse)
-    return (*stacked, *state[num_stacked:])
+    flip = reverse and in_export_mode()  # jax2onnx knows no reverse loop
+    if flip:
+        inputs = tuple(ops.flip(x, axis=0) for x in inputs)
+    state, stacked = jax.lax.scan(body, initial, inputs, reverse=reverse and not flip)
+    return (*(ops.flip(x, axis=0) if flip else x for x in stacked), *state[num_stacked:])
 
 
 def _torch(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:

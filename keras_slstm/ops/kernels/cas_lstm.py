@@ -31,7 +31,7 @@ def sequence(
     dropout_mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Always taken: multiplies by W once, and keeps h and c only, where differentiation keeps every gate of a word."""
-    projected = _project(x, weights)
+    projected = project(x, weights.kernel, weights.bias)
     if weights.peephole is None:
         p1 = None
     else:
@@ -40,12 +40,6 @@ def sequence(
         projected = ops.concatenate([projected[..., :four], projected[..., four:] + p2 * lower_cells], axis=-1)
     mask_f = None if mask is None else ops.cast(mask, projected.dtype)
     return _run(_Loop(projected, weights.recurrent_kernel, h, c, weights.lam, lower_cells, p1, mask_f, dropout_mask))
-
-
-def _project(x: Tensor, weights: LayerWeights) -> Tensor:
-    """`x W + b` of all words as a product of two matrices, into which a backend can fuse the sum."""
-    product = ops.reshape(x, (-1, x.shape[-1])) @ weights.kernel + weights.bias
-    return ops.reshape(product, (*ops.shape(x)[:2], product.shape[-1]))
 
 
 class _Loop(NamedTuple):
