@@ -19,6 +19,7 @@ EXTRAS = {
     "examples": ["scikit-learn>=1.5", "seqeval"],
     # Packages that write and run the formats of `export` beside SavedModel.
     "export": ["tf2onnx>=1.17", "onnx", "onnxscript", "onnxruntime", "openvino", "ai-edge-litert"],
+    "export-jax": ["jax2onnx>=0.17", "onnx", "onnxruntime"],  # ONNX from JAX
     "stream": ["array-record", "zstandard", "pyarrow>=15"],
     "mutation": ["cosmic-ray>=8.4", "coverage>=7.6"],
     "docs": ["sphinx>=8", "myst-nb>=1.2", "furo", "sphinx-copybutton", "sphinx-design", "latex2mathml"],
@@ -27,7 +28,7 @@ EXTRAS["examples"] += EXTRAS["datasets"] + EXTRAS["plots"] + EXTRAS["translation
 EXTRAS["docs"] += EXTRAS["plots"] + EXTRAS["tuner"]  # which the notebooks use
 EXTRAS["all"] = sorted({r for name in ("addons", "tuner", "examples", "stream") for r in EXTRAS[name]})
 EXTRAS["test"] = sorted(
-    {r for name in ("examples", "jax", "addons", "tuner", "export", "stream") for r in EXTRAS[name]}
+    {r for name in ("examples", "jax", "addons", "tuner", "export", "export-jax", "stream") for r in EXTRAS[name]}
     # With pytest 9.2, xdist 3.8 no longer sees its groups (pytest-xdist#1386).
     | {
         "pytest>=8,<9.2",

@@ -70,8 +70,11 @@ def write_file(
         kwargs.setdefault("dynamic_shapes", [{name: _any_sizes(spec) for name, spec in signature.items()}])
     with tempfile.TemporaryDirectory() as folder, export_mode():
         written = Path(folder, filepath.name)
-        kwargs.setdefault("input_signature", [signature])
-        model.export(str(written), format=format, **{"verbose": False, **kwargs})
+        if format == "onnx" and keras.backend.backend() == "jax":
+            _write_onnx_from_jax(model, written, signature, **kwargs)
+        else:
+            kwargs.setdefault("input_signature", [signature])
+            model.export(str(written), format=format, **{"verbose": False, **kwargs})
         if format == "onnx":
             _finish_onnx(written, signature, about)
         written.with_suffix(".json").write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -85,15 +88,44 @@ def _check_format(filepath: Path, format: str) -> None:
     if filepath.suffix != SUFFIXES[format]:
         raise ValueError(f"The name of a file of format {format!r} must end in {SUFFIXES[format]}, but got {filepath}.")
     backend = keras.backend.backend()
-    backends = {"onnx": ("tensorflow", "torch"), "torch": ("torch",)}.get(format, ("tensorflow",))
+    backends = {"onnx": ("tensorflow", "torch", "jax"), "torch": ("torch",)}.get(format, ("tensorflow",))
     if backend not in backends:
         raise ValueError(
             f"Keras on {backend} cannot write the format {format!r} for any number of words: load the model with "
             f"KERAS_BACKEND={backends[0]} and export it there."
         )
+    if format == "onnx" and backend == "jax":
+        require("jax2onnx", "export-jax")
     needed = {"onnx": ["onnx"] + ["tf2onnx"] * (backend == "tensorflow"), "openvino": ["openvino"]}
     for module in needed.get(format, ()):
         require(module, "export")
+
+
+def _write_onnx_from_jax(
+    model: ServedModel, file: Path, signature: dict[str, Any], opset_version: int | None = None, verbose: bool = False
+) -> None:
+    """As `keras.Model.export`, which gives each input a length of its own, while all have that of the sentences."""
+    import jax
+
+    jax2onnx = require("jax2onnx", "export-jax")
+    if "characters" in signature:
+        raise ValueError(
+            "jax2onnx cannot convert characters for any number of words: load the model with "
+            "KERAS_BACKEND=tensorflow and export it there."
+        )
+    sizes = {  # one symbol for each axis of unknown size
+        name: [f"size_{axis}" if size is None else size for axis, size in enumerate(spec.shape)]
+        for name, spec in signature.items()
+    }
+    specs = [jax.ShapeDtypeStruct(tuple(sizes[name]), spec.dtype) for name, spec in signature.items()]
+    jax2onnx.to_onnx(
+        lambda *inputs: model(dict(zip(signature, inputs, strict=True)), training=False),
+        inputs=specs,
+        input_names=[*signature],
+        return_mode="file",
+        output_path=str(file),
+        **({} if opset_version is None else {"opset": opset_version}),
+    )
 
 
 def _any_sizes(spec: keras.InputSpec) -> dict[int, Any]:

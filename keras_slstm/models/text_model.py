@@ -244,9 +244,10 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
                 file of the same name that ends in `.json` holds the names of the labels (`label_names`), of inputs
                 and outputs, and the `vocabulary`, by id; an `.onnx` file has them as metadata, too. Nothing is
                 written where the export fails.
-            format: `"onnx"` (from TensorFlow, or from PyTorch), `"litert"`, `"openvino"` (both from TensorFlow) or
-                `"torch"` (from PyTorch), whose outputs are `probabilities`, and of a tagger `labels`, the ids of the
-                best labels. `"tf_saved_model"` (from TensorFlow or JAX): what `call` returns.
+            format: `"onnx"` (from any backend; from JAX without characters, with the extra `export-jax`),
+                `"litert"`, `"openvino"` (both from TensorFlow) or `"torch"` (from PyTorch), whose outputs are
+                `probabilities`, and of a tagger `labels`, the ids of the best labels. `"tf_saved_model"` (from
+                TensorFlow or JAX): what `call` returns.
             **kwargs: Further arguments of `keras.Model.export`.
 
         Raises:

@@ -86,6 +86,27 @@ def _jax(model: keras.Model, path: Path) -> Path:
     return path
 
 
+def _onnx_of_jax(model: keras.Model, path: Path) -> Path:
+    import jax
+    import jax2onnx
+
+    # Keras gives each input a length of its own.
+    inputs = sorted(keras.tree.flatten(model.inputs), key=lambda each: each.name)
+    names = [each.name for each in inputs]
+    shapes = [jax.ShapeDtypeStruct(("batch", "time", *each.shape[2:]), each.dtype) for each in inputs]
+    path = path.with_suffix(".onnx")
+    with keras_slstm.export_mode():
+        jax2onnx.to_onnx(
+            lambda *values: model(dict(zip(names, values)), training=False),
+            inputs=shapes,
+            input_names=names,
+            output_names=sorted(model.output) if isinstance(model.output, dict) else None,
+            return_mode="file",
+            output_path=str(path),
+        )
+    return path
+
+
 def _in_export_mode(model: keras.Model, path: Path, format: str, **options: Any) -> Path:
     with keras_slstm.export_mode():
         model.export(str(path), format=format, verbose=False, input_signature=_signature(model), **options)
@@ -111,6 +132,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     },
     "jax": {
         "SavedModel": Column("saved_model", ("tensorflow",), _saved_model_of_jax),
+        "ONNX": Column("onnx", ("jax2onnx", "onnxruntime"), _onnx_of_jax),
         "jax.export": Column("jax", ("flatbuffers",), _jax),
     },
 }

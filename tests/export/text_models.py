@@ -25,7 +25,7 @@ def _classifier(encoder: str) -> Any:
 def _tagger(**options: Any) -> Any:
     labels = ["O", "B-city", "I-city"]
     model = keras_slstm.SequenceTagger(
-        labels, scheme="BIO", characters="cnn", **{"encoder": "slstm", **SMALL, **options}
+        labels, scheme="BIO", **{"encoder": "slstm", "characters": "cnn", **SMALL, **options}
     )
     model.adapt([text.split() for text in TEXTS])
     return model
@@ -42,6 +42,7 @@ TEXT_MODELS: dict[str, Callable[[], Any]] = {
     "SentenceClassifier(bilstm)": lambda: _classifier("bilstm"),
     "SequenceTagger": _tagger,
     "SequenceTagger(softmax)": lambda: _tagger(head="softmax"),
+    "SequenceTagger(words)": lambda: _tagger(characters=None),
     "SentencePairClassifier": _pairs,
 }
 
