@@ -160,7 +160,7 @@ def best_labels(potentials: Potentials) -> Tensor:
         (label,) = state
         (origin,) = at_time
         here = one_hot(label, unary.shape[2])  # no `take_along_axis`: jax2onnx knows none in a loop
-        return (ops.sum(ops.where(here, origin, 0), axis=1),)
+        return (ops.cast(ops.sum(ops.where(here, origin, 0), axis=1), label.dtype),)
 
     label = argmax(best, axis=1)
     (before,) = scan(backward, (label,), (origins,), reverse=True)
