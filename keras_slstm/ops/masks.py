@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.jax_export import in_jax_export
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import check_values
 from keras_slstm.ops.export_mode import in_export_mode
@@ -134,7 +135,7 @@ def never_empty(x: Tensor, axis: int) -> Tensor:
 
 def indices(mask: Tensor, axis: int) -> Tensor:
     """0, 1, 2, ... along an axis of `mask`, `(size,)` int32."""
-    if in_export_mode() and keras.backend.backend() == "jax":  # jax2onnx takes the end of a range for another size
+    if in_jax_export():  # jax2onnx takes the end of a range for another size
         return ops.cumsum(ops.ones_like(ops.any(mask, axis=[i for i in range(mask.ndim) if i != axis]), "int32")) - 1
     return ops.arange(ops.shape(mask)[axis], dtype="int32")
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import keras
 from keras import ops
 
-from keras_slstm.ops.export_mode import in_export_mode
+from keras_slstm.ops.backend.jax_export import in_jax_export
 from keras_slstm.types import Tensor
 
 
@@ -19,7 +18,7 @@ def project(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
     Returns:
         `(batch, time, units)`.
     """
-    merge = not (in_export_mode() and keras.backend.backend() == "jax")  # jax2onnx cannot divide a size again
+    merge = not in_jax_export()  # jax2onnx cannot divide a size again
     product = (ops.reshape(x, (-1, x.shape[-1])) if merge else x) @ ops.convert_to_tensor(kernel)
     if bias is not None:
         product = product + bias

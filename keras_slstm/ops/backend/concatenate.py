@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import keras
 from keras import ops
 
-from keras_slstm.ops.export_mode import in_export_mode
+from keras_slstm.ops.backend.jax_export import in_jax_export
 from keras_slstm.types import Tensor
 
 
@@ -16,7 +15,7 @@ def concatenate(parts: Sequence[Tensor], axis: int) -> Tensor:
 
     jax2onnx (0.17) gives the result of `jnp.concatenate` the size of its first part if that is unknown.
     """
-    if in_export_mode() and keras.backend.backend() == "jax":
+    if in_jax_export():
         import jax
 
         return jax.lax.concatenate([*parts], axis % parts[0].ndim)

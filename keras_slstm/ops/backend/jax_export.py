@@ -1,0 +1,12 @@
+"""Whether a model is being exported from JAX, where jax2onnx converts only some forms of an operation right."""
+
+from __future__ import annotations
+
+import keras
+
+from keras_slstm.ops.export_mode import in_export_mode
+
+
+def in_jax_export() -> bool:
+    """Return whether the export mode is on and Keras runs on JAX."""
+    return in_export_mode() and keras.backend.backend() == "jax"
