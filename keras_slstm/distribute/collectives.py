@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 
 from keras_slstm.distribute.channel import Channel
@@ -43,6 +44,30 @@ def all_gather(value: Any, topic: str = "values") -> list[Any]:
 def barrier() -> None:
     """Wait until every process of the cluster has called this."""
     all_gather(None, "barrier")
+
+
+def in_turn(is_turn: bool, action: Callable[[], None], place: str) -> None:
+    """Run an action in some of the processes, while the others wait; if one fails, all raise.
+
+    Args:
+        is_turn: Whether this process runs the action. Every process must call this.
+        action: The action.
+        place: What it uses, such as a folder, for the error in the processes that wait.
+
+    Raises:
+        ValueError: If the action fails in another process.
+    """
+    problem = None
+    if is_turn:
+        try:
+            action()
+        except Exception as error:
+            problem = error
+    failed = [index for index, fails in enumerate(all_gather(problem is not None)) if fails]
+    if problem is not None:
+        raise problem
+    if failed:
+        raise ValueError(f"Process {failed[0]} cannot use {place}; its message says why.")
 
 
 def check_equal(settings: dict[str, Any], topic: str = "settings") -> None:

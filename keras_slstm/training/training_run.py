@@ -7,14 +7,14 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_slstm import distribute
-from keras_slstm.distribute.collectives import all_gather, barrier, check_equal
+from keras_slstm.distribute.collectives import all_gather, barrier, check_equal, in_turn
 from keras_slstm.files import complete_file, write_json
 from keras_slstm.saving import save_for_inference
 from keras_slstm.text.batches import count_epochs
@@ -75,8 +75,9 @@ class TrainingRun:
         self._files = RunFolder(folder)
         settings = json.loads(json.dumps(settings or {}))  # as JSON gives them back
         check_equal({"setting": settings}, "settings of the run")
-        self._in_turn(distribute.is_chief(), lambda: self._open(settings, overwrite))
-        self._in_turn(not distribute.is_chief(), lambda: self._resume(settings))
+        place = f"the run in {self.folder}"
+        in_turn(distribute.is_chief(), lambda: self._open(settings, overwrite), place)
+        in_turn(not distribute.is_chief(), lambda: self._resume(settings), place)
         self.id = self._files.run_id
 
     def _open(self, settings: dict[str, Any], overwrite: bool) -> None:
@@ -101,20 +102,6 @@ class TrainingRun:
         self._files.check_settings(settings)
         if self._files.progress.exists():
             self.progress = self._files.read_progress()
-
-    def _in_turn(self, is_turn: bool, action: Callable[[], None]) -> None:
-        """Run an action in some of the processes, while the others wait; if one fails, all raise."""
-        problem = None
-        if is_turn:
-            try:
-                action()
-            except Exception as error:
-                problem = error
-        failed = [index for index, fails in enumerate(all_gather(problem is not None)) if fails]
-        if problem is not None:
-            raise problem
-        if failed:
-            raise ValueError(f"Process {failed[0]} cannot use the run in {self.folder}; its message says why.")
 
     @property
     def model_path(self) -> Path:
