@@ -25,6 +25,7 @@ SUMMARY = "Train a classifier of texts, such as intents, topics or sentiment."
 EXAMPLES = """
   keras-slstm classify                                  requests to a travel desk; no download
   keras-slstm classify --data mails.tsv --output runs/mails
+  keras-slstm classify --data mails.tsv.gz --stream --dev-data dev.tsv --test-data test.tsv
   keras-slstm classify --dataset movie_review --vectors glove.6B.300d.txt --seed 0 1 2
   keras-slstm classify --dataset subj --folds 10
   keras-slstm classify --dataset fdu_mtl/all            all domains, with a table
@@ -46,6 +47,9 @@ def add_arguments(parser: Parser) -> None:
     add_text_options(parser)
     data.add("--max-length", type=options.count, metavar="N", advanced=True,
              help="read only the first N words of each text (default: all)")  # fmt: skip
+    data.add("--stream", action="store_true", advanced=True,
+             help="read --data from disk during the training, for more texts than memory holds; needs --dev-data and "
+                  "--test-data")  # fmt: skip
     data.add("--folds", type=options.several, metavar="N", advanced=True,
              help="cross-validate with N folds, for data without a test part (default: none)")  # fmt: skip
     add_vector_options(parser, "train them, except for bcn and depth-adaptive-grn")
@@ -67,12 +71,24 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.folds and (arguments.dev_data or arguments.test_data):
         raise ValueError("--folds splits --data itself: remove --dev-data and --test-data")
     check_encoder_settings(arguments)
+    if arguments.stream:
+        check_stream(arguments)
     if arguments.architecture and (arguments.pooling or arguments.mlp_units):
         raise ValueError(f"--architecture {arguments.architecture} has its own pooling and output layers: "
                          "remove --pooling and --mlp-units")  # fmt: skip
     if arguments.characters not in (None, "none", *CHARACTERS):
         raise ValueError(f"--characters must be none, {' or '.join(CHARACTERS)}, but got {arguments.characters}")
     set_folder(arguments, arguments.encoder, arguments.pooling, arguments.architecture)
+
+
+def check_stream(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for options that need the texts of the training part in memory."""
+    if not (arguments.data and arguments.dev_data and arguments.test_data):
+        raise ValueError("--stream needs --data, --dev-data and --test-data")
+    for name in ("vectors", "folds", "limit", "batch_order", "characters"):
+        if getattr(arguments, name) not in (None, "none", "auto"):
+            option = name.replace("_", "-")
+            raise ValueError(f"--stream reads no texts into memory, which --{option} needs: remove one of them")
 
 
 def default_preset(arguments: argparse.Namespace, corpus: str) -> str:

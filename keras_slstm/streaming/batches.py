@@ -109,8 +109,14 @@ class StreamedBatches(SeededEpochs):
         rows: list[Any] = [chunk.ids[start : start + length] for start, length in places]
         longest = self._padded(chunk.lengths[chosen]).max()
         batch = pad(rows, multiple_of=int(longest)), chunk.labels[chosen]
+        self._shapes[index] = len(chosen), longest
         self.waited += time.perf_counter() - began
         return batch
+
+    def shape_of(self, index: int) -> tuple[int, int]:
+        """Number of texts, and padded length, of a batch of this epoch that was read before."""
+        texts, length = self._shapes[index]
+        return int(texts), int(length)
 
     def begin_epoch(self, epoch: int) -> None:
         chunks = np.arange(len(self.corpus.sizes))
@@ -120,6 +126,7 @@ class StreamedBatches(SeededEpochs):
             self._epoch, self._chunks = epoch, chunks
             self._ends = np.cumsum(self.corpus.sizes[chunks])
             self._loaded = {}
+            self._shapes = np.zeros((len(self), 2), np.int64)
 
     def _padded_lengths(self) -> np.ndarray:
         """The lengths to which batches are padded, ascending."""

@@ -21,6 +21,10 @@ class SeededEpochs(keras.utils.PyDataset):
         """Set the order of an epoch, counted from 0."""
         raise NotImplementedError
 
+    def shape_of(self, index: int) -> tuple[int, int]:
+        """Number of examples, and padded length, of a batch of this epoch."""
+        raise NotImplementedError
+
     def on_epoch_begin(self) -> None:
         """Go on to the order of the next epoch."""
         # On some backends Keras calls this once more while it builds the model, which is why `follow_epochs` exists.

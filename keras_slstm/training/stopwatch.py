@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from keras_slstm.text.batches import Batches
+from keras_slstm.text.epochs import SeededEpochs
 
 
 class Stopwatch(keras.callbacks.Callback):
@@ -21,7 +21,7 @@ class Stopwatch(keras.callbacks.Callback):
         batches: The batches to train on.
     """
 
-    def __init__(self, batches: Batches):
+    def __init__(self, batches: SeededEpochs):
         super().__init__()
         self._batches = batches
         self._epochs: list[float] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -12,10 +13,12 @@ import keras
 from keras_slstm.cli.classify import default_preset
 from keras_slstm.cli.names import ENCODER_SETTINGS, GRN
 from keras_slstm.cli.presets import Settings, load_presets
+from keras_slstm.cli.settings import settings_of
 from keras_slstm.cli.tasks import texts
 from keras_slstm.cli.tasks.jobs import Job, Results, train_all
 from keras_slstm.cli.tasks.reports import report_texts
 from keras_slstm.cli.tasks.show import show_labels
+from keras_slstm.cli.tasks.streamed import StreamedCorpus, load_streamed
 from keras_slstm.cli.tasks.training import (
     batch_options,
     best_score,
@@ -25,15 +28,19 @@ from keras_slstm.cli.tasks.training import (
     describe_encoder,
     finish,
     fit,
+    given_to_the_model,
     make_optimizer,
     options_named,
 )
-from keras_slstm.datasets.corpus import Corpus, load_corpus, load_folds
+from keras_slstm.datasets.corpus import Corpus, Texts, load_corpus, load_folds
+from keras_slstm.datasets.tokenised import tokenizer_of
 from keras_slstm.datasets.travel_desk import handwritten_requests
 from keras_slstm.losses import SmoothedCrossentropy
 from keras_slstm.models.bcn import BCN
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
+from keras_slstm.streaming.batches import StreamedBatches
+from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
@@ -57,8 +64,14 @@ def classify(arguments: argparse.Namespace) -> int:
     )
 
 
-def load(arguments: argparse.Namespace) -> list[tuple[Corpus, int | None]]:
+def load(arguments: argparse.Namespace) -> Sequence[tuple[Corpus | StreamedCorpus, int | None]]:
     """The corpora, or their folds, which are counted from 1."""
+    if arguments.stream:
+        name = arguments.preset or default_preset(arguments, arguments.data)
+        settings = {"cased": arguments.cased, "tokenizer": arguments.tokenizer or tokenizer_of(arguments.data)}
+        settings |= given_to_the_model(settings_of(arguments, load_presets("classify")[name]))
+        further = {} if arguments.max_length is None else {"max_length": arguments.max_length}
+        return [(load_streamed(arguments, texts.vectorizer_options(settings) | further), None)]
     corpora: list[tuple[Corpus, int | None]] = []
     for name in data_names(arguments):
         options = {
@@ -108,7 +121,7 @@ def choose(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None)
     settings["tokenizer"] = texts.choose_tokenizer(arguments, job.corpus)
     fixed = arguments.fixed_vectors
     if fixed is None:
-        fixed = bool({name, arguments.architecture} & _FIXED_VECTORS)
+        fixed = vectors is not None and bool({name, arguments.architecture} & _FIXED_VECTORS)
         fixed = fixed and texts.can_stay_fixed(vectors, settings, job.corpus.train.texts)
     settings["fixed_vectors"] = vectors is not None and fixed
     if arguments.architecture:
@@ -126,12 +139,15 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     settings, epochs = choose(arguments, job, vectors)
     with options_named("--encoder-option", "--variants"):
         model, batches = build_model(arguments, settings, job, vectors)
-    columns = (column for part in (corpus.train, corpus.validation) for column in (part.texts, part.labels))
     # The vocabulary counts, too: it holds words of the test part that have a vector.
-    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
+    settings["data"] = fingerprint(
+        *columns(corpus.train), corpus.validation.texts, corpus.validation.labels, model.vectorizer.vocabulary
+    )
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     describe(corpus, "texts", f"{len(corpus.label_names)} labels", settings["encoder"], model, run)
-    coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, corpus.train.texts))
+    coverage = None
+    if vectors is not None:
+        coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, corpus.train.texts))
     trained = fit(
         arguments, run, model, batches, settings, epochs, "val_accuracy",
         validation_data=(corpus.validation.texts, corpus.validation.labels),
@@ -148,6 +164,11 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     result = finish(arguments, run, job, found, coverage)
     show_labels(model, show_requests(model) if corpus.name == "travel_desk" else corpus.test.texts[:3])
     return result
+
+
+def columns(part: Texts | PreparedCorpus) -> tuple[list[str], ...]:
+    """The columns that tell training parts apart."""
+    return ([part.fingerprint],) if isinstance(part, PreparedCorpus) else (part.texts, part.labels)
 
 
 def show_requests(model: SentenceClassifier) -> list[str]:
@@ -184,7 +205,7 @@ def count_depths(arguments: argparse.Namespace, model: SentenceClassifier, part:
 
 def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
-) -> tuple[SentenceClassifier, TextBatches]:
+) -> tuple[SentenceClassifier, TextBatches | StreamedBatches]:
     """The compiled model with its vocabulary, and the batches to train it on."""
     keras.utils.set_random_seed(job.seed)
     options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
@@ -194,16 +215,23 @@ def build_model(
         "kernel_regularizer": keras.regularizers.L2(settings["l2"]),
         "characters": settings.get("characters"),
     }
-    if "max_length" in settings:
+    part = job.corpus.train
+    streamed = isinstance(part, PreparedCorpus)
+    if streamed:
+        shared_options["vectorizer"] = part.vectorizer
+    elif "max_length" in settings:
         shared_options["vectorizer"]["max_length"] = settings["max_length"]
     if settings.get("model") == "bcn":
         bcn_options = {name: value for name, value in shared_options.items() if not name.startswith("mlp_")}
         model = BCN(job.corpus.label_names, maxout_dropout=settings["mlp_dropout"], **bcn_options)
     else:
         model = SentenceClassifier(job.corpus.label_names, pooling=settings.get("pooling"), **shared_options)
-    part = job.corpus.train
-    model.adapt(part.texts, vectors)
-    batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
+    batches: TextBatches | StreamedBatches
+    if streamed:
+        batches = StreamedBatches(part, settings["batch_size"], seed=job.seed)
+    else:
+        model.adapt(part.texts, vectors)
+        batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
     smoothing = settings.get("label_smoothing")
     model.compile(
         make_optimizer(settings, batches, arguments.epochs),

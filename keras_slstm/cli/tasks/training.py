@@ -21,7 +21,8 @@ from keras_slstm.distribute import is_chief
 from keras_slstm.files import write_json
 from keras_slstm.models.raw_data import UPDATES_AN_EPOCH
 from keras_slstm.printable import printable
-from keras_slstm.text.batches import Batches, count_epochs
+from keras_slstm.text.batches import count_epochs
+from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.word_vectors import Coverage, WordVectors
 from keras_slstm.training.diagnosis import diagnose_length
 from keras_slstm.training.results import append_result
@@ -57,9 +58,7 @@ def choose_settings(
     for name in ("plateau", "weight_decay", "updates", "patience", "patience_updates"):
         if not settings.get(name):
             settings.pop(name, None)
-    for name, value in _LEFT_TO_THE_MODEL.items():
-        if settings.get(name) == value:
-            del settings[name]
+    settings = given_to_the_model(settings)
     settings |= {name: vars(arguments)[name] for name in ("dtype", *further)}
     settings["preset"] = preset_name
     if "encoder_option" in arguments:
@@ -74,6 +73,11 @@ def choose_settings(
     # Compiling by XLA takes seconds for every length of sentence; it pays in long trainings.
     settings["jit_compile"] = settings["backend"] == "jax" if arguments.jit_compile is None else arguments.jit_compile
     return settings
+
+
+def given_to_the_model(settings: Settings) -> Settings:
+    """The settings without those that leave a choice to the model."""
+    return {name: value for name, value in settings.items() if _LEFT_TO_THE_MODEL.get(name, ...) != value}
 
 
 @contextlib.contextmanager
@@ -100,7 +104,7 @@ def batch_options(arguments: argparse.Namespace, settings: Settings, seed: int) 
     return options
 
 
-def make_optimizer(settings: Settings, batches: Batches, epochs: int | None = None) -> keras.optimizers.Optimizer:
+def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None = None) -> keras.optimizers.Optimizer:
     """Adam, whose learning rate falls by the factor `decay`: over all updates, every epoch or on a plateau (`fit`)."""
     rate = settings["learning_rate"]
     if "plateau" not in settings:
@@ -146,7 +150,7 @@ def fit(
     arguments: argparse.Namespace,
     run: TrainingRun,
     model: Any,
-    batches: Batches,
+    batches: SeededEpochs,
     settings: Settings,
     epochs: int,
     monitor: str,
