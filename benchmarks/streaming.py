@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +84,6 @@ def _in_new_process(args: argparse.Namespace, way: str) -> dict[str, Any]:
         "lines": args.lines,
         "megabytes": size / 1e6,
         "processes": args.processes,
-        "cores": len(os.sched_getaffinity(0)),
-        "versions": {name: version(name) for name in ("keras", "numpy")},
         **json.loads(done.stdout.splitlines()[-1]),
     }
 
@@ -95,10 +92,9 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     """Train from the file, and return what is measured."""
     began = time.perf_counter()
 
-    import keras
-
     import keras_slstm
     from benchmarks.memory import largest_resident_set
+    from keras_slstm.training.results import conditions
 
     labels, vectorizer, batches = (_streamed if args.way == "streamed" else _in_memory)(args)
     ready = time.perf_counter()
@@ -107,7 +103,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     model.train_on_batch(*batches[0])
     times = os.times()
     found: dict[str, Any] = {
-        "backend": keras.backend.backend(),
+        "conditions": conditions(),
         "seconds_to_batches": ready - began,
         "seconds": time.perf_counter() - began,
         "cpu_seconds": times.user + times.system + times.children_user + times.children_system,

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import crf, depth, latency, subilstm
+from keras_slstm.training.results import read_results
 
 
 def measured(results: Path, pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the results of each benchmark file, with a note on the machine, the versions and the number of rounds."""
     for path in sorted(results.glob(pattern)):
         result = json.loads(path.read_text(encoding="utf-8"))
-        conditions = result["conditions"]
-        versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
-        machine = f"{conditions['processor']}, {conditions['cores']} cores"
-        yield result, f"{machine}; {versions}; medians of {result['settings']['rounds']} rounds"
+        yield result, f"{machine(result['conditions'])}; medians of {result['settings']['rounds']} rounds"
+
+
+def machine(conditions: dict[str, Any]) -> str:
+    """The processor and the versions of a measurement."""
+    versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
+    return f"{conditions['processor']}, {conditions['cores']} cores; {versions}"
 
 
 def speed(results: Path) -> str:
@@ -110,3 +114,24 @@ def latencies(results: Path) -> str:
             lines += ["", f"{how}, threads: {settings['threads']}; {where}:", "", latency.table(rows, length)]
         lines += ["", "Megabytes of the files:", "", latency.sizes(rows)]
     return "\n".join(lines[1:]) or "Not measured yet."
+
+
+def streaming(results: Path) -> str:
+    """Time and memory from a file of texts to the first training step, streamed and in memory."""
+    path = results / "streaming.jsonl"
+    runs = read_results(path) if path.exists() else []
+    if not runs:
+        return "Not measured yet."
+    columns = ["seconds to the first step", "of CPU", "peak MB", "sentences a second", "waiting for batches"]
+    lines = [
+        "One run each; " + "; ".join(dict.fromkeys(machine(run["conditions"]) for run in runs)) + ":",
+        "",
+        "| | million lines | MB | " + " | ".join(columns) + " |",
+        "| --- |" + " ---: |" * (2 + len(columns)),
+    ]
+    for run in runs:
+        way = run["way"] + (f", {run['processes']} processes" if run["processes"] > 1 else "")
+        cells = [f"{run['lines'] / 1e6:.0f}", f"{run['megabytes']:,.0f}", f"{run['seconds']:.0f}"]
+        cells += [f"{run['cpu_seconds']:.0f}", f"{run['peak_megabytes']:,.0f}", f"{run['sentences_per_second']:,.0f}"]
+        lines.append(f"| {way} | " + " | ".join([*cells, f"{100 * run['share_of_waiting']:.1f}%"]) + " |")
+    return "\n".join(lines)
