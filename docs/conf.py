@@ -32,7 +32,7 @@ extensions = [
 exclude_patterns = ["_build", ".jupyter_cache", "README.md"]
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
-# `python -m docs` runs them, and keeps their output for the next time; with `--no-notebooks` the pages show code alone.
+# `python -m docs` runs the notebooks and caches their output; with `--no-notebooks`, the pages show only the code.
 nb_execution_mode = "cache" if os.environ.get("KERAS_SLSTM_NOTEBOOKS") else "off"
 nb_execution_cache_path = str(Path(__file__).parent / ".jupyter_cache")
 nb_execution_timeout = 900
@@ -50,7 +50,7 @@ html_theme_options: dict[str, Any] = {"footer_icons": []}
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
-autodoc_typehints = "none"  # docstrings give the types in words
+autodoc_typehints = "none"  # the docstrings describe the types
 autodoc_member_order = "bysource"
 autodoc_default_options = {"exclude-members": "build, call, compute_mask, compute_output_shape, get_config"}
 napoleon_google_docstring = True
@@ -59,12 +59,12 @@ templates_path = ["_templates"]
 
 
 def fill_tables(app: Any, name: str, source: list[str]) -> None:
-    """Replace each `<!-- table: NAME -->` by the table that the recorded runs give."""
+    """Replace each `<!-- table: NAME -->` with the table made from the recorded runs."""
     from benchmarks.tables import fill
 
     source[0] = fill(source[0])
 
 
 def setup(app: Any) -> None:
-    """Connect the tables."""
+    """Register `fill_tables` with Sphinx."""
     app.connect("source-read", fill_tables)

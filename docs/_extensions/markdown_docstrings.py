@@ -1,4 +1,4 @@
-"""Translates the Markdown of docstrings, which editors and `help` show best, to reStructuredText for autodoc."""
+"""Translates Markdown docstrings, which editors and `help` display well, to reStructuredText for autodoc."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def translate(lines: list[str]) -> list[str]:
 
 
 def inline(text: str) -> str:
-    """Translate code, links and the characters that only reStructuredText reads as marks."""
+    """Translate code and links, and escape characters that are markup only in reStructuredText."""
     parts = re.split(r"(`+[^`]+`+)", text)
     for i, part in enumerate(parts):
         if part.startswith("`"):
@@ -68,7 +68,7 @@ def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
 def sign(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str, result: str
 ) -> tuple[str, str] | None:
-    """Give a class the arguments of its `__init__`: those of the `__new__` of Keras' layers are `*args, **kwargs`."""
+    """Show the arguments of a class's `__init__`, because `__new__` of Keras' layers has only `*args, **kwargs`."""
     if what != "class" or arguments != "(*args, **kwargs)":
         return None
     signature = inspect.signature(obj.__init__)
@@ -77,20 +77,20 @@ def sign(
 
 
 def name_public_bases(app: Sphinx, name: str, obj: Any, options: Any, bases: list[type]) -> None:
-    """Name the first public class above a base that only this package uses, such as Keras' `Layer`."""
+    """Replace each private base class by the first public class above it, such as Keras' `Layer`."""
 
     def is_public(base: type) -> bool:
         return base is not object and (
             base.__name__ in public.__all__ or not base.__module__.startswith("keras_slstm.")
         )
 
-    # Bases such as `Generic[T]` and `NamedTuple` are no classes.
+    # Bases such as `Generic[T]` and `NamedTuple` are not classes.
     found = [next((above for above in getattr(base, "__mro__", [base]) if is_public(above)), None) for base in bases]
     bases[:] = [base for base in dict.fromkeys(found) if base] or [object]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect to autodoc."""
+    """Register the functions with autodoc."""
     app.connect("autodoc-process-docstring", process, priority=400)
     app.connect("autodoc-process-signature", sign)
     app.connect("autodoc-process-bases", name_public_bases)

@@ -1,7 +1,7 @@
 """Draws the architectures of the encoders and of the CRF as SVG: `python docs/figures/draw.py`.
 
-Each panel shows five words and what one encoder reads to compute them; that of the CRF shows the sequences of labels
-that it compares. The panels of the encoders together are `encoders.svg`.
+Each encoder's panel shows five words and what the encoder reads to compute them. The panel of the CRF shows the label
+sequences that it compares. `encoders.svg` combines the panels of the encoders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COLUMNS = [70 + 80 * i for i in range(5)]
 
 
 class Panel:
-    """The shapes of one panel; the origin is its upper left corner."""
+    """Collects the shapes of one panel; the origin is its upper left corner."""
 
     def __init__(self, title: str):
         self.shapes: list[str] = []
@@ -52,7 +52,7 @@ class Panel:
 
 
 def slstm() -> Panel:
-    """Step t from step t-1: a word reads its neighbours, itself and the sentence; the sentence reads all words."""
+    """Draw one step: a word reads its neighbours, itself and the sentence; the sentence reads all words."""
     panel = Panel("S-LSTM: words and sentence, step by step")
     low, high, g = 180, 110, COLUMNS[-1]
     for before in (COLUMNS[1], COLUMNS[2], COLUMNS[3]):
@@ -73,7 +73,7 @@ def slstm() -> Panel:
 
 
 def cas_lstm() -> Panel:
-    """Two layers: the cell of the layer below enters the layer above, beside the cell from the left."""
+    """Draw two layers: the upper layer reads the cell of the layer below as well as the cell on its left."""
     panel = Panel("CAS-LSTM: cells pass upwards, too")
     low, high = 170, 85
     for i, x in enumerate(COLUMNS):
@@ -92,7 +92,7 @@ def cas_lstm() -> Panel:
 
 
 def subilstm() -> Panel:
-    """The word in the middle: its prefix and its suffix, read from left to right."""
+    """Draw the prefix and the suffix of the middle word, read from left to right."""
     panel = Panel("SuBiLSTM: all before, all after")
     prefix, suffix, out = 178, 132, 72
     for i, x in enumerate(COLUMNS):
@@ -114,7 +114,7 @@ def subilstm() -> Panel:
 
 
 def depth_adaptive_grn() -> Panel:
-    """Words stop after their own number of steps."""
+    """Draw words that stop after different numbers of steps."""
     panel = Panel("Depth-adaptive GRN: as many steps as needed")
     depths = (4, 1, 4, 2, 1)
     for x, depth in zip(COLUMNS, depths, strict=True):
@@ -133,7 +133,7 @@ def depth_adaptive_grn() -> Panel:
 
 
 def crf() -> Panel:
-    """All sequences of labels of five words, and the best one."""
+    """Draw all label sequences of five words, and the best one."""
     panel = Panel("CRF: a score for every sequence of labels")
     words, labels = ("Ada", "Lovelace", "met", "Charles", "Babbage"), ("B-PER", "I-PER", "O")
     heights = (70, 120, 170)
@@ -162,7 +162,7 @@ PANELS: dict[str, Callable[[], Panel]] = {
 
 
 def svg(panels: list[Panel], columns: int) -> str:
-    """One picture of panels in rows."""
+    """Arrange panels in rows, as one SVG."""
     rows = -(-len(panels) // columns)
     head = "".join(
         f'<marker id="{name}" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6" markerHeight="6" orient="auto">'

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
-/** Maps texts to the ids of their words: java Words.java VOCABULARY TEXT ... (a word a line, from the JSON file). */
+/** Maps texts to word ids: java Words.java VOCABULARY TEXT ... (VOCABULARY has the JSON file's words, one per line). */
 public class Words {
   private static final String LETTER = "[\\p{L}\\p{M}\\p{N}_\\x{200C}\\x{200D}]";
   private static final Pattern WORD_OR_SYMBOL =

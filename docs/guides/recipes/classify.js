@@ -1,5 +1,5 @@
-// Classify texts by an exported file: node classify.js intents.onnx TEXT ...
-// Needs onnxruntime-web (npm). A page in the browser loads this file, too, and calls `classify`.
+// Classifies texts with an exported model: node classify.js intents.onnx TEXT ...
+// Needs onnxruntime-web (npm). A browser page can also load this file and call `classify`.
 
 const LETTER = "[\\p{L}\\p{M}\\p{N}_\\u200c\\u200d]";
 const WORD_OR_SYMBOL = new RegExp(`${LETTER}+(?:'${LETTER}+)*|[^\\p{Z}\\p{Cc}]`, "gu");
@@ -20,7 +20,7 @@ function tokens(text, about) {
   return found.slice(0, about.max_length ?? undefined);
 }
 
-// The label and its probability for each text. `about` is the contents of the JSON file beside the ONNX file.
+// Returns the label and its probability for each text. `about` is the content of the JSON file next to the ONNX file.
 async function classify(ort, session, about, texts) {
   const numbers = new Map(about.vocabulary.map((word, number) => [word, number]));
   const ids = texts.map((text) => tokens(text, about).map((word) => numbers.get(word) ?? 1)); // 1: unknown word

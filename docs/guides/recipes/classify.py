@@ -1,6 +1,6 @@
-"""Classify texts by an exported file, without keras_slstm: python classify.py intents.onnx TEXT ...
+"""Classify texts with an exported model, without keras_slstm: python classify.py intents.onnx TEXT ...
 
-Needs onnxruntime and regex. `intents.json`, which `export` wrote, lies beside the file.
+Needs onnxruntime and regex, and `intents.json`, which `export` wrote next to the ONNX file.
 """
 
 import json
@@ -19,7 +19,7 @@ CLITIC = regex.compile(r"(.)([nN]'[tT]|'(?:[sSmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))
 
 
 class Classifier:
-    """Gives labels with their probabilities."""
+    """Predicts labels with their probabilities."""
 
     def __init__(self, file: str) -> None:
         self.session = onnxruntime.InferenceSession(file)
@@ -27,7 +27,7 @@ class Classifier:
         self.ids = {word: i for i, word in enumerate(self.about["vocabulary"])}
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """The label and its probability for each text."""
+        """Return the label and its probability for each text."""
         ids = [[self.ids.get(token, 1) for token in self.tokens(text)] or [1] for text in texts]  # 1: unknown word
         words = np.zeros((len(ids), max(map(len, ids))), "int32")  # 0: padding
         for row, known in zip(words, ids):
@@ -37,7 +37,7 @@ class Classifier:
         return [(names[row.argmax()], float(row.max())) for row in probabilities]
 
     def tokens(self, text: str) -> list[str]:
-        """The words of a text."""
+        """Split a text into words."""
         text = text.replace("\0", " ")
         if self.about["lowercase"]:
             text = text.lower()
@@ -46,7 +46,7 @@ class Classifier:
         else:
             tokens = WORD_OR_SYMBOL.findall(regex.sub(r"(\p{Han})", r" \1 ", text.replace("’", "'")))
         if self.about["split_words"]:
-            for _ in range(2):  # a-b-c: a match takes the letters on both sides
+            for _ in range(2):  # twice, because a match in a-b-c consumes the letters on both sides
                 tokens = [part for token in tokens for part in HYPHEN.sub(r"\1 - \2", token).split(" ")]
             tokens = [part for token in tokens for part in CLITIC.sub(r"\1 \2", token).split(" ")]
         return tokens[: self.about["max_length"]]

@@ -1,4 +1,4 @@
-"""Keeps the weights of an exported file in integers.
+"""Quantise the weights of an exported model to integers.
 
 Usage: `python quantize.py intents.onnx intents-int8.onnx`.
 """
@@ -11,7 +11,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 
 def quantize(source: str, target: str) -> None:
-    """Write the file whose products take integers, and the description beside it."""
+    """Write the quantised file, and copy the description next to it."""
     quantize_dynamic(source, target, weight_type=QuantType.QInt8)
     shutil.copy(Path(source).with_suffix(".json"), Path(target).with_suffix(".json"))
 

@@ -1,4 +1,4 @@
-"""Classify texts by HTTP with onnxruntime and FastAPI.
+"""Serve a classifier over HTTP with onnxruntime and FastAPI.
 
 MODEL=intents.onnx fastapi run server.py
 curl localhost:8000/classify -H "Content-Type: application/json" -d '{"texts": ["cancel my hotel"]}'
@@ -22,5 +22,5 @@ class Request(BaseModel):
 
 @app.post("/classify")
 def classify(request: Request) -> list[dict[str, str | float]]:
-    """The label and its probability for each text."""
+    """Return the label and its probability for each text."""
     return [{"label": label, "probability": probability} for label, probability in classifier(request.texts)]

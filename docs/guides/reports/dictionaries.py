@@ -18,7 +18,7 @@ class Readings(keras.utils.PyDataset):
 
 
 def build():
-    """A model of both inputs."""
+    """Build a model of both inputs."""
     near, far = keras.Input((3,), name="near"), keras.Input((2,), name="far")
     model = keras.Model({"near": near, "far": far}, keras.layers.Dense(1)(keras.layers.Concatenate()([near, far])))
     model.compile("sgd", "mse")

@@ -1,4 +1,4 @@
-"""The same training by `keras_slstm.distribute.fit`."""
+"""The same training with `keras_slstm.distribute.fit`."""
 
 from dictionaries import Readings, build
 

@@ -1,4 +1,4 @@
-"""The same training by `keras_slstm.distribute.fit`: two lines differ."""
+"""The same training with `keras_slstm.distribute.fit`; two lines differ."""
 
 import keras
 import numpy as np

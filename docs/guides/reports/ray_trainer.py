@@ -1,6 +1,6 @@
-"""Ray Train runs a function in two processes, and sets TF_CONFIG in each (ray#47464).
+"""Train with Ray Train, which runs a function in two processes and sets TF_CONFIG in each (ray#47464).
 
-With `model.fit` in place of `keras_slstm.distribute.fit`, it fails with Keras 3.
+With `model.fit` instead of `keras_slstm.distribute.fit`, the training fails with Keras 3.
 """
 
 import sys
@@ -10,7 +10,7 @@ from ray.train.tensorflow import TensorflowTrainer
 
 
 def train(config):
-    """Run in each process."""
+    """Train in one of the processes."""
     import keras
     import numpy as np
 
