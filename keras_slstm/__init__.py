@@ -9,7 +9,7 @@ from typing import Any
 
 
 def _is_own_command() -> bool:
-    """Whether the package's own command imports it, which checks its options before Keras loads."""
+    """Whether the `keras-slstm` command imports the package: it checks its options before Keras loads."""
     program = sys.argv[0] if sys.argv else ""
     return Path(program).stem == "keras-slstm" or (program == "-m" and "keras_slstm" in sys.orig_argv)
 
@@ -19,6 +19,6 @@ if _is_own_command():
     def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("keras_slstm.public"), name)
 else:
-    # At once, which registers all classes with Keras: it can load saved models then.
+    # The eager import registers all classes with Keras, so that it can load saved models.
     from keras_slstm.public import *  # noqa: F403
     from keras_slstm.public import __all__, __version__  # noqa: F401

@@ -1,6 +1,6 @@
-"""The engine `"addons"` of the CRF: tensorflow-addons under Keras 3, on this package's potentials.
+"""The CRF engine `"addons"`: runs tensorflow-addons under Keras 3 on this package's potentials.
 
-tensorflow-addons ended with version 0.23, for Python < 3.12 and TensorFlow < 2.16; nothing else here touches it.
+The last release of tensorflow-addons, 0.23, needs Python < 3.12 and TensorFlow < 2.16.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from keras_slstm.types import Tensor
 
 
 def load() -> ModuleType:
-    """Import tensorflow-addons beside Keras 3.
+    """Import tensorflow-addons alongside Keras 3.
 
-    It needs `tensorflow.keras` to be Keras 2 (the package `tf-keras`), as the variable TF_USE_LEGACY_KERAS=1 makes it.
+    It needs `tensorflow.keras` to be Keras 2 (the package `tf-keras`): set TF_USE_LEGACY_KERAS=1.
 
     Returns:
         The module `tensorflow_addons`.
@@ -42,24 +42,24 @@ def load() -> ModuleType:
     if "tensorflow_addons" in sys.modules:
         return sys.modules["tensorflow_addons"]
     if sys.version_info >= (3, 12):
-        raise ImportError("tensorflow-addons ended with Python 3.11, but this is a later one.")
+        raise ImportError(f"tensorflow-addons needs Python 3.11 or older, but this is {sys.version.split()[0]}.")
     require("tf_keras", "addons")
-    import tensorflow  # noqa: F401  decides, when it is imported, what `tensorflow.keras` is
+    import tensorflow  # noqa: F401  the import decides what `tensorflow.keras` is
 
     spec = importlib.util.find_spec("tensorflow.keras")
     if spec is None or "tf_keras" not in Path(spec.origin or "").parts:
         raise ImportError(
-            "tensorflow-addons needs `tensorflow.keras` to be Keras 2, but it is Keras 3: set the environment variable "
-            "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported. (Keras itself stays Keras 3.)"
+            "tensorflow-addons needs `tensorflow.keras` to be Keras 2, but it is Keras 3. Set the environment variable "
+            "TF_USE_LEGACY_KERAS=1 before you import TensorFlow. (Keras itself stays Keras 3.)"
         )
     with _keras_of_addons(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns that it has ended and does not know this TensorFlow
+        warnings.simplefilter("ignore")  # it warns about its end of life and this TensorFlow version
         return require("tensorflow_addons", "addons")
 
 
 @contextlib.contextmanager
 def _keras_of_addons() -> Iterator[None]:
-    """Where tensorflow-addons looks into Keras, it finds Keras 2 instead."""
+    """Redirect the Keras modules that tensorflow-addons imports to Keras 2."""
     names = ["keras.src.engine", "keras.src.engine.keras_tensor"]
     for name in names:
         sys.modules[name] = require("tf_" + name, "addons")
@@ -71,12 +71,12 @@ def _keras_of_addons() -> Iterator[None]:
 
 
 def mark(potentials: Tensor) -> Tensor:
-    """Append an axis of size 1 to potentials, at which the functions of the CRF choose tensorflow-addons."""
+    """Append an axis of size 1, which makes the CRF functions use tensorflow-addons."""
     return potentials[..., None]
 
 
 def marked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape of marked potentials, from that of unmarked ones."""
+    """Return the shape with the mark."""
     return (*shape, 1)
 
 
@@ -86,20 +86,20 @@ def is_marked(potentials: Tensor) -> bool:
 
 
 def unmark(potentials: Tensor) -> Tensor:
-    """The potentials without the mark; unmarked ones as they are."""
+    """Remove the mark; return unmarked potentials unchanged."""
     return ops.squeeze(potentials, axis=-1) if is_marked(potentials) else potentials
 
 
 def unmarked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape without the mark; that of unmarked ones, whose last axis is larger than 1, as it is."""
+    """Return the shape without the mark; unmarked shapes, whose last axis is larger than 1, are unchanged."""
     return tuple(shape[:-1] if len(shape) == 4 and shape[-1] == 1 else shape)
 
 
 def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
-    """Like `keras_slstm.crf_log_likelihood`, by `tfa.text.crf_log_likelihood`.
+    """Compute `keras_slstm.crf_log_likelihood` with tensorflow-addons.
 
     Args:
-        potentials: In the form with one transition matrix.
+        potentials: Potentials with a single transition matrix.
         labels: `(batch, time)` int32.
     """
     import tensorflow as tf
@@ -125,7 +125,7 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
 
 
 def decode(potentials: Potentials) -> Tensor:
-    """Like `keras_slstm.crf_decode`, by `tfa.text.crf_decode`."""
+    """Compute `keras_slstm.crf_decode` with tensorflow-addons."""
     import tensorflow as tf
 
     text = load().text
@@ -137,14 +137,14 @@ def decode(potentials: Potentials) -> Tensor:
 
 
 def _right_padded(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor]:
-    """Unary scores with the real words first, as tensorflow-addons needs them, transitions, and lengths."""
+    """Return unary scores with real words first, as tensorflow-addons needs them, transitions and lengths."""
     unary, transitions, mask = potentials
     lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
     return take_words(unary, _order(mask)), transitions, lengths
 
 
 def _order(mask: Tensor) -> Tensor:
-    """`(batch, time)`: the positions of the real words of each row, then those of the others."""
+    """`(batch, time)`: the indices of each row's real words, then those of its padding."""
     import tensorflow as tf
 
     return tf.argsort(tf.cast(~mask, "int32"), axis=1, stable=True)

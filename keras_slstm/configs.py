@@ -10,17 +10,17 @@ import keras
 
 
 class ConfigFromArguments:
-    """Mixin of a layer or model that keeps each argument of its constructor as an attribute of the same name.
+    """Mixin for layers and models that store each constructor argument as an attribute of the same name.
 
-    The config holds all arguments that are attributes. They may be layers, functions that Keras knows by name, and
-    lists and dicts of these.
+    The config contains every argument stored this way. Layers, functions that Keras knows by name, and lists and
+    dicts of these are serialized.
     """
 
-    # Former names of arguments, which configs in older files have, and the present ones.
+    # Maps argument names in older saved files to the present names.
     former_names: ClassVar[Mapping[str, str]] = {}
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments of the constructor, from the attributes of the same names."""
+        """Return the constructor arguments, read from the attributes of the same names."""
         config: dict[str, Any] = super().get_config()  # type: ignore[misc]
         for layer_class in type(self).__mro__:
             if "__init__" not in vars(layer_class) or not issubclass(layer_class, ConfigFromArguments):
@@ -40,5 +40,5 @@ class ConfigFromArguments:
 
 
 def serialize_argument(value: Any) -> Any:
-    """Return what a config holds for an argument."""
+    """Serialize an argument for a config."""
     return keras.saving.serialize_keras_object(list(value) if isinstance(value, tuple) else value)

@@ -1,4 +1,4 @@
-"""The weights of CRFs of other libraries, by the names that they have in `keras_slstm.CRF`."""
+"""Reads the CRF weights of other libraries, under the names of `keras_slstm.CRF`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Arrays = dict[str, StoredArray]
 
 
 class CRFWeights(NamedTuple):
-    """The CRF that `read_crf_weights` found.
+    """The result of `read_crf_weights`.
 
     Attributes:
-        origin: The library that the CRF comes from.
+        origin: The library of the CRF.
         place: The path of the CRF in the file or state dict.
-        weights: `chain_kernel`, and as far as the CRF has them `left_boundary`, `right_boundary`, `kernel` and `bias`,
-            as scores (keras-contrib has energies, whose signs are turned).
-        allowed: `(K + 2, K + 2)` bool, the transitions that AllenNLP decodes, with the beginning and the end of a
-            sentence behind the labels; None where all are allowed.
+        weights: `chain_kernel` and, if the CRF has them, `left_boundary`, `right_boundary`, `kernel` and `bias`. All
+            are scores: keras-contrib's energies are negated.
+        allowed: `(K + 2, K + 2)` bool, the transitions that AllenNLP allows when it decodes; the start and the end of
+            a sentence follow the K labels. None if all are allowed.
     """
 
     origin: str
@@ -52,28 +52,27 @@ class CRFWeights(NamedTuple):
 def read_crf_weights(
     source: Any, layer_name: str | None = None, projection: str | None = None, origins: Sequence[str] | None = None
 ) -> CRFWeights:
-    """Read the weights of a CRF of another library, and tell which library it is.
+    """Read the CRF weights of another library and detect which library it is.
 
-    It knows the CRFs of tensorflow-addons (also inside the wrappers of keras-crf), tf2crf, keras-contrib, pytorch-crf
-    and AllenNLP, and the `ChainCRF` of keras-contrib and DeLFT. Nothing is read but the weights of the CRF itself, and
-    these only if their shapes fit each other and the file holds them in full. Files of PyTorch are read with
-    `weights_only=True`.
+    It reads the CRFs of tensorflow-addons (also inside the wrappers of keras-crf), tf2crf, keras-contrib, pytorch-crf
+    and AllenNLP, and the `ChainCRF` of keras-contrib and DeLFT. It reads only the weights of the CRF, and only if their
+    shapes match and the file contains them in full. It loads PyTorch files with `weights_only=True`.
 
     Args:
-        source: A layer or module, a state dict, or the path of a file: one that Keras 2 saved (`.h5`, `.keras`, or a
-            TensorFlow checkpoint: its prefix, or the path of its `.index` file), or a state dict of PyTorch (`.pt`,
+        source: A layer or module, a state dict, or the path of a file saved by Keras 2 (`.h5`, `.keras`, or a
+            TensorFlow checkpoint: its prefix, or the path of its `.index` file) or of a PyTorch state dict (`.pt`,
             `.pth`, `.th`, `.bin`, `.ckpt`).
-        layer_name: Part of the path of the CRF, where there are several.
-        projection: The name of the linear layer of PyTorch that computes the scores of labels, such as
-            `"hidden2tag"`: its weights become `kernel` and `bias`.
+        layer_name: Part of the path of the CRF, if there are several.
+        projection: The name of the PyTorch linear layer that computes the label scores, such as `"hidden2tag"`: its
+            weights become `kernel` and `bias`.
         origins: The libraries to look for; None for all.
 
     Returns:
         The weights and their origin.
 
     Raises:
-        ValueError: If the layer has no weights yet, the file is damaged, holds not exactly one CRF (of that name), or
-            weights that a CRF cannot have; the message names file and member.
+        ValueError: If the layer has no weights yet, the file is damaged, it does not contain exactly one matching CRF,
+            or the weights do not form a CRF. The message names the file and the array.
         FileNotFoundError: If the file does not exist.
 
     Example:
@@ -96,7 +95,7 @@ def read_crf_weights(
             there = f"these: {', '.join(place for _, place, _ in found)}" if found else "none"
             others = [f"a CRF of {origin} at {place!r}" for origin, place, _ in everything if origin not in known]
             if not found:
-                there += f", but {', '.join(others)}" if others else f", among {', '.join(sorted(arrays))}"
+                there += f", but {', '.join(others)}" if others else f" among {', '.join(sorted(arrays))}"
             raise ValueError(f"Expected one CRF of {', '.join(known)}{named} in {where}, but found {there}.")
         origin, place, crf = found[0]
         if projection is not None:
@@ -106,7 +105,7 @@ def read_crf_weights(
 
 @contextlib.contextmanager
 def _opened(source: Any) -> Iterator[tuple[Arrays, Any]]:
-    """All arrays of a source, and its name in messages."""
+    """Yield all arrays of a source, and its name for messages."""
     if isinstance(source, (str, os.PathLike)):
         with opened_arrays(Path(source)) as arrays:
             yield arrays, source
@@ -115,7 +114,7 @@ def _opened(source: Any) -> Iterator[tuple[Arrays, Any]]:
 
 
 def _of_layer(layer: Any) -> Mapping[str, Any]:
-    """The weights of a live layer or module, named as in a file."""
+    """Return the weights of a layer or module, named as in a file."""
     if isinstance(layer, Mapping):
         return layer
     if hasattr(layer, "state_dict"):
@@ -135,13 +134,13 @@ def _of_layer(layer: Any) -> Mapping[str, Any]:
     dense = getattr(layer, "dense", None) if chain == "transitions" else getattr(layer, "_dense_layer", None)
     if dense is not None and (chain == "transitions" or layer.use_kernel):
         if not dense.built:
-            raise ValueError(f"The layer {layer.name!r} has no kernel yet: call it, or its model, once before.")
+            raise ValueError(f"The layer {layer.name!r} has no kernel yet. Call it, or its model, once first.")
         found.update({"dense/kernel": dense.kernel, "dense/bias": dense.bias})
     return {f"crf/{name}": weight for name, weight in found.items()}
 
 
 def _checked(origin: str, place: str, crf: Arrays, where: Any) -> CRFWeights:
-    """Read the weights of one CRF; raise ValueError for those that a CRF cannot have."""
+    """Read the weights of one CRF; raise ValueError if they do not form a CRF."""
     limits = crf.pop("allowed", None)
     units, features = crf["chain_kernel"].shape[-1:] or (0,), crf["kernel"].shape[:1] if "kernel" in crf else ()
     shapes = {"chain_kernel": units + units, "kernel": features + units}
@@ -158,7 +157,7 @@ def _checked(origin: str, place: str, crf: Arrays, where: Any) -> CRFWeights:
 
 
 def _crfs(arrays: Arrays, where: Any) -> Iterator[tuple[str, str, Arrays]]:
-    """The CRFs among the arrays: origin, place and weights."""
+    """Yield origin, place and weights of each CRF among the arrays."""
     for name in arrays:
         prefix, last = re.fullmatch(r"(.*?)([^/.]*)", name, flags=re.DOTALL).groups()  # type: ignore[union-attr]
         if last == "chain_kernel" and f"{prefix}kernel" in arrays:
@@ -190,12 +189,12 @@ def _of_pytorch(arrays: Arrays, prefix: str) -> tuple[str, str, Arrays]:
         "allowed": "_constraint_mask",
     }
     found = _present(arrays, prefix, names)
-    # pytorch-crf always has scores of the ends, and no constraints.
+    # pytorch-crf always has start and end scores, and never constraints.
     return PYTORCH if "left_boundary" in found and "allowed" not in found else ALLENNLP, prefix, found
 
 
 def _with_dense(arrays: Arrays, prefix: str, found: Arrays, where: Any) -> Arrays:
-    """The form of older files and of checkpoints: the weights of the dense layer stand deeper."""
+    """Add the weights of the dense layer, which older files and checkpoints nest at various depths."""
     kernels = [
         name.removesuffix("kernel")
         for name, array in arrays.items()
@@ -212,7 +211,7 @@ def _with_dense(arrays: Arrays, prefix: str, found: Arrays, where: Any) -> Array
 
 
 def _numbered(arrays: Arrays, prefix: str, chain: bool) -> tuple[str, str, Arrays]:
-    """The form of `.weights.h5` and `.keras`: weights are numbered in the order of their creation."""
+    """Read the layout of `.weights.h5` and `.keras` files, which number weights in order of creation."""
     found = _present(arrays, prefix, {name: f"vars/{number}" for number, name in enumerate(_OWN)})
     origin = CHAIN if chain else ADDONS
     for member, library in (("_dense_layer", ADDONS), ("dense", TF2CRF)):
@@ -224,9 +223,9 @@ def _numbered(arrays: Arrays, prefix: str, chain: bool) -> tuple[str, str, Array
 
 
 def _projection(arrays: Arrays, name: str, where: Any) -> Arrays:
-    """The weights of a linear layer of PyTorch, `(labels, features)`."""
+    """Return the weights of a PyTorch linear layer, whose kernel is `(labels, features)`, as `kernel` and `bias`."""
     if f"{name}.weight" not in arrays:
-        raise ValueError(f"{where} has no `{name}.weight`, among {', '.join(sorted(arrays))}.")
+        raise ValueError(f"{where} has no `{name}.weight` among {', '.join(sorted(arrays))}.")
     weight = arrays[f"{name}.weight"]
     found = {"kernel": weight.changed(np.transpose, weight.shape[::-1])}
     if f"{name}.bias" in arrays:

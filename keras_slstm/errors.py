@@ -1,4 +1,4 @@
-"""The error of a malformed data file."""
+"""The error for malformed data files."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from keras_slstm.printable import printable
 
-LONGEST = 500  # characters of a message: a faulty line may have millions
+LONGEST = 500  # characters in a message: a malformed line may have millions
 
 
 class DataError(ValueError):
-    """A file of data is malformed. The message is one line that begins `path:line: `, as compilers write it.
+    """A data file is malformed. The message is one line that starts with `path:line: `, like a compiler's.
 
     Args:
         path: The file.
-        line: The line at fault, counted from 1.
-        problem: The fault, and what was expected instead.
+        line: The line number, counted from 1.
+        problem: The error, and what was expected instead.
     """
 
     def __init__(self, path: str | os.PathLike[str], line: int, problem: str):
@@ -27,4 +27,4 @@ class DataError(ValueError):
         self.problem = problem
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.line, self.problem)  # the message alone could not rebuild it
+        return type(self), (self.path, self.line, self.problem)  # pickle would pass the message alone

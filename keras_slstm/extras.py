@@ -1,4 +1,4 @@
-"""Import of optional dependencies."""
+"""Imports optional dependencies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def require(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or module.split(".")[0] != error.name.split(".")[0]:
-            raise  # the dependency is installed, but one of its own is not
+            raise  # the module is installed, but one of its dependencies is missing
         raise ImportError(
             f'`{module}` is not installed. It comes with the `{extra}` extra: pip install "keras-slstm[{extra}]"'
         ) from error

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all, and JSON files."""
+"""Atomic file writes, and JSON files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file under another name first: a crash leaves the old file or none, but never half a file.
+    """Write a file atomically, under a temporary name first: a crash never leaves half a file.
 
     Args:
         path: The file to write. Its folder is created.
 
     Yields:
-        The path to write to: in the same folder, with the same ending.
+        The temporary path to write to, in the same folder and with the same suffix.
 
     Raises:
-        OSError: If the file cannot be written. On a full disk, the message names the file and the space left.
+        OSError: If the file cannot be written. If the disk is full, the message names the file and the space left.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def full_disk_named(path: Path) -> Iterator[None]:
-    """Say which file could not be written to a full disk, and what to do."""
+    """If the disk is full, name the file in the error message and say what to do."""
     try:
         yield
     except OSError as error:
@@ -54,22 +54,22 @@ def full_disk_named(path: Path) -> Iterator[None]:
         raise OSError(
             error.errno,
             f"{os.strerror(error.errno or 0)}: {path} could not be written, with {free:,.1f} MB free in its folder. "
-            "Free some space (or raise the limit of this account) and start again",
+            "Free some space (or raise the quota of this account) and start again",
         ) from None
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write a JSON file as a whole or not at all."""
+    """Write a JSON file atomically."""
     with complete_file(path) as unfinished:
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))  # a lone surrogate as JSON writes it
+        unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))  # JSON's escape of lone surrogates
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a JSON file that holds an object.
 
     Raises:
-        DataError: If it holds anything else. The message begins with file and line.
+        DataError: If it contains anything else. The message starts with file and line.
         OSError: If it cannot be read.
     """
     try:
@@ -81,11 +81,11 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     except RecursionError:
         raise DataError(path, 1, "invalid JSON: nested too deeply") from None
     if not isinstance(value, dict):
-        raise DataError(path, 1, f"a JSON object was expected, but this is {json_type(value)}")
+        raise DataError(path, 1, f"expected a JSON object, but got {json_type(value)}")
     return value
 
 
 def json_type(value: Any) -> str:
-    """The name that JSON has for the type of a value: `null`, `a list` ..."""
+    """Return the JSON type of a value as messages name it: `null`, `a list` ..."""
     names = {type(None): "null", bool: "true or false", str: "a string", list: "a list", dict: "an object"}
     return names.get(type(value), "a number")

@@ -1,6 +1,6 @@
-"""Pictures (extra: `plots`).
+"""Plots (extra: `plots`).
 
-Every function returns the matplotlib figure, which a notebook shows, and writes it to a file if it gets a path.
+Every function returns the matplotlib figure, which notebooks display, and saves it if given a path.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = [
 
 PathLike = str | os.PathLike[str]
 _LONGEST_NAME = 40
-_MOST_LABELS = 25  # the largest number that a confusion matrix shows one by one
-_FORBIDDEN = "0.85"  # grey, as a score of zero is white
+_MOST_LABELS = 25  # a confusion matrix merges labels beyond this number
+_FORBIDDEN = "0.85"  # grey; a score of zero is white
 
 
 def check_picture_name(path: PathLike) -> None:
-    """Check the name of a picture, before anything long is computed for it.
+    """Check the file name of a plot, before computing anything expensive for it.
 
     Args:
         path: The file.
 
     Raises:
-        ValueError: If its ending is not one of a picture format.
+        ValueError: If the suffix is not a supported format.
         ImportError: If matplotlib is missing.
     """
     known = require("matplotlib.backend_bases", "plots").FigureCanvasBase.get_supported_filetypes()
@@ -54,12 +54,12 @@ def check_picture_name(path: PathLike) -> None:
 def confusion_matrix(counts: Any, labels: Sequence[str], path: PathLike | None = None) -> Any:
     """Draw a confusion matrix: a row for each true label, coloured by its share of the row.
 
-    Of more than 25 labels, it shows the 24 that are confused most often, and the others together.
+    With more than 25 labels, it shows the 24 that are confused most often and merges the others.
 
     Args:
-        counts: `(labels, labels)` of non-negative integers: true label by predicted label.
+        counts: `(labels, labels)` non-negative integers, [true label, predicted label].
         labels: The label names.
-        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
 
     Returns:
         The figure.
@@ -99,7 +99,7 @@ def confusion_matrix(counts: Any, labels: Sequence[str], path: PathLike | None =
 
 
 def _most_confused(counts: np.ndarray, labels: Sequence[str]) -> tuple[np.ndarray, Sequence[str]]:
-    """The rows and columns of the labels with the most errors, and one of all others together."""
+    """Keep the labels with the most errors and merge the others."""
     if len(labels) <= _MOST_LABELS:
         return counts, labels
     errors = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
@@ -114,14 +114,14 @@ def _most_confused(counts: np.ndarray, labels: Sequence[str]) -> tuple[np.ndarra
 def transition_matrix(
     scores: Any, labels: Sequence[str], path: PathLike | None = None, scheme: str | None = None
 ) -> Any:
-    """Draw the transition scores of a CRF: from the label of a row to that of a column.
+    """Draw the transition scores of a CRF, from row label to column label.
 
-    The labels of a type of span stand together. A score of zero is white, and a forbidden transition grey.
+    Labels of the same span type are adjacent. White means a score of zero, grey a forbidden transition.
 
     Args:
         scores: `(labels, labels)`: the weight `chain_kernel` of a `CRF` layer.
         labels: The label names.
-        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
         scheme: A scheme of `CRF`, such as `"BIO"` or `"BIOES"`: transitions that it rules out are grey.
 
     Returns:
@@ -163,7 +163,7 @@ def transition_matrix(
         axes.axvline(place - 0.5, color="0.5", linewidth=0.5)
     if np.isnan(scores).any():
         axes.set_title("grey: forbidden", size=9, loc="right")
-    if not many:  # beyond that the numbers would not be legible
+    if not many:  # more numbers would be illegible
         for row, column in zip(*np.nonzero(~np.isnan(scores))):
             color = "white" if abs(scores[row, column]) > 0.6 * limit else "black"
             axes.text(column, row, f"{scores[row, column]:.1f}", ha="center", va="center", color=color, size=6)
@@ -172,21 +172,21 @@ def transition_matrix(
 
 
 def gate_histograms(layers: Mapping[int, Sequence[Any]], path: PathLike | None = None) -> Any:
-    """Draw histograms of the vertical gates of a CAS-LSTM (Figure 4 of Choi, Kim and Lee, 2019), a column per layer.
+    """Draw histograms of the vertical gates of a CAS-LSTM (Figure 4 of Choi, Kim and Lee, 2019), one column per layer.
 
     From top to bottom: the values of the vertical forget gate g, their range over the units of a word, and how far
     they are from the output gate o of the layer below.
 
     Args:
-        layers: Three counts `(bins,)` over equal parts of [0, 1] for each layer, by its number: the attribute `layers`
-            of `GateHistograms`.
-        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+        layers: Maps each layer number to three rows of counts `(bins,)` over equal bins of [0, 1]: the attribute
+            `layers` of `GateHistograms`.
+        path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
 
     Returns:
         The figure.
 
     Raises:
-        ValueError: If there is no layer, or a layer has not three rows of counts.
+        ValueError: If there is no layer, or a layer does not have three rows of counts.
         ImportError: If matplotlib is missing.
 
     Example:
@@ -224,19 +224,19 @@ def word_depths(
     path: PathLike | None = None,
     words_a_line: int = 25,
 ) -> Any:
-    """Draw the depths of words (Figure 4 of Liu et al., 2020): a column per word, with a cell for each layer.
+    """Draw the depths of words (Figure 4 of Liu et al., 2020): one column per word, one cell per layer.
 
     Args:
-        sentences: The words of each sentence, and the depth of each word, such as `read_depths` returns.
+        sentences: The words of each sentence and their depths, as returned by `read_depths`.
         max_depth: The largest depth.
-        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
-        words_a_line: Longer sentences are continued below.
+        path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
+        words_a_line: The number of words per line; longer sentences wrap.
 
     Returns:
         The figure.
 
     Raises:
-        ValueError: If there is no sentence, or one has not a depth for each word.
+        ValueError: If there is no sentence, or a sentence does not have one depth per word.
         ImportError: If matplotlib is missing.
 
     Example:
@@ -249,7 +249,7 @@ def word_depths(
     for words, depths in sentences:
         depths = np.asarray(depths)
         if depths.shape != (len(words),):
-            raise ValueError(f"`sentences` has {len(words)} words with depths of shape {depths.shape}.")
+            raise ValueError(f"Pass one depth per word: got {len(words)} words with depths of shape {depths.shape}.")
         starts = range(0, len(words), words_a_line)
         lines += [(words[i : i + words_a_line], depths[i : i + words_a_line]) for i in starts]
     if not lines:
@@ -280,13 +280,13 @@ def depth_histogram(counts: Any, path: PathLike | None = None) -> Any:
 
     Args:
         counts: `(max_depth,)`: the attribute `counts` of `DepthCounts`.
-        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
 
     Returns:
         The figure.
 
     Raises:
-        ValueError: If `counts` is not a row of numbers.
+        ValueError: If `counts` is not a non-empty vector.
         ImportError: If matplotlib is missing.
 
     Example:
@@ -308,13 +308,13 @@ def depth_histogram(counts: Any, path: PathLike | None = None) -> Any:
 
 
 def learning_curve(history: Mapping[str, Sequence[float]], best_epoch: int = 0, path: PathLike | None = None) -> Any:
-    """Draw the course of a training: losses on the left, scores on the right, by epoch.
+    """Draw learning curves by epoch: losses on the left, scores on the right.
 
     Args:
-        history: A list with a value for each epoch, by name. Names that contain `loss` are losses; `learning rate` is
+        history: Maps each name to its values, one per epoch. Names that contain `loss` are losses; `learning rate` is
             left out.
         best_epoch: The epoch whose weights are kept, counted from 1; 0 for none.
-        path: Where to write the picture, if anywhere; the ending says the format (`.png`, `.pdf`, `.svg`).
+        path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
 
     Returns:
         The figure.
@@ -343,7 +343,7 @@ def learning_curve(history: Mapping[str, Sequence[float]], best_epoch: int = 0, 
             axes.axvline(best_epoch, color="gray", linestyle=":", label="best epoch")
         axes.set_xlabel("epoch")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False)  # below, not over data
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False)  # below the data
     _write(figure, path, dpi=150, bbox_inches="tight")
     return figure
 
@@ -353,15 +353,15 @@ def _up_to(last: int) -> list[int]:
 
 
 def _name_ticks(axis: Any, names: Sequence[str], **options: Any) -> None:
-    """Write names beside an axis, each on one short line; dollar signs begin no formula."""
+    """Label the ticks of an axis, shortening long names; dollar signs do not start a formula."""
     short = [name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…" for name in map(printable, names)]
     axis.set_ticks(range(len(names)), short, parse_math=False, usetex=False, **options)
 
 
 def _new_figure(width: float, height: float) -> Any:
-    """Make a figure without pyplot, which would keep it and might open a window; notebooks show it."""
+    """Create a figure without pyplot, which would keep it in memory and might open a window."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
-    figure._repr_png_ = functools.partial(_png, figure)  # IPython asks for it
+    figure._repr_png_ = functools.partial(_png, figure)  # notebooks display it
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Texts from data, made safe for terminals and reports."""
+"""Makes text from data safe for terminals and reports."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _DIRECTIONS = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x2
 
 
 def printable(text: str) -> str:
-    r"""Write a text on one line: line breaks, tabs and other control characters as escapes.
+    r"""Escape line breaks, tabs and other control characters, so that the text fits on one line.
 
-    Lone surrogates, which no terminal takes, and marks that turn the direction of writing are escaped, too.
+    Lone surrogates, which terminals reject, and marks that change the writing direction are escaped, too.
 
     >>> print(printable("two\nlines"))
     two\nlines

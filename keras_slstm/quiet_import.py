@@ -18,9 +18,9 @@ _CHATTER = re.compile(rb"[IW]\d{4} \d\d:|WARNING: All log messages before absl::
 
 
 def import_keras() -> None:
-    """Import Keras; where `TF_CPP_MIN_LOG_LEVEL` is 1 or more, without TensorFlow's messages about devices.
+    """Import Keras; if `TF_CPP_MIN_LOG_LEVEL` is 1 or more, suppress TensorFlow's messages about devices.
 
-    At levels 2 and 3, which ask for no warnings, TensorFlow's Python half warns of nothing either, such as retracing.
+    Levels 2 and 3 also suppress the warnings of TensorFlow's Python code, such as those about retracing.
     """
     log = logging.getLogger("tensorflow")
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("2", "3") and log.level == logging.NOTSET:
@@ -33,9 +33,9 @@ def import_keras() -> None:
 
 
 class QuietTensorFlow(importlib.abc.MetaPathFinder):
-    """Finds TensorFlow such that its import is without chatter.
+    """Import hook that silences the import of TensorFlow.
 
-    On JAX and PyTorch, Keras imports TensorFlow where it is installed, but not before a seed is set or a model loaded.
+    On JAX and PyTorch, Keras imports TensorFlow late, if it is installed: when a seed is set or a model is loaded.
     """
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
@@ -43,14 +43,14 @@ class QuietTensorFlow(importlib.abc.MetaPathFinder):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            # Of this loader only: its class, by which others know it, stays.
+            # Patch this loader only and keep its class, which other code may check.
             setattr(spec.loader, "exec_module", without_chatter()(spec.loader.exec_module))  # noqa: B010
         return spec
 
 
 @contextlib.contextmanager
 def without_chatter() -> Iterator[None]:
-    """Hold back standard error, of C++ code too; at the end, write it without chatter."""
+    """Capture standard error, including that of C++ code; write it without the chatter at the end."""
     try:
         sys.stderr.flush()
         kept = os.dup(2)

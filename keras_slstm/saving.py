@@ -11,8 +11,8 @@ import keras
 def save_for_inference(model: keras.Model, filepath: str | os.PathLike[str]) -> None:
     """Save a model as a `.keras` file without optimizer, loss and metrics.
 
-    The states of Adam make a file three times as large. The loaded model predicts at once; `compile` it to evaluate it
-    or to train it further.
+    The state of Adam makes a file three times as large. The loaded model can predict; `compile` it before you evaluate
+    it or train it further.
 
     Args:
         model: The model. It stays compiled.
@@ -37,10 +37,10 @@ def save_for_inference(model: keras.Model, filepath: str | os.PathLike[str]) -> 
 
 
 def portable_config(config: Any) -> Any:
-    """The config of a compiled model, with optimizers by their public names.
+    """Return the config of a compiled model with the public names of optimizers.
 
-    On PyTorch, Keras writes the module of its own variant of an optimizer, which cannot be loaded where PyTorch is
-    missing and does not train on another backend.
+    On PyTorch, Keras saves its PyTorch variant of an optimizer, which does not load without PyTorch and does not train
+    on other backends.
     """
     if isinstance(config, dict):
         if str(config.get("module")).startswith("keras.src.backend.torch.optimizers."):

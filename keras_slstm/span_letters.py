@@ -1,4 +1,4 @@
-"""The letters of tags that mark spans of words, in every scheme."""
+"""The tag letters of the span labelling schemes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Letters(NamedTuple):
-    """The letters of a span's words: of a single word, of the first, of those inside, and of the last."""
+    """The letters of the only, the first, an inside, and the last word of a span."""
 
     only: str
     first: str
@@ -14,19 +14,19 @@ class Letters(NamedTuple):
     last: str
 
     def continues(self, letter: str) -> bool:
-        """Whether the letter needs a word of its span before it."""
+        """Whether the letter must follow another word of its span."""
         return letter in (self.inside, self.last)
 
     def may_go_on(self, letter: str) -> bool:
-        """Whether the span may go on behind the letter."""
+        """Whether the span may continue after the letter."""
         return letter in (self.first, self.inside)
 
     def has_to_go_on(self, letter: str) -> bool:
-        """Whether the span has to go on behind the letter."""
+        """Whether the span must continue after the letter."""
         return letter == self.first != self.only or letter == self.inside != self.last
 
 
-# In IOB1, `B` stands on the first word of a span, too, where a span of its type ends directly before it.
+# IOB1 also uses `B`, for the first word of a span that directly follows another span of its type.
 SCHEMES = {
     "IOB1": Letters("I", "I", "I", "I"),
     "BIO": Letters("B", "B", "I", "I"),

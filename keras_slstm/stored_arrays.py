@@ -1,6 +1,6 @@
-"""Arrays in the files that Keras 2, TensorFlow and PyTorch write, listed before any of them is read.
+"""Lists the arrays in files of Keras 2, TensorFlow and PyTorch before reading them.
 
-Nothing is followed and nothing is run: no links, no external or virtual storage, no pickled code.
+It follows no links, opens no external or virtual storage, and runs no pickled code.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Trained weights are never compressed this much: a larger claim is an attempt to fill the memory.
+# Trained weights never compress this well: a larger declared size is an attempt to exhaust memory.
 _LARGEST_EXPANSION = 100
-_SMALL = 2**20  # bytes that may be claimed in any case
-# RuntimeError (with NotImplementedError) if damage looks like encryption or another compression.
+_SMALL = 2**20  # declared bytes that are always accepted
+# RuntimeError (and NotImplementedError) if damage looks like encryption or an unknown compression.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
 _TORCH_SUFFIXES = (".pt", ".pth", ".th", ".bin", ".ckpt")
 
@@ -32,9 +32,9 @@ class StoredArray(NamedTuple):
     Attributes:
         member: The name of the array in the file.
         shape: Its shape, as the file declares it.
-        bytes_stored: The bytes that the file holds of it.
+        bytes_stored: The number of bytes in the file.
         read: Reads the array.
-        reason: The reason why the array must not be read, or an empty string.
+        reason: Why the array must not be read, or an empty string.
     """
 
     member: str
@@ -44,12 +44,12 @@ class StoredArray(NamedTuple):
     reason: str = ""
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> StoredArray:
-        """The array with a change that gives it another shape, made after it is read."""
+        """Return the array with a change to apply after reading, which gives it the new shape."""
         read = self.read
         return self._replace(shape=shape, read=lambda: change(np.asarray(read())))
 
     def checked(self, path: Path | str, name: str, expected: tuple[int, ...]) -> np.ndarray:
-        """Read the array; raise ValueError unless it is one of that shape, held in full, with finite numbers."""
+        """Read the array; raise ValueError unless it is complete, finite, and of the expected shape."""
         where = f"{path}: {self.member}"
         if self.reason:
             raise ValueError(f"{where} {self.reason}, so it is not read.")
@@ -58,8 +58,8 @@ class StoredArray(NamedTuple):
         declared = 8 * math.prod(self.shape)
         if declared > max(_SMALL, _LARGEST_EXPANSION * self.bytes_stored):
             raise ValueError(
-                f"{where} declares the shape {self.shape}, but the file holds {self.bytes_stored} bytes of it, so it "
-                "is not read."
+                f"{where} declares the shape {self.shape}, but the file contains only {self.bytes_stored} bytes of it, "
+                "so it is not read."
             )
         try:
             value = np.asarray(self.read())
@@ -71,7 +71,7 @@ class StoredArray(NamedTuple):
 
 
 def arrays_in_memory(arrays: Mapping[str, Any]) -> dict[str, StoredArray]:
-    """Arrays or tensors by their names, such as a state dict of PyTorch."""
+    """Wrap named arrays or tensors, such as a PyTorch state dict."""
     return {
         name: StoredArray(name, tuple(array.shape), _bytes_held(array), functools.partial(_as_numpy, array))
         for name, array in arrays.items()
@@ -80,10 +80,10 @@ def arrays_in_memory(arrays: Mapping[str, Any]) -> dict[str, StoredArray]:
 
 
 def _bytes_held(array: Any) -> int:
-    """The bytes behind an array: fewer than its shape says, where a file of PyTorch repeats a number."""
+    """Return the bytes of storage: fewer than the shape implies if a PyTorch tensor repeats a number."""
     try:
         return int(array.untyped_storage().nbytes())
-    except (AttributeError, NotImplementedError, RuntimeError):  # not of PyTorch, or sparse
+    except (AttributeError, NotImplementedError, RuntimeError):  # not a PyTorch tensor, or sparse
         return 8 * math.prod(array.shape)
 
 
@@ -101,7 +101,7 @@ def _as_numpy(array: Any) -> np.ndarray:
 
 @contextlib.contextmanager
 def opened_arrays(path: Path) -> Iterator[dict[str, StoredArray]]:
-    """All arrays of a file, by their path in it, as long as the context lasts."""
+    """Yield all arrays of a file, by their path in it. They can be read inside the context."""
     if path.suffix == ".keras":
         with _opened_h5(io.BytesIO(_member_of_zip(path, "model.weights.h5")), path) as arrays:
             yield arrays
@@ -122,14 +122,14 @@ def _member_of_zip(path: Path, member: str) -> bytes:
             info = file.getinfo(member)
             if info.file_size > max(_SMALL, _LARGEST_EXPANSION * info.compress_size):
                 raise ValueError(
-                    f"{path}: {member} declares {info.file_size} bytes, but the file holds {info.compress_size} bytes "
-                    "of it, so it is not read."
+                    f"{path}: {member} declares {info.file_size} bytes, but the file contains only "
+                    f"{info.compress_size} bytes of it, so it is not read."
                 )
             return file.read(info)
     except KeyError as error:
-        raise ValueError(f"{path} has no member {member}: it is no model that Keras saved.") from error
+        raise ValueError(f"{path} has no member {member}: it is not a model saved by Keras.") from error
     except _ZIP_ERRORS as error:
-        raise ValueError(f"{path} is no zip archive, or a damaged one: {_first_line(error)}") from error
+        raise ValueError(f"{path} is not a zip archive, or is damaged: {_first_line(error)}") from error
 
 
 @contextlib.contextmanager
@@ -156,13 +156,13 @@ def _opened_h5(file: Any, path: Path) -> Iterator[dict[str, StoredArray]]:
     try:
         h5 = h5py.File(file, "r")
     except OSError as error:
-        raise ValueError(f"{path} is no HDF5 file, or a damaged one: {error}") from error
+        raise ValueError(f"{path} is not an HDF5 file, or is damaged: {error}") from error
     with h5:
         try:
             link = h5.visititems_links(no_hard_link)
             if link is None:
                 h5.visititems(keep)
-        except Exception as error:  # of eight types, among them SystemError, which hides the reason
+        except Exception as error:  # damage raises eight types; SystemError hides the reason
             reason = _first_line(error.__cause__ or error)
             raise ValueError(f"{path} is a damaged HDF5 file: {reason}") from error
         if link is not None:
@@ -173,15 +173,15 @@ def _opened_h5(file: Any, path: Path) -> Iterator[dict[str, StoredArray]]:
 def _checkpoint(prefix: Path) -> dict[str, StoredArray]:
     if not Path(f"{prefix}.index").exists():
         raise FileNotFoundError(
-            f"The checkpoint {prefix}.index does not exist. Give its prefix, or a file of weights or a model (.h5 or "
-            ".keras). Load a SavedModel by TensorFlow 2.15 and write it again with `model.save_weights(...)`."
+            f"The checkpoint {prefix}.index does not exist. Pass its prefix, or a weights or model file (.h5 or "
+            ".keras). Load a SavedModel with TensorFlow 2.15 and save it again with `model.save_weights(...)`."
         )
     import tensorflow as tf
 
     try:
         checkpoint, value = tf.train.load_checkpoint(str(prefix)), "/.ATTRIBUTES/VARIABLE_VALUE"
     except Exception as error:
-        raise ValueError(f"{prefix}.index is no checkpoint, or a damaged one: {_first_line(error)}") from error
+        raise ValueError(f"{prefix}.index is not a checkpoint, or is damaged: {_first_line(error)}") from error
     stored = sum(file.stat().st_size for file in prefix.parent.glob(f"{prefix.name}.data-*"))
     return {
         name.removesuffix(value): StoredArray(
@@ -200,11 +200,11 @@ def _state_dict(path: Path) -> dict[str, StoredArray]:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise ValueError(
-            f"{path} is no state dict of PyTorch without other objects, or a damaged one: {_first_line(error)}"
+            f"{path} is not a PyTorch state dict of tensors only, or is damaged: {_first_line(error)}"
         ) from error
     for inner in ("state_dict", "model_state_dict", "model"):
         if isinstance(found, Mapping) and isinstance(found.get(inner), Mapping):
             found = found[inner]
     if not isinstance(found, Mapping):
-        raise ValueError(f"{path} must hold a state dict of PyTorch, but holds a {type(found).__name__}.")
+        raise ValueError(f"{path} must contain a PyTorch state dict, but contains a {type(found).__name__}.")
     return arrays_in_memory(found)

@@ -9,13 +9,13 @@ LONGEST_LIST = 20  # names in a message
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return a sentence that suggests the known name most like `name`, to be put behind an error message.
+    """Return a sentence that suggests the known name most similar to `name`, to append to an error message.
 
-    Upper and lower case count as alike.
+    The comparison ignores case.
 
     Args:
-        name: The name that is not known.
-        known: The names that are.
+        name: The unknown name.
+        known: The known names.
 
     Returns:
         `' Did you mean "..."?'`, or `""` if no known name is similar.
@@ -29,7 +29,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def list_names(names: Iterable[str]) -> str:
-    """Return names in quotation marks, separated by commas; of a long list only the beginning.
+    """Return names in quotation marks, separated by commas; a long list is truncated.
 
     >>> list_names(["text", "label"])
     '"text", "label"'

@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong one raises ValueError, which names the value and the expected ones."""
+"""Argument checks. They raise ValueError, naming the invalid value and what was expected."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_non_negative(name: str, value: Any) -> float:
 
 
 def check_bool(name: str, value: Any) -> bool:
-    """Return `value` as a bool; raise ValueError unless it is one. The string "no" would count as true."""
+    """Return `value` as a bool; raise ValueError unless it is one: the string "no" is truthy."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"`{name}` must be True or False, but got {value!r}.")
     return bool(value)
@@ -61,7 +61,7 @@ def check_features(input_shape: Shape, layer: str) -> int:
     """Return the number of features of the input; raise ValueError if it is unknown."""
     if input_shape[-1] is None:
         raise ValueError(
-            f"{layer} expects input whose last dimension, the number of features, is known, "
+            f"{layer} needs to know the number of features, the last dimension of its input, "
             f"but got input of shape {tuple(input_shape)}."
         )
     return int(input_shape[-1])

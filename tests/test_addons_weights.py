@@ -122,7 +122,7 @@ def _value(x):
         ("chain_kernel", _virtual, "is a virtual data set"),
         ("left_boundary", _external_link, "is an external link"),
         ("left_boundary", _soft_link, "is a soft link"),
-        ("chain_kernel", _unwritten, r"declares the shape \(1000000, 1000000\), but the file holds 0 bytes"),
+        ("chain_kernel", _unwritten, r"declares the shape \(1000000, 1000000\), but the file contains only 0 bytes"),
         ("chain_kernel", _value(np.zeros((K, K + 1))), rf"must have the shape \({K + 1}, {K + 1}\)"),
         ("chain_kernel", _value(0.0), "must have the shape"),
         ("chain_kernel", _value(np.zeros((0, 0))), "must have the shape"),
@@ -142,7 +142,7 @@ def test_hostile_members_are_refused_by_name(tmp_path, members, weight, store, m
 def test_damaged_files_are_named(tmp_path):
     for name, content in (("crf.h5", b""), ("crf.h5", b"no such thing"), ("crf.keras", b""), ("ckpt.index", b"x" * 99)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{name} is no .*, or a damaged one"):
+        with pytest.raises(ValueError, match=rf"{name} is not an? .*, or is damaged"):
             keras_slstm.CRF.from_addons(tmp_path / name)
     whole = _write(tmp_path / "whole.h5", NAMED).read_bytes()
     for end in range(0, len(whole), 97):
@@ -206,7 +206,7 @@ def test_missing_files_are_named(tmp_path, name):
 
 
 def test_a_file_without_exactly_one_crf(tmp_path):
-    with pytest.raises(ValueError, match=r"Expected one CRF .* in .*none\.h5, but found none, among embedding/vars/0"):
+    with pytest.raises(ValueError, match=r"Expected one CRF .* in .*none\.h5, but found none among embedding/vars/0"):
         keras_slstm.CRF.from_addons(_write(tmp_path / "none.h5", {}))
     two = {**NUMBERED, "bias": "_layer_checkpoint_dependencies/crf_1/vars/0"}
     with pytest.raises(ValueError, match=r"found these: .*/crf/, .*/crf_1/"):

@@ -113,7 +113,7 @@ def test_a_linear_layer_of_pytorch_becomes_the_kernel(tmp_path):
     layer = keras_slstm.CRF.from_weights(path, projection="hidden2tag", labels=["O", "A", "B", "C"])
     np.testing.assert_allclose(to_numpy(layer.kernel), KERNEL, rtol=1e-6)
     np.testing.assert_allclose(to_numpy(layer.bias), BIAS, rtol=1e-6)
-    with pytest.raises(ValueError, match=r"no `emit\.weight`, among crf\.end_transitions"):
+    with pytest.raises(ValueError, match=r"no `emit\.weight` among crf\.end_transitions"):
         keras_slstm.CRF.from_weights(path, projection="emit")
 
 
@@ -146,17 +146,17 @@ def test_code_in_a_file_of_pytorch_does_not_run(tmp_path):
             return (tmp_path / "ran").touch, ()
 
     torch.save({"crf.transitions": Hostile()}, tmp_path / "crf.pt")
-    with pytest.raises(ValueError, match=r"crf\.pt is no state dict"):
+    with pytest.raises(ValueError, match=r"crf\.pt is not a PyTorch state dict"):
         keras_slstm.CRF.from_weights(tmp_path / "crf.pt")
     assert not (tmp_path / "ran").exists()
     torch.save([1], tmp_path / "crf.pt")
-    with pytest.raises(ValueError, match="must hold a state dict of PyTorch, but holds a list"):
+    with pytest.raises(ValueError, match="must contain a PyTorch state dict, but contains a list"):
         keras_slstm.CRF.from_weights(tmp_path / "crf.pt")
     _torch_file(tmp_path / "crf.pt", {"crf.transitions": CHAIN_KERNEL, "crf.start_transitions": LEFT[1:]})
     with pytest.raises(ValueError, match=r"crf\.start_transitions must have the shape \(4,\)"):
         keras_slstm.CRF.from_weights(tmp_path / "crf.pt")
     _torch_file(tmp_path / "crf.pt", {"linear.weight": KERNEL})
-    with pytest.raises(ValueError, match=r"Expected one CRF of .*pytorch-crf.* but found none, among linear\.weight"):
+    with pytest.raises(ValueError, match=r"Expected one CRF of .*pytorch-crf.* but found none among linear\.weight"):
         keras_slstm.read_crf_weights(tmp_path / "crf.pt")
 
 
@@ -172,5 +172,7 @@ def test_only_the_weights_of_the_crf_are_read(tmp_path):
 def test_one_number_is_no_large_matrix(tmp_path):
     torch = pytest.importorskip("torch")
     torch.save({"crf.transitions": torch.zeros(1, 1).expand(2_000_000, 2_000_000)}, tmp_path / "crf.pt")
-    with pytest.raises(ValueError, match=r"declares the shape \(2000000, 2000000\), but the file holds 4 bytes"):
+    with pytest.raises(
+        ValueError, match=r"declares the shape \(2000000, 2000000\), but the file contains only 4 bytes"
+    ):
         keras_slstm.read_crf_weights(tmp_path / "crf.pt")

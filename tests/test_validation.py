@@ -23,7 +23,7 @@ def test_number_of_features_is_fixed_when_built(make):
 
 @pytest.mark.parametrize("make", [*MAKERS, lambda: keras.layers.RNN(layers.NormalizedLSTMCell(2))])
 def test_number_of_features_must_be_known(make):
-    with pytest.raises(ValueError, match="number of features, is known"):
+    with pytest.raises(ValueError, match="needs to know the number of features"):
         make()(keras.Input((None, None)))
 
 

@@ -110,7 +110,7 @@ def test_input_and_mask_must_fit(layer_class):
     for shape in ((2, 3), (2, 3, 3), (2, 3, 4, 5)):
         with pytest.raises(ValueError, match=r"mask of shape \(batch, time, characters\) .* but got a mask of shape"):
             layer_class()(x, mask=np.ones(shape, bool))
-    with pytest.raises(ValueError, match="number of features, is known"):
+    with pytest.raises(ValueError, match="needs to know the number of features"):
         layer_class().build((None, None, None, None))
 
 

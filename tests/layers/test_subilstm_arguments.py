@@ -87,7 +87,7 @@ def test_wrong_arguments_raise(kwargs, message):
 
 
 def test_wrong_shapes_raise():
-    with pytest.raises(ValueError, match="number of features, is known"):
+    with pytest.raises(ValueError, match="needs to know the number of features"):
         layers.SuBiLSTM(2).build((None, None, None))
     with pytest.raises(ValueError, match=r"expects a mask of shape \(batch, time\)"):
         layers.SuBiLSTM(2)(ops.ones((2, 3, 4)), mask=ops.ones((2, 2), dtype="bool"))
