@@ -1,4 +1,4 @@
-"""Beam search as a pure function over tensors: one loop, which compiles on TensorFlow and JAX."""
+"""Beam search as a pure tensor function: one loop, which compiles on TensorFlow and JAX."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ids(NamedTuple):
 
     Attributes:
         size: Number of ids.
-        padding: Follows the end. It never occurs in a sequence.
+        padding: Follows the end id. It never occurs in a sequence.
         start: Precedes the first id. It never occurs again.
         end: Ends a sequence.
     """
@@ -40,30 +40,28 @@ def beam_search(
     length_penalty: float = 1.0,
     dtype: str = "float32",
 ) -> tuple[Tensor, Tensor]:
-    """The best sequence of ids for each row of a batch, found with a beam.
+    """Find the best sequence of ids for each row of a batch.
 
-    The score of a sequence, ended or not, is its log-probability divided by the `length_penalty`-th power of its
-    length, which counts the end. Each step keeps the `beam` sequences of the highest score among all that are one id
-    longer than those kept before, and those kept before that have ended. A sequence that reaches the limit of its row
-    counts as it stands. A row is done when no sequence in its beam can still score higher than its best ended one:
-    log-probabilities only fall. The result of a row does not depend on the other rows.
-
-    A beam of 1 takes the most probable id in every step.
+    The score of a sequence is its log-probability divided by `length ** length_penalty`; the length includes the end
+    id. Each step extends the unfinished sequences of the beam by one id and keeps the `beam` highest-scoring sequences
+    among these and the finished ones. A sequence that reaches the limit of its row is finished. A row is done when no
+    unfinished sequence can still beat its best finished one: log-probabilities only fall. Rows do not affect each
+    other. A beam of 1 takes the most probable id in every step.
 
     Args:
-        step: Returns the log-probabilities of the next id, in `dtype`. It is called on `batch * beam` rows, those
-            of one sentence side by side.
+        step: Returns the log-probabilities of the next id, in `dtype`. It is called on `batch * beam` rows; the rows
+            of one sentence are adjacent.
         state: The tensors that `step` passes from one id to the next, `(batch, ...)`.
-        limits: The largest number of ids of each row, `(batch,)` integers of at least 1.
-        longest: At least the largest of the limits.
+        limits: The maximum number of ids of each row, `(batch,)` integers of at least 1.
+        longest: The output length, at least the largest limit.
         ids: The vocabulary.
-        beam: Number of sequences that are kept for each row.
+        beam: The number of sequences kept for each row.
         length_penalty: 0 compares sums of log-probabilities, which favours short sequences; 1 compares their means.
-        dtype: Of log-probabilities and scores.
+        dtype: The dtype of log-probabilities and scores.
 
     Returns:
-        The sequences, `(batch, longest)` int32: ids, among them the end unless the limit was reached, then padding.
-        And their scores, `(batch,)`.
+        The sequences, `(batch, longest)` int32, with the end id (unless the limit was reached) and then padding, and
+        their scores, `(batch,)`.
     """
     batch = ops.shape(limits)[0]
     first_rows = ops.reshape(ops.arange(batch, dtype="int32") * beam, (-1, 1))
@@ -72,9 +70,9 @@ def beam_search(
     vocabulary = ops.arange(ids.size, dtype="int32")
     is_padding = vocabulary == ids.padding
     never = ops.logical_or(is_padding, vocabulary == ids.start)
-    # ONNX files make NaN of infinity.
+    # Exported ONNX models turn infinity into NaN.
     minus_infinity = ops.full((), -1e30 if in_export_mode() else -float("inf"), dtype=dtype)
-    # Only padding follows an ended sequence, with log-probability 0.
+    # Only padding follows a finished sequence, with log-probability 0.
     after_end = ops.where(is_padding, ops.zeros((), dtype=dtype), minus_infinity)
 
     def scores(totals: Tensor, lengths: Tensor) -> Tensor:
@@ -115,7 +113,7 @@ def beam_search(
         ops.zeros((), dtype="int32"),
         ops.full((batch * beam, longest), ids.padding, dtype="int32"),
         ops.full((batch * beam,), ids.start, dtype="int32"),
-        ops.where(ops.arange(beam) == 0, lengths, minus_infinity),  # the empty sequence alone
+        ops.where(ops.arange(beam) == 0, lengths, minus_infinity),  # only the empty sequence
         lengths,
         ops.zeros((batch, beam), dtype="bool"),
         *(ops.repeat(x, beam, axis=0) for x in state),

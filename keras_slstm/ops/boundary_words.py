@@ -9,16 +9,16 @@ from keras_slstm.types import Tensor
 
 
 def add_boundary_words(x: Tensor, mask: Tensor | None, embeddings: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Extend sentences by one trained vector before the first and one after the last *real* word.
+    """Add a trained vector before the first real word and one after the last.
 
     Args:
         x: `(batch, time, e)`.
-        mask: `(batch, time)` bool, or None where all words are real. Padding may stand on either side.
+        mask: `(batch, time)` bool, or None if all words are real. Padding may be on either side.
         embeddings: `(2, e)`: `<s>` and `</s>`.
 
     Returns:
-        `(batch, time + 2, e)`, in which word i stands at i + 1, and the mask of words and boundary words
-        (None if `mask` is None). A row without a real word gets no boundary words.
+        `(batch, time + 2, e)` with word i at position i + 1, and the mask of words and boundary words (None if `mask`
+        is None). A row without a real word gets no boundary words.
     """
     start, end = embeddings[0], embeddings[1]
     if mask is None:

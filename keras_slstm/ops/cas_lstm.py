@@ -18,13 +18,13 @@ from keras_slstm.types import Tensor
 class LayerWeights(NamedTuple):
     """The weights of one layer, with e input features and d units.
 
-    The G gates stand in the order i, f, c~, o (G = 4) and, for l > 1, g (G = 5).
+    The G gates are in the order i, f, c~, o (G = 4) and, for l > 1, g (G = 5).
 
     Attributes:
         kernel: W, `(e, G d)`.
         recurrent_kernel: U, `(d, G d)`; with peepholes `(d, 4 d)`, because g does not read h.
         bias: b, `(G d,)`.
-        lam: lam, a number or `(d,)`. None gives both cells the weight 1.
+        lam: A number or `(d,)`. None gives both cells the weight 1 (eq. 18).
         peephole: p1 and p2, `(2, d)`, or None.
     """
 
@@ -66,7 +66,7 @@ def gates(weights: LayerWeights, x: Tensor, h_left: Tensor, c_left: Tensor, c_lo
 def step(
     weights: LayerWeights, x: Tensor, h_left: Tensor, c_left: Tensor, c_lower: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """One word through one layer: h_t^l and c_t^l from the arguments of `gates`."""
+    """Compute h_t^l and c_t^l of one word. The arguments are those of `gates`."""
     i, f, c_tilde, o, g = gates(weights, x, h_left, c_left, c_lower)
     lam = weights.lam
     if g is None:
@@ -87,7 +87,7 @@ def sequence(
     mask: Tensor | None = None,
     dropout_mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """All words through one layer, from the first to the last.
+    """Run one layer over all words, from the first to the last.
 
     Args:
         weights: The weights of the layer.
@@ -95,7 +95,7 @@ def sequence(
         h, c: Its state before the first word, `(batch, d)` each.
         lower_cells: The cells of the layer below, `(time, batch, d)`; None in layer 1.
         mask: `(time, batch, 1)` bool, True at real words; padding leaves h and c as they are. None if all are real.
-        dropout_mask: Factors of h where U multiplies it, `(batch, d)`, or None.
+        dropout_mask: `(batch, d)`, multiplies h before U does, or None.
 
     Returns:
         h and c after every word, `(time, batch, d)` each.

@@ -5,7 +5,7 @@ With the labels y_1 ... y_n of the n words of a sentence,
     score(y) = sum_i unary_i[y_i] + sum_{i > 1} transitions[y_{i-1}, y_i]
     p(y)     = exp(score(y)) / Z,    Z = sum_y' exp(score(y'))
 
-The chain joins across masked positions, as if they were not there.
+The chain skips masked positions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.masks import is_first
 from keras_slstm.types import Tensor, Tensors
 
-# A label that is not known: the likelihood sums over all labels that it can be.
+# An unknown label: the likelihood sums over all its possible values.
 UNKNOWN = -1
 # The score of a forbidden label or transition: finite, but far below any sum of other scores.
 FORBIDDEN = -1e30
-# The score of a forbidden label or transition in given labels, which makes the loss large, but readable.
+# Replaces `FORBIDDEN` in the score of given labels, so that the loss is large but readable.
 PENALTY = -1e4
 
 
@@ -32,10 +32,10 @@ class Potentials(NamedTuple):
     """The scores of a linear-chain CRF.
 
     Attributes:
-        unary: `(batch, time, labels)`: scores of labels at words, with those of the ends of a sentence added to its
-            first and last word; 0 at masked positions.
-        transitions: `(labels, labels)`, [from, to], the same at all words; or, in the pairwise form, `(batch, time,
-            labels, labels)`: into each word, from the label of the word before it. Not used at the first word.
+        unary: `(batch, time, labels)`, the label scores of each word, to which boundary scores are added at the first
+            and the last word; 0 at masked positions.
+        transitions: `(labels, labels)`, [from, to], shared by all words; or, in the pairwise form, `(batch, time,
+            labels, labels)`, into each word from the previous one. Not used at the first word.
         mask: `(batch, time)` bool.
     """
 
@@ -45,12 +45,12 @@ class Potentials(NamedTuple):
 
     @property
     def pairwise(self) -> bool:
-        """Whether every word has transitions of its own."""
+        """Whether each word has its own transitions."""
         return len(self.transitions.shape) == 4
 
 
 def sequence_score(potentials: Potentials, labels: Tensor) -> Tensor:
-    """score(y), `(batch,)`, of known labels y, `(batch, time)` int32; a forbidden one, or pair, counts `PENALTY`."""
+    """score(y), `(batch,)`, of known labels y, `(batch, time)` int32; a forbidden label or pair scores `PENALTY`."""
     unary, transitions, mask = _by_time(penalized(potentials))
     here = ops.cast(one_hot(time_first(labels), unary.shape[2]), unary.dtype)
 
@@ -60,7 +60,7 @@ def sequence_score(potentials: Potentials, labels: Tensor) -> Tensor:
         added = ops.sum(u * y, axis=1) + ops.sum(ops.expand_dims(before, 2) * T * ops.expand_dims(y, 1), axis=(1, 2))
         return ops.where(mask_t[:, 0], score + added, score), ops.where(mask_t, y, before)
 
-    nothing = _zeros(unary)  # no label stands before the first word
+    nothing = _zeros(unary)  # the first word has no previous label
     return scan(step, (nothing[:, 0], nothing), (unary, transitions, here, mask), num_stacked=0)[0]
 
 
@@ -86,7 +86,7 @@ def log_partition(potentials: Potentials) -> Tensor:
 
 
 def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
-    """Log p(y), `(batch,)`; the probabilities of all labels that an unknown one can be are summed."""
+    """Log p(y), `(batch,)`, marginalised over unknown labels."""
     return log_partition(restricted(potentials, labels)) - log_partition(potentials)
 
 
@@ -96,7 +96,7 @@ def incoming(potentials: Potentials) -> Tensor:
     incoming_1[y] = 0
     incoming_i[y] = log sum_y' exp(incoming_{i-1}[y'] + unary_{i-1}[y'] + transitions[y', y]) - constant
 
-    The constant of each word keeps the numbers of a long sentence small; it cancels wherever these sums are used.
+    A constant per word keeps the values small in long sentences; it cancels wherever these sums are used.
     """
     unary, transitions, mask = _by_time(potentials)
 
@@ -136,7 +136,7 @@ def marginals(potentials: Potentials) -> Tensor:
 
 
 def best_labels(potentials: Potentials) -> Tensor:
-    """The labels of the highest score, `(batch, time)` int32, by Viterbi's algorithm; 0 at masked positions.
+    """The highest-scoring labels, `(batch, time)` int32, by the Viterbi algorithm; 0 at masked positions.
 
     best_1[y] = unary_1[y]
     best_i[y] = unary_i[y] + max_y' (best_{i-1}[y'] + transitions[y', y]),   origin_i[y] = the y' of the maximum
@@ -159,7 +159,7 @@ def best_labels(potentials: Potentials) -> Tensor:
     def backward(state: Tensors, at_time: Tensors) -> Tensors:
         (label,) = state
         (origin,) = at_time
-        here = one_hot(label, unary.shape[2])  # no `take_along_axis`: jax2onnx knows none in a loop
+        here = one_hot(label, unary.shape[2])  # jax2onnx supports no `take_along_axis` in a loop
         return (ops.cast(ops.sum(ops.where(here, origin, 0), axis=1), label.dtype),)
 
     label = argmax(best, axis=1)
@@ -169,7 +169,7 @@ def best_labels(potentials: Potentials) -> Tensor:
 
 
 def penalized(potentials: Potentials) -> Potentials:
-    """The potentials with `PENALTY`, a constant, in place of scores of what is forbidden."""
+    """Replace forbidden scores by `PENALTY`, a constant."""
     unary, transitions = (
         ops.where(is_forbidden(x), ops.full_like(x, PENALTY), x) for x in (potentials.unary, potentials.transitions)
     )
@@ -177,7 +177,7 @@ def penalized(potentials: Potentials) -> Potentials:
 
 
 def restricted(potentials: Potentials, labels: Tensor) -> Potentials:
-    """The penalized potentials with all labels forbidden but those that agree with the known ones, `(batch, time)`."""
+    """Penalize the potentials and forbid all labels that contradict the known ones, `(batch, time)`."""
     potentials = penalized(potentials)
     agree = one_hot(labels, potentials.unary.shape[2]) | ops.expand_dims(labels == UNKNOWN, -1)
     agree = agree | ~ops.expand_dims(potentials.mask, -1)
@@ -185,17 +185,17 @@ def restricted(potentials: Potentials, labels: Tensor) -> Potentials:
 
 
 def is_forbidden(scores: Tensor) -> Tensor:
-    """Whether scores are those of forbidden labels or transitions."""
+    """Whether each score is that of a forbidden label or transition."""
     return scores < FORBIDDEN / 2
 
 
 def one_hot(labels: Tensor, size: int) -> Tensor:
-    """`(..., size)` bool, True at the place of each label; False everywhere for a label that does not exist."""
+    """`(..., size)` bool, True at the index of each label; all False for a label that does not exist."""
     return ops.expand_dims(labels, -1) == ops.arange(0, size, dtype="int32")
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    """Like `keras.ops.softmax`, which warns of axes of size 1: a CRF may have one label."""
+    """Like `keras.ops.softmax`, without its warning about axes of size 1: a CRF may have one label."""
     weights = ops.exp(x - ops.max(x, axis=axis, keepdims=True))
     return weights / ops.sum(weights, axis=axis, keepdims=True)
 
@@ -206,7 +206,7 @@ def time_first(x: Tensor) -> Tensor:
 
 
 def _by_time(potentials: Potentials) -> Potentials:
-    """Potentials by time: transitions `(time, batch or 1, from, to)`, mask `(time, batch, 1)`."""
+    """Potentials with time first: transitions `(time, batch or 1, from, to)`, mask `(time, batch, 1)`."""
     unary, transitions, mask = potentials
     if not potentials.pairwise:
         transitions = ops.broadcast_to(transitions, (ops.shape(mask)[1], *transitions.shape))
@@ -215,7 +215,7 @@ def _by_time(potentials: Potentials) -> Potentials:
 
 
 def _first(potentials: Potentials) -> Tensor:
-    """`(time, batch, 1)` bool: whether a position is that of the first word."""
+    """`(time, batch, 1)` bool, True at first words."""
     return ops.expand_dims(time_first(is_first(potentials.mask)), -1)
 
 

@@ -1,4 +1,4 @@
-"""The best sequences of labels of a linear-chain CRF among those that a beam keeps: for many labels."""
+"""Beam search for the best label sequences of a linear-chain CRF with many labels."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from keras_slstm.types import Tensor, Tensors
 
 
 def beam_labels(potentials: Potentials, k: int, width: int) -> tuple[Tensor, Tensor]:
-    """The k best of `width` sequences, which are extended word by word.
+    """Return the k best label sequences of a beam of the given width.
 
-    It compares `width * labels` sequences a word, where `k_best_labels` compares `k * labels^2`.
+    It compares `width * labels` sequences per word; `k_best_labels` compares `k * labels^2`.
 
     Returns:
-        As `k_best_labels`: the sequences, `(batch, k, time)` int32, and their scores, `(batch, k)`.
+        Like `k_best_labels`: the sequences, `(batch, k, time)` int32, and their scores, `(batch, k)`.
     """
     unary, transitions, mask = potentials
     labels = unary.shape[2]
     rank = ops.arange(width, dtype="int32")
     zeros = ops.sum(ops.zeros_like(unary), axis=(1, 2))[:, None] + ops.zeros((width,), unary.dtype)
     stay = ops.cast(zeros, "int32") + rank
-    # The empty sequence alone.
+    # Only the empty sequence.
     alone = ops.where(rank == 0, zeros, ops.full_like(zeros, FORBIDDEN))
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:

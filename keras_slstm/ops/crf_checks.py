@@ -1,4 +1,4 @@
-"""Checks of labels and sample weights for the output of a CRF."""
+"""Checks labels and sample weights against the output of a CRF."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_ignore_class(value: int | None) -> int | None:
 
 
 def replace_class(labels: Tensor, ignore_class: int | None) -> Tensor:
-    """The labels with `UNKNOWN` in place of `ignore_class`."""
+    """Replace `ignore_class` by `UNKNOWN`."""
     labels = _as_signed(labels)
     if ignore_class is None:
         return labels
@@ -30,29 +30,29 @@ def replace_class(labels: Tensor, ignore_class: int | None) -> Tensor:
 
 
 def check_labels(potentials: Potentials, labels: Tensor, unknown: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Labels as int32, and whether they are valid.
+    """Convert labels to int32 and check them.
 
     Args:
-        potentials: The potentials that the labels go with.
+        potentials: The potentials of the same words.
         labels: `(batch, time)`, numbers.
         unknown: Whether -1, an unknown label, is valid.
 
     Returns:
-        The labels, and `(batch,)` bool, whether all of a sentence are valid; None if all are found to be.
+        The labels, and whether all labels of a sentence are valid, `(batch,)` bool; None if they are known to be.
 
     Raises:
-        ValueError: If the labels are not one for each word, or one is visible that does not exist.
+        ValueError: If the shape is wrong, or a label does not exist and its value is known here.
     """
     return check_word_labels(labels, potentials.unary.shape[2], potentials.mask, unknown)
 
 
 def check_word_labels(labels: Tensor, number: int, mask: Tensor, unknown: bool = True) -> tuple[Tensor, Tensor | None]:
-    """Labels as int32, and whether they are valid; see `check_labels`.
+    """Like `check_labels`, without potentials.
 
     Args:
         labels: `(batch, time)`, numbers.
-        number: How many labels there are.
-        mask: `(batch, time)` bool, the words whose labels count.
+        number: The number of labels.
+        mask: `(batch, time)` bool, True where labels are checked.
         unknown: Whether -1, an unknown label, is valid.
     """
     labels = _as_signed(labels)
@@ -60,7 +60,7 @@ def check_word_labels(labels: Tensor, number: int, mask: Tensor, unknown: bool =
     least = UNKNOWN if unknown else 0
     if runs_torch_eagerly(labels, mask) and not labels.is_meta:
         found = labels.int()
-        # Without the message, by two operations of PyTorch.
+        # The fast check: few operations, and no message.
         if bool((((found >= least) & (found < number) & (found == labels)) | ~mask).all()):
             return found, None
     valid = (labels >= least) & (labels < number)
@@ -74,18 +74,18 @@ def check_word_labels(labels: Tensor, number: int, mask: Tensor, unknown: bool =
 
 
 def check_weights(weights: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Sample weights, and whether they are valid.
+    """Convert sample weights to a tensor and check them.
 
     Args:
         weights: `(batch,)`, `(batch, 1)` or `(batch, time)`.
         mask: `(batch, time)`.
 
     Returns:
-        The weights, `(batch,)` or `(batch, time)`, and `(batch,)` bool, whether those of a sentence are finite and not
-        negative; None if all are found to be.
+        The weights, `(batch,)` or `(batch, time)`, and whether all weights of a sentence are finite and not negative,
+        `(batch,)` bool; None if they are known to be.
 
     Raises:
-        ValueError: If the shape is another, or a weight is visible that is negative or not finite.
+        ValueError: If the shape is wrong, or a weight is negative or not finite and its value is known here.
     """
     weights = _as_tensor("sample weights", weights)
     if len(weights.shape) == 2 and weights.shape[1] == 1:
@@ -93,28 +93,28 @@ def check_weights(weights: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]
     _check_shape("sample weights", weights, mask, ranks=(1, 2))
     if not keras.backend.is_float_dtype(weights.dtype):
         weights = ops.cast(weights, "float32")
-    if len(weights.shape) == 2:  # weights of masked positions do not count
+    if len(weights.shape) == 2:  # ignore the weights of masked positions
         weights = ops.where(mask, weights, ops.zeros_like(weights))
     found = check_values(weights, (weights >= 0) & ops.isfinite(weights), "sample weights that are finite and >= 0")
     return weights, ops.all(found, axis=1) if found is not None and len(weights.shape) == 2 else found
 
 
 def _as_signed(labels: Tensor) -> Tensor:
-    """Labels as a tensor of a dtype that can hold -1."""
+    """Convert labels to a tensor whose dtype can represent -1."""
     labels = _as_tensor("labels", labels)
     dtype = keras.backend.standardize_dtype(labels.dtype)
     return ops.cast(labels, "int32") if dtype == "bool" or dtype.startswith("uint") else labels
 
 
 def _as_tensor(name: str, x: Tensor) -> Tensor:
-    """Return an array as a tensor; raise ValueError for anything else, such as a dict."""
+    """Convert an array to a tensor; raise ValueError for anything else, such as a dict."""
     if isinstance(x, (Mapping, Set, str)):
         raise ValueError(f"Expected {name} as one array, but got a {type(x).__name__}: {x!r}.")
     return ops.convert_to_tensor(x)
 
 
 def _check_shape(name: str, x: Tensor, mask: Tensor, ranks: tuple[int, ...]) -> None:
-    """Raise ValueError unless the shape of `x` is that of the mask, or the beginning of it."""
+    """Raise ValueError unless the shape of `x` equals the mask's shape, or its first axes."""
     shape, expected = tuple(x.shape), tuple(mask.shape)
     known = [pair for pair in zip(shape, expected) if all(isinstance(size, int) for size in pair)]
     if len(shape) not in ranks or any(size != wanted for size, wanted in known):

@@ -1,7 +1,7 @@
-"""Costs of wrong labels and weights of labels in the training of a CRF.
+"""Costs of wrong labels, and label weights, for training a CRF.
 
 Softmax-margin (Gimpel and Smith, 2010) and structured hinge (Taskar, Guestrin and Koller, 2003) add a cost to the score
-of each wrong label. The likelihood with weights of labels is that of de Lannoy et al. (2012).
+of each wrong label. The label-weighted likelihood is that of de Lannoy et al. (2012).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from keras_slstm.types import Tensor
 
 
 def check_label_weights(weights: Any) -> list[float]:
-    """Weights of labels as a list; raise ValueError unless they are finite numbers of at least 0."""
+    """Return label weights as a list; raise ValueError unless they are finite numbers of at least 0."""
     found = np.asarray(weights)
     if found.ndim != 1 or found.dtype.kind not in "iuf" or not np.all(np.isfinite(found) & (found >= 0)):
-        raise ValueError(f"`label_weights` must be a list of finite numbers >= 0, one a label, but got {weights!r}.")
+        raise ValueError(f"`label_weights` must be a list of finite numbers >= 0, one per label, but got {weights!r}.")
     return [float(x) for x in found]
 
 
 def check_cost(cost: Any) -> float | list[list[float]]:
-    """A cost as a number or as rows; raise ValueError unless `with_costs` can use it."""
+    """Return a cost as a number or as rows; raise ValueError if it is invalid."""
     found = np.asarray(cost)
     if found.dtype.kind not in "iuf" or not np.all(np.isfinite(found) & (found >= 0)):
         raise ValueError(f"`cost` must hold finite numbers >= 0, but got {cost!r}.")
@@ -43,12 +43,12 @@ def check_cost(cost: Any) -> float | list[list[float]]:
 
 
 def with_label_weights(potentials: Potentials, weights: list[float], transitions: bool) -> Potentials:
-    """The potentials with the scores of each label multiplied by its weight.
+    """Multiply the scores of each label by its weight.
 
     Args:
         potentials: The potentials.
         weights: A weight for each label.
-        transitions: Whether to multiply the scores of transitions, too, by the weight of the label they leave.
+        transitions: Whether to multiply transition scores, too, by the weight of the label they leave.
     """
     w = _label_array(potentials, weights, "label_weights")
     unary = _scaled(potentials.unary, w)
@@ -58,7 +58,7 @@ def with_label_weights(potentials: Potentials, weights: list[float], transitions
 
 
 def with_costs(potentials: Potentials, labels: Tensor, cost: float | list[list[float]]) -> Potentials:
-    """The potentials with the cost of each label beside the right one added to its score; 0 where that is unknown."""
+    """Add to each label's score its cost given the correct label; add 0 where the correct label is unknown."""
     size = potentials.unary.shape[2]
     if isinstance(cost, float):
         matrix = ops.cast(cost * (1 - np.eye(size)), potentials.unary.dtype)
@@ -70,9 +70,9 @@ def with_costs(potentials: Potentials, labels: Tensor, cost: float | list[list[f
 
 
 def hinge(potentials: Potentials, labels: Tensor, cost: float | list[list[float]]) -> Tensor:
-    """The structured hinge, `(batch,)`: max_y (score(y) + cost(y)) - score(right labels).
+    """The structured hinge loss, `(batch,)`: max_y (score(y) + cost(y)) - score(correct labels).
 
-    Where labels are unknown, the best sequence that agrees with the known ones takes the place of the right one.
+    If labels are unknown, the best sequence that agrees with the known ones counts as correct.
     """
     costly = with_costs(potentials, labels, cost)
     right = best_labels(restricted(potentials, labels))
@@ -82,11 +82,11 @@ def hinge(potentials: Potentials, labels: Tensor, cost: float | list[list[float]
 def weighted_log_likelihood(potentials: Potentials, labels: Tensor, weights: list[float]) -> Tensor:
     """The log-likelihood with each word weighted by its label, `(batch,)`.
 
-    With the sums z_i that normalise the forward recursion, log p(y) is the sum over i of the parts
+    If z_i normalises the forward recursion at word i, log p(y) is the sum over i of
 
         unary_i[y_i] + transitions[y_{i-1}, y_i] - log z_i
 
-    of which the first and the last are weighted by w[y_i], and the transition by w[y_{i-1}], the label it leaves.
+    The first and the last term are weighted by w[y_i], the transition by w[y_{i-1}], the label it leaves.
     """
     w = _label_array(potentials, weights, "label_weights")
     score = sequence_score(with_label_weights(potentials, weights, transitions=True), labels)
@@ -101,12 +101,12 @@ def weighted_log_likelihood(potentials: Potentials, labels: Tensor, weights: lis
 
 
 def _scaled(scores: Tensor, weights: Tensor) -> Tensor:
-    """Scores times weights; forbidden ones stay forbidden, also with weight 0."""
+    """Multiply scores by weights; forbidden scores stay forbidden, even with weight 0."""
     return ops.where(is_forbidden(scores), scores, scores * weights)
 
 
 def _label_array(potentials: Potentials, values: Any, name: str) -> Tensor:
-    """Values of labels as a tensor; raise ValueError unless there is one for each label on every axis."""
+    """Convert per-label values to a tensor; raise ValueError unless every axis has one entry per label."""
     found, size = np.asarray(values), potentials.unary.shape[2]
     if any(length != size for length in found.shape):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The public functions of the distribution that a CRF gives to the sequences of labels of a sentence."""
+"""Public functions of a CRF's distribution over the label sequences of a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keras_slstm.validation import check_integer
 
 
 def crf_pair_marginals(potentials: Tensor) -> Tensor:
-    """The probability of each pair of labels at each word and the word before it.
+    """The probability of each pair of labels at each word and its predecessor.
 
     Args:
         potentials: The output of a `CRF` layer.
@@ -57,17 +57,16 @@ def crf_expected_counts(potentials: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
-    """The Kullback-Leibler divergence of one CRF from another, over all sequences of labels: sum p log(p / q), in nats.
+    """The Kullback-Leibler divergence of one CRF from another over all label sequences: sum p log(p / q), in nats.
 
     It has gradients with respect to both, so that one CRF can learn from another.
 
     Args:
         potentials: The output of a `CRF` layer, p.
-        other: That of another one for the same words and labels, q; the mask is that of p.
+        other: The output of another `CRF` layer for the same words and labels, q. The mask of p is used for both.
 
     Returns:
-        `(batch,)`, 0 for a sentence without a word; infinite where q forbids a sequence that p does not forbid, however
-        improbable it is.
+        `(batch,)`; 0 for a sentence without a word, infinite if q forbids a sequence that p allows, however improbable.
 
     Raises:
         ValueError: If the arguments cannot be the outputs of `CRF` layers, or differ in words or labels.
@@ -96,7 +95,7 @@ def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
         _transitions(q) + other_onward[:, :, None, :],
     )
     seen = take_words(marginals(p), index_before(p.mask))
-    # A label that p rules out may have no successor. If q alone allows none, the label before it shows that.
+    # Skip labels of probability 0, which may have no successor, so that `given` is meaningless.
     later = ops.sum(ops.where(seen > 0, seen * given, ops.zeros_like(given)), axis=2)
     found = ops.where(is_first(p.mask), first, ops.where(p.mask, later, ops.zeros_like(later)))
     found = ops.sum(found, axis=1)
@@ -104,18 +103,18 @@ def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
 
 
 def crf_sample(potentials: Tensor, number: int = 1, seed: Any = None) -> Tensor:
-    """Sequences of labels drawn from the distribution of the CRF, independently of each other.
+    """Draw independent label sequences from the distribution of the CRF.
 
     Args:
         potentials: The output of a `CRF` layer.
-        number: The number of sequences a sentence, at least 1.
-        seed: An integer, a `keras.random.SeedGenerator`, or None for another draw at each call.
+        number: The number of sequences per sentence, at least 1.
+        seed: An integer, a `keras.random.SeedGenerator`, or None for a new draw at each call.
 
     Returns:
         `(batch, number, time)` int32; 0 at masked positions.
 
     Raises:
-        ValueError: If `potentials` cannot be the output of a `CRF` layer, or `number` is no number of sequences.
+        ValueError: If `potentials` cannot be the output of a `CRF` layer, or `number` is not a positive integer.
 
     Example:
 
@@ -129,7 +128,7 @@ def crf_sample(potentials: Tensor, number: int = 1, seed: Any = None) -> Tensor:
     if 0 in parts.unary.shape:
         return ops.zeros((batch, number, time), "int32")
     onward = parts.unary + outgoing(parts)
-    # The largest of scores with Gumbel noise is a draw from their softmax.
+    # The arg max of scores with Gumbel noise is a draw from their softmax.
     noise = -ops.log(-ops.log(_uniform((time, batch, number, size), parts.unary.dtype, seed)))
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
@@ -166,7 +165,7 @@ def _forbids_more(p: Potentials, q: Potentials) -> Tensor:
 
 
 def _uniform(shape: tuple[Any, ...], dtype: Any, seed: Any) -> Tensor:
-    """Numbers in (0, 1): their logarithms are finite."""
+    """Draw numbers from (0, 1), whose logarithms are finite."""
     smallest = 1e-30
     return keras.random.uniform(shape, minval=smallest, maxval=1 - 6e-8, dtype=dtype, seed=seed)
 
@@ -177,6 +176,6 @@ def _transitions(potentials: Potentials) -> Tensor:
 
 
 def _divergence(scores: Tensor, others: Tensor) -> Tensor:
-    """The divergence of the softmax over the last axis from another one."""
+    """The divergence between two softmaxes over the last axis."""
     logs, other_logs = (x - ops.logsumexp(x, axis=-1, keepdims=True) for x in (scores, others))
     return ops.sum(ops.exp(logs) * (logs - other_logs), axis=-1)

@@ -1,6 +1,6 @@
-"""The public functions of a CRF, on the output of a `CRF` layer (`potentials`).
+"""Public functions of the output of a `CRF` layer (`potentials`).
 
-Masked positions do not count, and the chain joins across them. All results are in at least float32.
+The chain skips masked positions. All results are in at least float32.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from keras_slstm.validation import check_integer
 
 
 def crf_log_partition(potentials: Tensor) -> Tensor:
-    """The log of the sum over all sequences of labels of exp(score).
+    """The log-partition function: log of the sum of exp(score) over all label sequences.
 
     Args:
         potentials: The output of a `CRF` layer.
@@ -42,17 +42,17 @@ def crf_log_partition(potentials: Tensor) -> Tensor:
 
 
 def crf_sequence_score(potentials: Tensor, labels: Tensor) -> Tensor:
-    """The score of one sequence of labels for each sentence.
+    """The score of one label sequence per sentence.
 
     Args:
         potentials: The output of a `CRF` layer.
-        labels: `(batch, time)`, numbers from 0 to K - 1; any at masked positions.
+        labels: `(batch, time)`, from 0 to K - 1; values at masked positions are ignored.
 
     Returns:
-        `(batch,)`. A forbidden label or transition counts -10,000.
+        `(batch,)`. A forbidden label or transition scores -10,000.
 
     Raises:
-        ValueError: If the arguments do not fit each other, or a label does not exist. A `tf.function` raises
+        ValueError: If the shapes do not match, or a label does not exist. A `tf.function` raises
             `tf.errors.InvalidArgumentError`; under XLA, the result is NaN.
     """
     parts = unpack_potentials(potentials)
@@ -63,12 +63,12 @@ def crf_sequence_score(potentials: Tensor, labels: Tensor) -> Tensor:
 
 
 def crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
-    """The log of the probability of the labels of each sentence.
+    """The log-probability of the labels of each sentence.
 
     Args:
         potentials: The output of a `CRF` layer.
-        labels: `(batch, time)`, numbers from 0 to K - 1, or -1 for an unknown label: the probabilities of all labels
-            that it can be are summed. Any at masked positions.
+        labels: `(batch, time)`, from 0 to K - 1, or -1 for an unknown label, over which the probability is summed.
+            Values at masked positions are ignored.
 
     Returns:
         `(batch,)`; about -10,000 for each forbidden label or transition.
@@ -85,7 +85,7 @@ def crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
 
 
 def crf_token_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
-    """The log of the probability of each label given the labels before it; their sum is `crf_log_likelihood`.
+    """The log-probability of each label given the labels before it; the sum is `crf_log_likelihood`.
 
     Args:
         potentials, labels: As in `crf_log_likelihood`.
@@ -108,7 +108,7 @@ def crf_token_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
 
 
 def crf_decode(potentials: Tensor) -> Tensor:
-    """The best sequence of labels of each sentence (Viterbi).
+    """The best label sequence of each sentence (Viterbi).
 
     Args:
         potentials: The output of a `CRF` layer, for instance from `model.predict`.
@@ -135,22 +135,21 @@ def crf_decode(potentials: Tensor) -> Tensor:
 def crf_k_best(
     potentials: Tensor, k: int, margin: float | None = None, beam: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The k best sequences of labels of each sentence, best first.
+    """The k best label sequences of each sentence, best first.
 
     Args:
         potentials: The output of a `CRF` layer.
         k: The number of sequences, at least 1.
-        margin: The largest difference from the best score; None for any.
-        beam: The number of sequences, at least k, that are extended from word to word: a search that can miss some of
-            the best, for many labels K. It takes memory for `beam * K` numbers a sentence, the exact one (None) for
-            `k * K^2`.
+        margin: The largest difference from the best score; None for no limit.
+        beam: The beam width, at least k, of an approximate search for many labels K. It takes memory for `beam * K`
+            numbers per sentence, the exact search (None) for `k * K^2`.
 
     Returns:
-        The sequences, `(batch, k, time)` int32, 0 at masked positions, and their scores, `(batch, k)`. Where fewer
-        than k sequences are allowed, or found within the margin, 0 and -inf.
+        The sequences, `(batch, k, time)` int32, 0 at masked positions, and their scores, `(batch, k)`. If fewer than k
+        sequences are allowed and within the margin, the rest are 0, with the score -inf.
 
     Raises:
-        ValueError: If `potentials` cannot be the output of a `CRF` layer, or another argument is out of its range.
+        ValueError: If `potentials` cannot be the output of a `CRF` layer, or another argument is out of range.
     """
     parts = unpack_potentials(potentials)
     k = check_integer("k", k, least=1)
@@ -161,7 +160,7 @@ def crf_k_best(
     if _is_empty(parts):
         batch, time, _ = ops.shape(parts.unary)
         zeros = ops.zeros((batch, k), parts.unary.dtype)
-        # A row without a word has one sequence, which is empty.
+        # A row without a word has a single, empty sequence.
         return ops.zeros((batch, k, time), "int32"), ops.where(ops.arange(k) > 0, -float("inf"), zeros)
     paths, scores = k_best_labels(parts, k) if beam is None else beam_labels(parts, k, beam)
     if margin is None:
@@ -188,7 +187,7 @@ def crf_marginals(potentials: Tensor) -> Tensor:
 
 
 def crf_entropy(potentials: Tensor) -> Tensor:
-    """The entropy of the distribution over all sequences of labels, in nats.
+    """The entropy of the distribution over all label sequences, in nats.
 
     Args:
         potentials: The output of a `CRF` layer.
@@ -212,7 +211,7 @@ def crf_entropy(potentials: Tensor) -> Tensor:
 
 
 def unpack_potentials(potentials: Tensor) -> Potentials:
-    """The scores and the mask in the output of a `CRF` layer, in at least float32.
+    """Unpack the scores and the mask from the output of a `CRF` layer, in at least float32.
 
     Raises:
         ValueError: If `potentials` cannot be the output of a `CRF` layer.
@@ -221,16 +220,16 @@ def unpack_potentials(potentials: Tensor) -> Potentials:
 
 
 def labels_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape `(batch, time)` of the labels from the shape of the output of a `CRF` layer.
+    """Return the shape of the labels, `(batch, time)`, given the output shape of a `CRF` layer.
 
     Raises:
-        ValueError: If it cannot be the shape of the output of a `CRF` layer.
+        ValueError: If it cannot be the output shape of a `CRF` layer.
     """
     return words_shape(addons.unmarked_shape(shape))
 
 
 def _is_empty(potentials: Potentials) -> bool:
-    """Whether the batch surely holds no row or no word: Keras' maximum takes no empty tensor."""
+    """Whether the batch is known to have no rows or no words: Keras' maximum rejects empty tensors."""
     return 0 in potentials.unary.shape
 
 

@@ -1,4 +1,4 @@
-"""The k best sequences of labels of a linear-chain CRF."""
+"""The k best label sequences of a linear-chain CRF."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from keras_slstm.types import Tensor, Tensors
 
 
 def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
-    """The k sequences of the highest scores, best first, by Viterbi's algorithm with k states for each label.
+    """The k highest-scoring sequences, best first, by the Viterbi algorithm with k states per label.
 
     Returns:
-        The sequences, `(batch, k, time)` int32, 0 at masked positions, and their scores, `(batch, k)`. Where there are
-        fewer than k allowed sequences, 0 and -inf.
+        The sequences, `(batch, k, time)` int32, 0 at masked positions, and their scores, `(batch, k)`. If fewer than k
+        sequences are allowed, the rest are 0, with the score -inf.
     """
     unary, transitions, mask = potentials
     pairwise = potentials.pairwise
     labels = unary.shape[2]
-    # For each label the k best ways to reach it, numbered label * k + rank. The first word has one.
+    # State label * k + rank is the rank-th best way to reach a label. At the first word there is only one.
     rank, label = np.arange(k), np.arange(labels)[:, None]
     zeros = ops.zeros_like(ops.sum(unary, axis=1)[..., None] + ops.zeros(k, unary.dtype))
     nothing = zeros + ops.convert_to_tensor(np.where(rank == 0, 0, FORBIDDEN), zeros.dtype)
@@ -41,7 +41,7 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
         )
 
     inputs = (unary, is_first(mask)[..., None, None], mask[..., None, None], *([transitions] if pairwise else []))
-    # A row without a word has one sequence, which is empty.
+    # A row without a word has a single, empty sequence.
     empty = nothing + ops.convert_to_tensor(np.where(label == 0, 0, FORBIDDEN), zeros.dtype)
     initial = (stay, empty, zeros[:, :1, :1])
     origins, scores, shift = scan(step, initial, tuple(map(time_first, inputs)), num_stacked=1)
@@ -63,7 +63,7 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _flat(x: Tensor, axis: int) -> Tensor:
-    """All axes from `axis` on as one."""
+    """Merge all axes from `axis` on."""
     size = 1
     for length in x.shape[axis:]:
         size *= length

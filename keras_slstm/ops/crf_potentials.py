@@ -1,4 +1,4 @@
-"""The output of a CRF layer: scores of labels and transitions and the mask, packed into one tensor."""
+"""The output of a CRF layer: label scores, transition scores and the mask, packed into one tensor."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from keras_slstm.types import Tensor
 
 
 def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
-    """Potentials as one tensor, which passes through models, losses and files.
+    """Pack potentials into one tensor, which models, losses and files can pass on.
 
     Args:
-        unary, transitions, mask: See `Potentials`; unary and transitions of one dtype.
+        unary, transitions, mask: See `Potentials`; unary and transitions have the same dtype.
 
     Returns:
-        With unary scores and K labels `(batch, time + K, K + 1)`: a row for each word, with the mask in its last
-        column, and below them the K rows of the transitions. In the pairwise form `(batch, time, K + 1, K + 1)`: for
-        each word its transitions, below them its unary scores, and the mask in the last corner.
+        With K labels, `(batch, time + K, K + 1)`: one row per word with its unary scores and, in the last column, the
+        mask; then the K rows of the transitions. In the pairwise form, `(batch, time, K + 1, K + 1)`: for each word
+        the rows of its transitions, then a row of its unary scores with the mask at the end.
     """
     if runs_torch_eagerly(unary, transitions, mask):
         from keras_slstm.ops.kernels import crf_torch_potentials
@@ -42,7 +42,7 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
 
 
 def unpack(potentials: Tensor) -> Potentials:
-    """The arguments of `pack`, in at least float32.
+    """Recover the arguments of `pack`, in at least float32.
 
     Raises:
         ValueError: If the tensor cannot be the result of `pack`.
@@ -59,7 +59,7 @@ def unpack(potentials: Tensor) -> Potentials:
     labels = potentials.shape[-1] - 1
     if len(potentials.shape) == 3:
         words = potentials[:, :-labels]
-        # All sentences have the same transitions: take the first, by a sum, because a batch may be empty.
+        # All sentences share the transitions. The sum takes those of the first, if any: a batch may be empty.
         transitions = ops.sum(potentials[:1, -labels:, :labels], axis=0)
         transitions = ops.reshape(transitions, (labels, labels))  # a slice from the end has no static shape
     else:
@@ -91,7 +91,7 @@ def words_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_mask(mask: Tensor) -> None:
-    """Raise ValueError if the values are visible and are no mask: the tensor is not from a CRF."""
+    """Raise ValueError if the values are known and not a mask: the tensor is not from a CRF."""
     values = value_of(mask)
     if values is None:
         return

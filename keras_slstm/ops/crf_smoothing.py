@@ -1,4 +1,4 @@
-"""The cross-entropy of the marginals of a linear-chain CRF and smoothed labels."""
+"""Cross-entropy between smoothed labels and the marginals of a linear-chain CRF."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from keras_slstm.types import Tensor
 def marginal_cross_entropy(potentials: Potentials, labels: Tensor, smoothing: float) -> Tensor:
     """-sum_y q_i(y) log p_i(y) for each word i, `(batch, time)`; 0 at masked positions and for unknown labels.
 
-    p_i is the marginal. q_i gives `smoothing` to all labels that the word can have, in equal parts, and the rest to the
-    right one. A label that it cannot have counts 10,000, where it is the right one.
+    p_i is the marginal. q_i spreads `smoothing` evenly over all labels that the word can have and gives the rest to the
+    correct label. A correct label that the word cannot have costs 10,000.
     """
     logs = incoming(potentials) + potentials.unary + outgoing(potentials)
     logs = logs - ops.logsumexp(logs, axis=2, keepdims=True)

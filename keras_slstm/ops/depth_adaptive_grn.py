@@ -25,7 +25,7 @@ def choose_depths(logits: Tensor, selection: str, mask: Tensor | None, noise: Te
         logits: `(batch, time, L)`, in at least float32.
         selection: One of `SELECTIONS`.
         mask: `(batch, time)` bool, or None.
-        noise: Perturbations of the logits (eq. 10), of their shape, or None.
+        noise: Perturbations of the logits (eq. 10), of the same shape, or None.
 
     Returns:
         `(batch, time)` int32: 1 to L at real words, 0 at masked positions.
@@ -40,7 +40,7 @@ def choose_depths(logits: Tensor, selection: str, mask: Tensor | None, noise: Te
 
 
 def clip_depths(depths: Tensor, max_depth: int, mask: Tensor | None) -> Tensor:
-    """Depths `(batch, time)`, rounded down and kept in 1..`max_depth`, as int32; 0 at masked positions."""
+    """Clip depths `(batch, time)` to 1..`max_depth` and round down to int32; 0 at masked positions."""
     depths = ops.cast(ops.clip(depths, 1, max_depth), "int32")
     return depths if mask is None else ops.where(mask, depths, ops.zeros_like(depths))
 
@@ -69,7 +69,7 @@ def depth_embedding(depths: Tensor, kernel: Tensor) -> Tensor:
     dtype = keras.backend.standardize_dtype(kernel.dtype)
     size, max_depth = kernel.shape
     table = ops.transpose(kernel) + sinusoidal_code(ops.arange(1, max_depth + 1, dtype="int32"), size, dtype)
-    # A product, because the gradient of a look-up adds up row by row.
+    # A product, because the gradient of a lookup is accumulated row by row.
     return project(ops.one_hot(depths - 1, max_depth, dtype=dtype), table)
 
 
@@ -86,8 +86,8 @@ def depth_adaptive_grn(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Update each word up to its depth (eq. 14).
 
-    In layer l, the words with d_i >= l take a step of the S-LSTM from the states that all words have then; the others
-    keep theirs. The sentence node takes as many steps as the deepest word of its sentence.
+    In layer l, the words with d_i >= l take an S-LSTM step from the current states of all words; the others keep their
+    states. The sentence node takes as many steps as the deepest word of its sentence.
 
     Args:
         weights: The weights of the S-LSTM with k = m = 1.

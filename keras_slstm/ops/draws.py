@@ -1,4 +1,4 @@
-"""Seeds whose random numbers can be drawn a second time."""
+"""Seed generators whose random numbers can be drawn again."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from keras_slstm.types import Tensor
 
 
 class Replay(keras.random.SeedGenerator):  # type: ignore[misc]
-    """Gives the seeds that a generator gives from a state on, and leaves the generator as it is.
+    """Replays the seeds of a generator from a given state, without changing the generator.
 
     Args:
         start: The state, `(2,)`.
     """
 
-    _initial_seed = 0  # Keras on PyTorch draws without the generator where it is None
+    _initial_seed = 0  # Keras on PyTorch ignores the generator if this is None
 
     def __init__(self, start: Tensor) -> None:
-        # Without the constructor of the base class, which creates a variable.
+        # Skip the base constructor, which creates a variable.
         self.start = start
         self.count = 0
 
@@ -44,7 +44,7 @@ _replays: ContextVar[Mapping[int, Replay]] = ContextVar("replays", default=Mappi
 
 @contextlib.contextmanager
 def replays(found: Mapping[int, Replay]) -> Iterator[None]:
-    """Draw from replays inside the context, given by the `id` of the generator that each stands for."""
+    """Draw from replays inside the context. The keys are the `id`s of the generators that they replace."""
     token = _replays.set({**_replays.get(), **found})
     try:
         yield
@@ -53,25 +53,25 @@ def replays(found: Mapping[int, Replay]) -> Iterator[None]:
 
 
 def is_replayed(seed: keras.random.SeedGenerator) -> bool:
-    """Whether `seed_of` gives a replay of the generator now."""
+    """Whether `seed_of` currently returns a replay of the generator."""
     return id(seed) in _replays.get()
 
 
 def seed_of(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.random.SeedGenerator:
-    """Return the replay of a generator where there is one, and else the generator itself.
+    """Return the replay of a generator if there is one, else the generator itself.
 
     Args:
         seed: The generator.
-        repeats: Whether the backend draws the same numbers when it computes the call again.
+        repeats: Whether the backend draws the same numbers when it recomputes the call.
 
     Raises:
-        ValueError: If the backend computes the call again for the gradient, with other random numbers.
+        ValueError: If the backend recomputes the call for the gradient with different random numbers.
     """
     replay = _replays.get().get(id(seed))
     if replay is None and not repeats and is_recomputed():
         raise ValueError(
-            "The gradient would belong to other random numbers than the output: a model or a layer around this one is "
-            "recomputed as a whole. Create the layer inside `keras.RematScope` and the model, or a wrapper such as "
-            "`Bidirectional`, outside of it; or set its dropout to 0."
+            "The gradient would use different random numbers than the output, because a model or layer around this "
+            "layer is recomputed as a whole. Create only this layer inside `keras.RematScope`, and the model, or a "
+            "wrapper such as `Bidirectional`, outside of it; or set the dropout of this layer to 0."
         )
     return seed if replay is None else replay

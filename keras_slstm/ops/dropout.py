@@ -1,4 +1,4 @@
-"""Dropout, and masks that a layer draws once for all words or steps."""
+"""Dropout, and dropout masks that a layer draws once for all words or steps."""
 
 from __future__ import annotations
 

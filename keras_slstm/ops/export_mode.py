@@ -1,8 +1,8 @@
-"""The mode in which layers compute by operations that converters know: those of ONNX, LiteRT, OpenVINO, PyTorch.
+"""Export mode: layers use only operations that converters (ONNX, LiteRT, OpenVINO, PyTorch) support.
 
-A converter reads the graph of a model. It reads wrongly, or not at all, loops that write into arrays of tensors, state
-that grows, branches, and gradients written by hand. In export mode, layers run on their equations or on the parts of
-kernels that have none of these, and loops write into plain tensors.
+Converters fail on, or mistranslate, loops that write into tensor arrays, growing state, branches and hand-written
+gradients. In export mode, layers run on their equations or on kernels without these, and loops write into plain
+tensors.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _export_mode: ContextVar[bool] = ContextVar("export_mode", default=False)
 
 @contextlib.contextmanager
 def export_mode() -> Iterator[None]:
-    """Make layers compute by operations that converters know, inside the context.
+    """Make layers use only operations that converters support, inside the context.
 
     Use it around `keras.Model.export` of a model with layers of this package to ONNX, LiteRT, OpenVINO or a PyTorch
     program, and to a SavedModel that another tool converts. A plain SavedModel does not need it. The text models
-    (`SentenceClassifier`, ...) do so themselves. The result is the same up to rounding, but slower: train and predict
-    outside of it.
+    (`SentenceClassifier`, ...) enter it themselves. The results are the same up to rounding, but computed more slowly:
+    train and predict outside of it.
 
     Raises:
         ValueError: If PyTorch exports a loop over time for any length.
@@ -43,5 +43,5 @@ def export_mode() -> Iterator[None]:
 
 
 def in_export_mode() -> bool:
-    """Whether layers compute by operations that converters know now."""
+    """Whether export mode is on."""
     return _export_mode.get()

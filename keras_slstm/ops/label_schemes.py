@@ -1,4 +1,4 @@
-"""Derives from the names of labels which may begin a sentence, follow each other, and end it."""
+"""Derives from label names which labels may begin a sentence, follow each other, and end a sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from keras_slstm.span_letters import SCHEMES
 from keras_slstm.validation import check_choice
 
-# A label of padding, which some libraries count among the labels: no word ever has it.
+# The padding label, which some libraries count among the labels. No word ever has it.
 PADDING = "<PAD>"
 Rule = Callable[[str | None, str | None], bool]
 
@@ -30,14 +30,14 @@ class Allowed(NamedTuple):
 
 
 def allowed_transitions(labels: Sequence[str], scheme: str | Allowed | Mapping[str, Any] | Rule) -> Allowed:
-    """The labels and transitions that a scheme allows.
+    """Return the labels and transitions that a scheme allows.
 
     Args:
-        labels: Label names: `O`, and `B-PER`, `I-PER`, ... The type is what follows the first hyphen. In a scheme with
-            a name, a label `<PAD>` is allowed nowhere: padding is masked and has no label.
+        labels: Label names: `O`, and `B-PER`, `I-PER`, ... The type follows the first hyphen. Named schemes allow a
+            label `<PAD>` nowhere: padding is masked and has no label.
         scheme: `"BIO"` (also known as IOB2: a span begins with B, its other words are I), `"BIOES"` (the last word of a
             span is E, and a span of one word is S), `"BILOU"` (the same with L and U), `"BMES"` (with M for I) or
-            `"IOB1"` (words of a span are I; B begins a span directly behind another one of its type). Or a table:
+            `"IOB1"` (words of a span are I; B begins a span directly after another one of its type). Or a table:
             `Allowed`, or a dict of its attributes. Or a function `f(before, after) -> bool` of label names, called with
             None for the beginning and the end of a sentence.
 
@@ -46,7 +46,7 @@ def allowed_transitions(labels: Sequence[str], scheme: str | Allowed | Mapping[s
 
     Raises:
         ValueError: If the scheme does not exist, a label does not belong to it or is part of no allowed sequence (I-X
-            without B-X), a table has another shape, or sentences of some length could have no labels.
+            without B-X), a table has the wrong shape, or no sequence of some length is allowed.
 
     Example:
 
@@ -68,25 +68,25 @@ def allowed_transitions(labels: Sequence[str], scheme: str | Allowed | Mapping[s
         useless = [repr(y) for y, useful in zip(labels, _useful(allowed)) if not useful and y != PADDING]
         if useless:
             raise ValueError(
-                f"No sequence of the labels {list(labels)} that {scheme} allows has {', '.join(useless)}: add the "
-                "labels that belong to the same span, such as B-..., or remove it."
+                f"{scheme} allows no sequence of the labels {list(labels)} with {', '.join(useless)}. Add the labels "
+                "that belong to the same span, such as B-..., or remove it."
             )
     return allowed
 
 
 def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], ends: bool = False) -> Allowed:
-    """The transitions that occur in data: as the `scheme` of a `CRF`, they forbid all others.
+    """Collect the transitions that occur in data. As the `scheme` of a `CRF`, they forbid all others.
 
     Args:
-        sequences: The label names of the words of each sentence. A label `<PAD>` is left out.
+        sequences: The label names of the words of each sentence. A label `<PAD>` is skipped.
         labels: All label names. A label `<PAD>` is allowed nowhere: padding is masked and has no label.
-        ends: Whether to allow only those labels at the beginning and the end of a sentence that were seen there.
+        ends: Whether to allow only labels at the beginning and the end of a sentence that were seen there.
 
     Returns:
         Three bool arrays.
 
     Raises:
-        ValueError: If there is no such label.
+        ValueError: If a label name is unknown.
 
     Example:
 
@@ -110,7 +110,7 @@ def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], 
 
 
 def as_table(allowed: Allowed) -> dict[str, list[Any]]:
-    """A dict of lists for a config, from which `allowed_transitions` restores the arrays."""
+    """Convert to a dict of lists for a config, from which `allowed_transitions` restores the arrays."""
     return {name: part.tolist() for name, part in allowed._asdict().items()}
 
 
@@ -151,7 +151,7 @@ def _of_table(size: int, table: Any) -> Allowed:
     for name, part, shape in zip(Allowed._fields, found, ((size,), (size, size), (size,))):
         if part.shape != shape or part.dtype != bool:
             raise ValueError(
-                f"`{name}` of a scheme must be of bool and of shape {shape}, but is {part.dtype} of shape {part.shape}."
+                f"`{name}` of a scheme must be bool and of shape {shape}, but is {part.dtype} of shape {part.shape}."
             )
     return found
 
@@ -167,7 +167,7 @@ def _of_rule(labels: Sequence[str], rule: Rule) -> Allowed:
 def _useful(allowed: Allowed) -> np.ndarray:
     """`(labels,)` bool, whether a label is part of an allowed sequence."""
     begun, ended = allowed.first, allowed.last
-    for _ in allowed.first:  # a sequence that visits no label twice has at most that many transitions
+    for _ in allowed.first:  # a sequence without repeated labels has at most this many transitions
         begun = begun | (begun @ allowed.transitions)
         ended = ended | (allowed.transitions @ ended)
     return begun & ended

@@ -13,7 +13,7 @@ from keras_slstm.types import Tensor
 
 
 def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...] = ("batch", "time")) -> Tensor | None:
-    """Return `mask` as a bool tensor, or None; raise where its shape cannot fit `x`.
+    """Return `mask` as a bool tensor, or None; raise if its shape does not match `x`.
 
     Args:
         x: `(*axes, features)`, by default `(batch, time, features)`.
@@ -22,8 +22,8 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...]
         axes: The axes of the mask.
 
     Raises:
-        ValueError: If the mask is not of that rank, a size is known to be another than that of `x`, or the mask holds
-            a number other than 0 and 1.
+        ValueError: If the mask has the wrong rank, a known size differs from that of `x`, or the mask contains a number
+            other than 0 and 1.
     """
     if mask is None:
         return None
@@ -41,7 +41,7 @@ def check_mask(x: Tensor, mask: Tensor | None, layer: str, axes: tuple[str, ...]
 
 
 def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
-    """`x` with zeros at masked positions, whatever stands there: NaN and infinity do not survive.
+    """Set masked positions of `x` to zero, even those with NaN or infinity.
 
     It selects instead of multiplying by the mask, so NaN reaches neither the result nor the gradient.
 
@@ -55,7 +55,7 @@ def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Maximum over the real positions, `(batch, features)`; zeros where a row has none."""
+    """Maximum over the real positions, `(batch, features)`; zeros if a row has none."""
     if 0 in x.shape:
         return ops.zeros((ops.shape(x)[0], x.shape[2]), dtype=x.dtype)
     if mask is None:
@@ -63,14 +63,14 @@ def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
         if x.shape[1] is not None:
             return largest
         return ops.where(ops.shape(x)[1] > 0, largest, ops.zeros_like(largest))
-    # In ONNX files, infinity becomes NaN.
+    # Exported ONNX models turn infinity into NaN.
     lowest = ops.full_like(x, -1e30 if in_export_mode() else -float("inf"))
     largest = ops.max(ops.where(ops.expand_dims(mask, -1), x, lowest), axis=1)
     return ops.where(ops.any(mask, axis=1, keepdims=True), largest, ops.zeros_like(largest))
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Mean over the real positions, `(batch, features)`, in at least float32; zeros where a row has none."""
+    """Mean over the real positions, `(batch, features)`, in at least float32; zeros if a row has none."""
     dtype = keras.backend.standardize_dtype(x.dtype)
     x = ops.cast(x, accumulation_dtype(dtype))
     if mask is None:
@@ -83,11 +83,11 @@ def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Softmax over the real positions, in at least float32; 0 at masked ones and in rows that have no other.
+    """Softmax over the real positions, in at least float32; 0 at masked positions and in rows without real ones.
 
     Args:
         scores: `(batch, time)`, or with further axes before the time.
-        mask: Bool, of a shape that goes with that of the scores, or None.
+        mask: Bool, broadcastable to the scores, or None.
 
     Returns:
         The weights in the shape of the scores, float64 for float64 scores, float32 otherwise.
@@ -97,13 +97,13 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
         return scores
     if mask is None:
         return ops.softmax(scores, axis=-1)
-    # Finite, so that a row of nothing but padding has a softmax, too; exp(-1e30 - max) is exactly 0.
+    # Finite, so that rows of padding have a softmax, too; exp(-1e30 - max) is exactly 0.
     weights = ops.softmax(ops.where(mask, scores, ops.full_like(scores, -1e30)), axis=-1)
     return ops.where(mask, weights, ops.zeros_like(weights))
 
 
 def not_empty(x: Tensor, mask: Tensor | None) -> Tensor | None:
-    """`(batch,)` bool: whether a row of `x`, `(batch, time, features)`, has a real word; None where all surely have."""
+    """`(batch,)` bool: whether a row of `x`, `(batch, time, features)`, has a real word; None if all are known to."""
     if mask is not None:
         return ops.any(mask, axis=1)
     if isinstance(x.shape[1], int) and x.shape[1]:
@@ -115,7 +115,7 @@ def not_empty(x: Tensor, mask: Tensor | None) -> Tensor | None:
 def with_a_word(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Give sentences of length 0 one masked word of zeros, because loops and convolutions need one.
 
-    The caller cuts its result to the length of the sentences that it was given.
+    The caller trims its result to the original length.
 
     Args:
         x: `(batch, time, features)`.
@@ -125,7 +125,7 @@ def with_a_word(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
 
 
 def never_empty(x: Tensor, axis: int) -> Tensor:
-    """`x`, or zeros of size 1 along an axis of size 0, also where the size is known at run time only."""
+    """Return `x`, or zeros of size 1 along an axis of size 0, even if the size is known only at run time."""
     if x.shape[axis] not in (None, 0):
         return x
     shape = list(ops.shape(x))
@@ -135,26 +135,26 @@ def never_empty(x: Tensor, axis: int) -> Tensor:
 
 def indices(mask: Tensor, axis: int) -> Tensor:
     """0, 1, 2, ... along an axis of `mask`, `(size,)` int32."""
-    if in_jax_export():  # jax2onnx takes the end of a range for another size
+    if in_jax_export():  # jax2onnx mistakes the end of a range for another size
         return ops.cumsum(ops.ones_like(ops.any(mask, axis=[i for i in range(mask.ndim) if i != axis]), "int32")) - 1
     return ops.arange(ops.shape(mask)[axis], dtype="int32")
 
 
 def is_first(mask: Tensor) -> Tensor:
-    """`(batch, time)` bool: whether a position is that of the first real word."""
+    """`(batch, time)` bool, True at the first real word."""
     from_end = ops.shape(mask)[1] - indices(mask, 1)
     return mask & (from_end == _largest(mask, from_end))
 
 
 def is_last(mask: Tensor) -> Tensor:
-    """`(batch, time)` bool: whether a position is that of the last real word."""
+    """`(batch, time)` bool, True at the last real word."""
     from_start = 1 + indices(mask, 1)
     return mask & (from_start == _largest(mask, from_start))
 
 
 def _largest(mask: Tensor, position: Tensor) -> Tensor:
-    """`(batch, 1)`: the largest position of a real word; 0 where there is none."""
+    """`(batch, 1)`: the largest position of a real word; 0 if there is none."""
     if 0 in mask.shape:
         return ops.zeros((ops.shape(mask)[0], 1), dtype="int32")
     position = ops.where(mask, position, ops.zeros_like(position))
-    return ops.max(ops.pad(position, ((0, 0), (0, 1))), axis=1, keepdims=True)  # the zero: there may be no position
+    return ops.max(ops.pad(position, ((0, 0), (0, 1))), axis=1, keepdims=True)  # a row may be empty

@@ -1,4 +1,4 @@
-"""The features by which a classifier compares two sentence vectors (Choi, Kim and Lee, 2019)."""
+"""The features with which a classifier compares two sentence vectors (Choi, Kim and Lee, 2019)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def pair_features(s1: Tensor, s2: Tensor, kind: str) -> Tensor:
 
     Args:
         s1: The vectors of the first sentences, `(batch, features)`.
-        s2: The vectors of the second sentences, in the same shape.
+        s2: The vectors of the second sentences, of the same shape.
         kind: `"inference"`: [s1; s2; |s1 - s2|; s1 * s2], eq. 15. `"paraphrase"`: [|s1 - s2|; s1 * s2], eq. 16, which
             is symmetric in the two sentences.
 

@@ -1,4 +1,4 @@
-"""Neighbours of words in sentences with masked positions in between."""
+"""Finds the neighbours of words across masked positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keras_slstm.types import Tensor, Tensors
 
 
 def index_before(mask: Tensor) -> Tensor:
-    """`(batch, time)` int32: the position of the last word before each position; 0 where there is none."""
+    """`(batch, time)` int32: the position of the last word before each position; 0 if there is none."""
     mask_i = ops.cast(mask, "int32")
     position = ops.zeros_like(mask_i) + indices(mask, 1)
     begins = mask & (ops.concatenate([ops.zeros_like(mask_i[:, :1]), mask_i[:, :-1]], axis=1) == 0)
@@ -30,7 +30,7 @@ def index_before(mask: Tensor) -> Tensor:
 
 
 def index_after(mask: Tensor) -> Tensor:
-    """`(batch, time)` int32: the position of the next word after each position; the last one where there is none."""
+    """`(batch, time)` int32: the position of the next word after each position; the last one if there is none."""
     return ops.shape(mask)[1] - 1 - ops.flip(index_before(ops.flip(mask, axis=1)), axis=1)
 
 

@@ -11,14 +11,14 @@ from keras_slstm.types import Tensor
 def project(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
     """Multiply each vector of `x`, `(batch, time, features)`, by `kernel`, `(features, units)`, and add `bias`.
 
-    The product is one of two matrices: with three axes, its gradient on JAX would copy both operands into another
-    layout. It is written `@`, because `ops.matmul` rounds float64 to float32 on PyTorch and JAX (keras#23704).
-    A backend can fuse the sum into it.
+    It multiplies two matrices: with three axes, its gradient on JAX would copy both operands into another layout. It
+    uses `@`, because `ops.matmul` rounds float64 to float32 on PyTorch and JAX (keras#23704). A backend can fuse the
+    addition with the product.
 
     Returns:
         `(batch, time, units)`.
     """
-    merge = not in_jax_export()  # jax2onnx cannot divide a size again
+    merge = not in_jax_export()  # jax2onnx cannot split a merged axis again
     product = (ops.reshape(x, (-1, x.shape[-1])) if merge else x) @ ops.convert_to_tensor(kernel)
     if bias is not None:
         product = product + bias

@@ -1,7 +1,7 @@
 """The switch between equations, which read like the papers, and kernels, which are fast.
 
 `KERAS_SLSTM_REFERENCE=1` in the environment, or the context manager `reference_mode`, runs every layer on the
-equations: for teaching, for debugging, and to see whether a kernel is to blame.
+equations: for teaching, for debugging, and to see whether a kernel is at fault.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _reference_mode: ContextVar[bool] = ContextVar(
 
 
 class Pair(NamedTuple):
-    """An equation and the kernel that stands for it."""
+    """An equation and its kernel."""
 
     equation: Callable[..., Any]
     kernel: Callable[..., Any]
@@ -55,7 +55,7 @@ def reference_mode(enabled: bool = True) -> Iterator[None]:
 
 
 def in_reference_mode() -> bool:
-    """Whether layers run on the equations now."""
+    """Whether layers currently run on the equations."""
     return _reference_mode.get()
 
 
@@ -64,7 +64,7 @@ def kernel_of(equation: Callable[..., Any], exports: bool = False) -> Callable[[
 
     Args:
         equation: A function with the name and the parameters of the decorated one.
-        exports: Whether the kernel runs in export mode, too: converters know all its operations.
+        exports: Whether the kernel also runs in export mode, because converters support all its operations.
 
     Raises:
         TypeError: If name or parameters differ.

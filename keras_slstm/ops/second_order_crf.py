@@ -1,7 +1,7 @@
-"""A CRF of second order as a linear chain over pairs of labels, which the kernels of the first order compute.
+"""A second-order CRF as a linear chain over label pairs, which the first-order kernels compute.
 
-With K labels, the state of a word is the pair of the label before it and its own: `before * K + label`, where `before`
-is K at the first word. Of the `K (K + 1)` states, (a, b) goes on to (b, c) only; all else is forbidden.
+With K labels, the state of a word is the pair of the previous label and its own: `before * K + label`, where `before`
+is K at the first word. Among the `K (K + 1)` states, only (b, c) may follow (a, b).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def pair_potentials(unary: Tensor, first_order: Tensor, second_order: Tensor, ma
     """The potentials of a linear chain over pairs of labels.
 
     Args:
-        unary: `(batch, time, K)`, scores of labels at words.
-        first_order: `(K, K)`, scores of a label after another.
+        unary: `(batch, time, K)`, the label scores of each word.
+        first_order: `(K, K)`, scores of a label after another one.
         second_order: `(K, K, K)`, scores of a label after two others.
         mask: `(batch, time)` bool.
     """
@@ -42,18 +42,18 @@ def pair_potentials(unary: Tensor, first_order: Tensor, second_order: Tensor, ma
 
 
 def second_order_crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
-    """The log of the probability of the labels of each sentence.
+    """The log-probability of the labels of each sentence.
 
     Args:
         potentials: The output of a `SecondOrderCRF` layer.
-        labels: `(batch, time)`, numbers from 0 to K - 1, or -1 for an unknown label: the probabilities of all labels
-            that it can be are summed. Any at masked positions.
+        labels: `(batch, time)`, from 0 to K - 1, or -1 for an unknown label, over which the probability is summed.
+            Values at masked positions are ignored.
 
     Returns:
         `(batch,)`; 0 for a sentence without a word.
 
     Raises:
-        ValueError: If the arguments do not fit each other, or a label does not exist. A `tf.function` raises
+        ValueError: If the shapes do not match, or a label does not exist. A `tf.function` raises
             `tf.errors.InvalidArgumentError`; under XLA, the result is NaN.
     """
     parts = unpack_potentials(potentials)
@@ -66,7 +66,7 @@ def second_order_crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tenso
 
 
 def second_order_crf_decode(potentials: Tensor) -> Tensor:
-    """The best sequence of labels of each sentence (Viterbi).
+    """The best label sequence of each sentence (Viterbi).
 
     Args:
         potentials: The output of a `SecondOrderCRF` layer, for instance from `model.predict`.
@@ -105,7 +105,7 @@ def second_order_crf_marginals(potentials: Tensor) -> Tensor:
 
 
 def number_of_labels(potentials: Tensor) -> int:
-    """K, from the output of a `SecondOrderCRF` layer, which has K (K + 1) states.
+    """Return K, given the output of a `SecondOrderCRF` layer, which has K (K + 1) states.
 
     Raises:
         ValueError: If it cannot be the output of a `SecondOrderCRF` layer.

@@ -4,10 +4,10 @@ A segment of the words s ... e with the label y and the length d = e - s + 1 <= 
 
     begins_s[y] + sum_{s <= i <= e} unary_i[y] + durations_d[y] + ends_e[y]
 
-and each segment but the first adds transitions[label before it, y]. Sums over segments that end at a word need the
-scores of the L segments that are open there, and of no others: memory grows with time * labels + L * labels.
+and each segment but the first adds transitions[previous label, y]. Sums over segments that end at a word need only the
+scores of the L segments that are open there: memory grows with time * labels + L * labels.
 
-Masked positions do not count, and segments join across them.
+Segments skip masked positions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SegmentPotentials(NamedTuple):
     """The scores of a semi-Markov CRF.
 
     Attributes:
-        unary, begins, ends: `(batch, time, labels)`: scores of labels at words, at first and at last words of segments.
+        unary, begins, ends: `(batch, time, labels)`: label scores of words, and of first and last words of segments.
         durations: `(L, labels)`, for the lengths 1 to L.
         transitions: `(labels, labels)`, [from, to].
         mask: `(batch, time)` bool.
@@ -44,7 +44,7 @@ class SegmentPotentials(NamedTuple):
     mask: Tensor
 
     def reversed(self) -> SegmentPotentials:
-        """The scores of the sentence read from its end."""
+        """The scores of the reversed sentence."""
         unary, ends, begins, mask = (ops.flip(x, axis=1) for x in (self.unary, self.ends, self.begins, self.mask))
         return SegmentPotentials(unary, ends, begins, self.durations, ops.transpose(self.transitions), mask)
 
@@ -53,8 +53,8 @@ class Sums(NamedTuple):
     """Log-sums over the words before each word and up to it, minus `before` and `after`.
 
     Attributes:
-        into: `(batch, time, labels)`: over all segmentations of the words before, and the transition to a label.
-        until: `(batch, time, labels)`: over all whose last segment ends at the word and has a label.
+        into: `(batch, time, labels)`: over all segmentations of the words before, plus the transition to a label.
+        until: `(batch, time, labels)`: over all segmentations whose last segment ends at the word and has a label.
         before, after: `(batch, time, 1)`: the amounts subtracted from `into`, and from `until`.
         total: `(batch,)`: over all segmentations; 0 for a row without a word.
     """
@@ -102,7 +102,7 @@ def forward(potentials: SegmentPotentials) -> Sums:
 
 
 def backward(potentials: SegmentPotentials) -> Sums:
-    """The sums from the end: `into` over all words behind a segment that ends, `until` over segments that begin."""
+    """The sums from the end: `into` over the words after a segment that ends, `until` over segments that begin."""
     found = forward(potentials.reversed())
     into, until, before, after = (ops.flip(x, axis=1) for x in found[:4])
     return Sums(into, until, before, after, found.total)
@@ -134,7 +134,7 @@ def segment_marginals(potentials: SegmentPotentials) -> Tensor:
 
 
 def segment_labels(mask: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
-    """For each word the label of its segment, and its place in the segment from 1, `(batch, time)` int32."""
+    """The label of each word's segment, and the word's position in it, counted from 1, `(batch, time)` int32."""
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         label, place = state
@@ -150,7 +150,7 @@ def segment_labels(mask: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def segmentation_score(potentials: SegmentPotentials, segments: Tensor) -> Tensor:
-    """The score of one segmentation, `(batch,)`; a segment that is too long counts `PENALTY`."""
+    """The score of one segmentation, `(batch,)`; a segment that is too long adds `PENALTY`."""
     unary, begins, ends, durations, transitions, mask = potentials
     longest, size = durations.shape
     label, place = segment_labels(mask, segments)
@@ -170,7 +170,7 @@ def segmentation_score(potentials: SegmentPotentials, segments: Tensor) -> Tenso
 def segment_probabilities(
     potentials: SegmentPotentials, sums: Sums, others: Sums, all_words: bool
 ) -> tuple[Tensor, Tensor]:
-    """The probabilities of segments at each word, `(time, batch, L, labels)`, or at the last only, and their sum."""
+    """Probabilities of segments that end at each word, `(time, batch, L, labels)`, or at the last, and their sum."""
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         _, expected, opened = state

@@ -1,4 +1,4 @@
-"""The public functions of a semi-Markov CRF, on the output of a `SemiMarkovCRF` layer.
+"""Public functions of the output of a `SemiMarkovCRF` layer.
 
 Segmentations are `(batch, time)` int32: the label of each segment at its first word, -1 at all other positions.
 """
@@ -24,24 +24,24 @@ from keras_slstm.ops.semi_crf_k_best import k_best_segmentations
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
 
-# The last column of the rows below the words in packed potentials, by which their number can be checked.
+# Marks the rows below the words in packed potentials, so that their number can be checked.
 _BELOW = -1
 
 
 def semi_crf_log_likelihood(potentials: Tensor, segments: Tensor, max_length: int) -> Tensor:
-    """The log of the probability of the segmentation of each sentence.
+    """The log-probability of the segmentation of each sentence.
 
     Args:
         potentials: The output of a `SemiMarkovCRF` layer.
-        segments: `(batch, time)`: the label of each segment at its first word, -1 at its other words; any at masked
-            positions.
+        segments: `(batch, time)`: the label of each segment at its first word, -1 at its other words. Values at masked
+            positions are ignored.
         max_length: The `max_length` of the layer.
 
     Returns:
         `(batch,)`; about -10,000 for each segment that is too long.
 
     Raises:
-        ValueError: If the arguments do not fit each other, a label does not exist, or the first word begins no segment.
+        ValueError: If the shapes do not match, a label does not exist, or the first word does not begin a segment.
             A `tf.function` raises `tf.errors.InvalidArgumentError`; under XLA, the result is NaN.
     """
     parts = unpack_segments(potentials, max_length)
@@ -66,7 +66,7 @@ def semi_crf_log_likelihood(potentials: Tensor, segments: Tensor, max_length: in
 
 
 def semi_crf_log_partition(potentials: Tensor, max_length: int) -> Tensor:
-    """The log of the sum over all segmentations of exp(score).
+    """The log-partition function: log of the sum of exp(score) over all segmentations.
 
     Args:
         potentials, max_length: As in `semi_crf_log_likelihood`.
@@ -105,8 +105,8 @@ def semi_crf_k_best(potentials: Tensor, k: int, max_length: int) -> tuple[Tensor
         k: The number of segmentations, at least 1.
 
     Returns:
-        The segmentations, `(batch, k, time)` int32, and their scores, `(batch, k)`. Where fewer than k exist, -1 and
-        -inf.
+        The segmentations, `(batch, k, time)` int32, and their scores, `(batch, k)`. If fewer than k exist, the rest are
+        -1, with the score -inf.
     """
     parts = unpack_segments(potentials, max_length)
     k = check_integer("k", k, least=1)
@@ -137,7 +137,7 @@ def semi_crf_segment_marginals(potentials: Tensor, max_length: int) -> Tensor:
         potentials, max_length: As in `semi_crf_log_likelihood`.
 
     Returns:
-        `(batch, time, max_length, K)`: of the segment that ends at a word, by its length - 1 and its label.
+        `(batch, time, max_length, K)`, indexed by the last word, the length - 1 and the label of the segment.
     """
     parts = unpack_segments(potentials, max_length)
     if 0 in parts.unary.shape:
@@ -146,9 +146,9 @@ def semi_crf_segment_marginals(potentials: Tensor, max_length: int) -> Tensor:
 
 
 def pack_segments(parts: SegmentPotentials) -> Tensor:
-    """Potentials as one tensor, `(batch, time + K + L, 3 K + 1)`, with the mask in the last column of each word.
+    """Pack potentials into one tensor, `(batch, time + K + L, 3 K + 1)`, with the mask in the last column of each word.
 
-    Below the words stand the transitions and the durations, for the L lengths of segments, with -1 in the last column.
+    Below the words are the transitions and the scores of the L durations, with -1 in the last column.
     """
     mask = ops.cast(parts.mask, parts.unary.dtype)[..., None]
     words = ops.concatenate([parts.unary, parts.begins, parts.ends, mask], axis=2)
@@ -159,11 +159,11 @@ def pack_segments(parts: SegmentPotentials) -> Tensor:
 
 
 def unpack_segments(potentials: Tensor, max_length: int) -> SegmentPotentials:
-    """The argument of `pack_segments`, in at least float32.
+    """Recover the argument of `pack_segments`, in at least float32.
 
     Raises:
-        ValueError: If the tensor cannot be the result of `pack_segments`, for segments of at most that length. Where
-            XLA compiles, the scores are NaN instead.
+        ValueError: If the tensor cannot be the result of `pack_segments` with that maximum length. Under XLA, the
+            scores are NaN instead.
     """
     longest = check_integer("max_length", max_length, least=1)
     potentials = ops.convert_to_tensor(potentials)
@@ -182,10 +182,10 @@ def unpack_segments(potentials: Tensor, max_length: int) -> SegmentPotentials:
     )
     expected += f"column of each word, and {_BELOW} in its last {rows} rows"
     valid = ops.concatenate([is_mask, column[:, -rows:] == _BELOW], axis=1)
-    # Keras builds models on tensors of ones on PyTorch.
+    # On PyTorch, Keras builds models with tensors of ones.
     found = check_values(column, valid | ops.all(column == 1, axis=1, keepdims=True), expected)
     words = potentials[:, : -(size + longest)]
-    # All sentences have the same ones: take the first, by a sum, because a batch may be empty.
+    # All sentences share these rows. The sum takes those of the first, if any: a batch may be empty.
     below = ops.sum(potentials[:1, -(size + longest) :, :size], axis=0)
     below = ops.reshape(below, (size + longest, size))  # a slice from the end has no static shape
     mask = words[..., 3 * size] > 0.5

@@ -13,18 +13,18 @@ from keras_slstm.types import Tensor, Tensors
 
 
 def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor, Tensor]:
-    """The k segmentations of the highest scores, best first: Viterbi's algorithm with k states for each label.
+    """The k highest-scoring segmentations, best first, by the Viterbi algorithm with k states per label.
 
     Returns:
-        The segmentations, `(batch, k, time)` int32, and their scores, `(batch, k)`. Where there are fewer than k,
-        `INSIDE` and -inf.
+        The segmentations, `(batch, k, time)` int32, and their scores, `(batch, k)`. If fewer than k exist, the rest are
+        `INSIDE`, with the score -inf.
     """
     unary, begins, ends, durations, transitions, mask = potentials
     longest, size = durations.shape
     ranks = np.where(np.arange(k) == 0, 0, FORBIDDEN)
     zeros = ops.sum(ops.zeros_like(unary), axis=1)[..., None] + ops.zeros(k, unary.dtype)
     begun = zeros + ops.convert_to_tensor(ranks, unary.dtype)
-    # A row without a word has one segmentation, which is empty.
+    # A row without a word has a single, empty segmentation.
     empty = begun + ops.convert_to_tensor(np.where(np.arange(size) == 0, 0, FORBIDDEN)[:, None], unary.dtype)
     opened = ops.zeros_like(begun[:, None] + durations[..., None]) + FORBIDDEN
     nowhere = ops.cast(ops.zeros_like(zeros), "int32")

@@ -1,4 +1,4 @@
-"""Sinusoidal codes of numbers: positions or depths (Vaswani et al. 2017, section 3.5)."""
+"""Sinusoidal codes of positions or depths (Vaswani et al. 2017, section 3.5)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from keras_slstm.types import Tensor
 
 
 def sinusoidal_code(numbers: Tensor, size: int, dtype: str) -> Tensor:
-    """`sin(n / 10000^(2j / size))` in dimension 2j and the cosine of the same in dimension 2j + 1, for each number n.
+    """Code each number n by `sin(n / 10000^(2j / size))` in dimension 2j and the same cosine in dimension 2j + 1.
 
     Args:
         numbers: A tensor of numbers, of any shape.
         size: Number of dimensions.
-        dtype: That of the result. It is computed in at least float32: float16 holds no large positions.
+        dtype: The dtype of the result, which is computed in at least float32: float16 cannot represent large positions.
 
     Returns:
-        A tensor of the shape of `numbers` and one axis of length `size` more.
+        A tensor of shape `(*numbers.shape, size)`.
     """
     wide = "float64" if keras.backend.standardize_dtype(dtype) == "float64" else "float32"
     pairs = -(-size // 2)

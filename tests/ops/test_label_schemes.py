@@ -72,10 +72,10 @@ def test_what_is_allowed_are_the_labels_of_spans(scheme):
         (["O", "O-PER"], "BIO", "but got 'O-PER'"),
         (["B-X", "E-X"], "BIOES", r"\['B-X', 'E-X'\], BIOES has no label for a sentence of one word"),
         (["I-X"], "BIO", "no label for a sentence of one word"),
-        (["O", "B-X"], "IOB1", "No sequence .* that IOB1 allows has 'B-X'"),
-        (["O", "B-X", "I-X", "I-Y"], "BIO", "No sequence .* that BIO allows has 'I-Y'"),
-        (["O", "B-X", "S-X"], "BIOES", "No sequence .* that BIOES allows has 'B-X'"),
-        (["O", "I-X", "E-X"], "BIOES", "has 'I-X', 'E-X'"),
+        (["O", "B-X"], "IOB1", "IOB1 allows no sequence .* with 'B-X'"),
+        (["O", "B-X", "I-X", "I-Y"], "BIO", "BIO allows no sequence .* with 'I-Y'"),
+        (["O", "B-X", "S-X"], "BIOES", "BIOES allows no sequence .* with 'B-X'"),
+        (["O", "I-X", "E-X"], "BIOES", "with 'I-X', 'E-X'"),
     ],
 )
 def test_wrong_labels(labels, scheme, message):
@@ -109,7 +109,7 @@ def test_own_tables_and_functions():
     for scheme in (table, table._asdict(), {name: part.tolist() for name, part in table._asdict().items()}, rule):
         for found, expected in zip(allowed_transitions(labels, scheme), table):
             np.testing.assert_array_equal(found, expected)
-    with pytest.raises(ValueError, match=r"`transitions` of a scheme must be of bool and of shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"`transitions` of a scheme must be bool and of shape \(2, 2\)"):
         allowed_transitions(labels[:2], table._replace(first=table.first[:2]))
     with pytest.raises(ValueError, match="but got 3"):
         allowed_transitions(labels, 3)

@@ -1,6 +1,6 @@
-"""The CAS-LSTM's loop over time with a gradient written by hand.
+"""The CAS-LSTM's loop over time with a hand-written gradient.
 
-The gates stand in the order i, f, c~, o and, above layer 1, g; sequences are time-major, `(time, batch, ...)`.
+The gates are in the order i, f, c~, o and, above layer 1, g; sequences are time-major, `(time, batch, ...)`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def sequence(
     mask: Tensor | None = None,
     dropout_mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Always taken: multiplies by W once, and keeps h and c only, where differentiation keeps every gate of a word."""
+    """Always used: multiplies by W once, and stores only h and c, where autodiff would store every gate."""
     projected = project(x, weights.kernel, weights.bias)
     if weights.peephole is None:
         p1 = None
@@ -46,7 +46,7 @@ class _Loop(NamedTuple):
     """The arguments of the loop over time; all but the first four may be None.
 
     Attributes:
-        projected: The pre-activations without the part that depends on the word before, `(time, batch, G d)`.
+        projected: The pre-activations without the part that depends on the previous word, `(time, batch, G d)`.
         recurrent_kernel: U.
         h, c: The first state, `(batch, d)` each.
         lam: A number or `(d,)`.
@@ -73,15 +73,14 @@ class _Loop(NamedTuple):
         return 1 - self.lam, self.lam * self.lower_cells
 
     def read(self, h: Tensor) -> Tensor:
-        """`h` as it enters products."""
+        """Apply the dropout mask to `h`."""
         return h if self.dropout_mask is None else h * self.dropout_mask
 
 
 def _run(loop: _Loop) -> tuple[Tensor, Tensor]:
     """All states h and c.
 
-    The gradient computes the gates of all words again at once, and the gradient of U is one product instead of one a
-    word.
+    The gradient recomputes the gates of all words together, and that of U is one product instead of one per word.
     """
     if in_export_mode():  # no gradient is taken
         return _forward(loop)
@@ -114,8 +113,8 @@ def _forward(loop: _Loop) -> tuple[Tensor, Tensor]:
         inputs["mask"] = ops.cast(loop.mask_f, "bool")
 
     d = loop.h.shape[-1]
-    # On a CPU, one product per gate, side by side, takes TensorFlow without XLA two thirds of the time of a single
-    # one. On JAX and PyTorch the single one is faster; on a GPU it saves launches.
+    # On a CPU, TensorFlow without XLA runs one product per gate in parallel, in two thirds of the time of a single
+    # product. On JAX and PyTorch the single product is faster; on a GPU it saves launches.
     per_gate = _split(loop.recurrent_kernel, d) if keras.backend.backend() == "tensorflow" and not _has_gpu() else []
 
     def one_word(state: tuple[Tensor, ...], inputs_now: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -141,7 +140,7 @@ def _forward(loop: _Loop) -> tuple[Tensor, Tensor]:
 def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -> dict[str, Tensor]:
     """The gradients of the tensors in `loop`, by name, from the gradients of all h and c.
 
-    The loop carries the gradients of h and c only; everything else is computed for all words at once.
+    The loop carries only the gradients of h and c; everything else is computed for all words together.
     """
     d = loop.h.shape[-1]
     one_minus_lam, lower = loop.weighted()
@@ -149,7 +148,7 @@ def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -
     i, f, c_tilde, o, *g = _activate(_split(loop.projected + _from_left(loop, h_read, c_before), d))
     tanh_c = tanh(cs)
 
-    # Derivatives of c_t (of h_t for the gate o) by the pre-activations, of h_t by c_t, and of c_t by c_{t-1}.
+    # Derivatives of c_t (for the gate o, of h_t) with respect to the pre-activations, of h_t to c_t, of c_t to c_{t-1}.
     by_a = [
         c_tilde * i * (1 - i),
         _times(one_minus_lam, c_before * f * (1 - f)),
@@ -164,7 +163,7 @@ def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -
         "h_by_c": o * (1 - tanh_c * tanh_c),
         "c_by_c": _times(one_minus_lam, f),
     }
-    if loop.mask_f is not None:  # padding passes the gradients of h and c on
+    if loop.mask_f is not None:  # padding passes on the gradients of h and c
         inputs["by_a"] = inputs["by_a"] * loop.mask_f
         inputs["h_by_c"] = inputs["h_by_c"] * loop.mask_f
         inputs["padding"] = 1 - loop.mask_f
@@ -207,14 +206,14 @@ def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -
 
 
 def _split(a: Tensor, d: int) -> list[Tensor]:
-    """`(..., G d)` gate by gate."""
+    """Split `(..., G d)` into gates."""
     return ops.split(a, a.shape[-1] // d, axis=-1)
 
 
 def _activate(a: list[Tensor]) -> list[Tensor]:
-    """The gates from their pre-activations, two or three sigmoids at once.
+    """Compute the gates from their pre-activations, two or three sigmoids in one operation.
 
-    XLA fuses the sigmoid of a single gate with its users, and then vectorises none of them. TensorFlow without XLA
+    XLA fuses the sigmoid of a single gate with its consumers, and then vectorises none of them. TensorFlow without XLA
     spreads the sigmoid of more gates over threads, which costs more than it saves at this size.
     """
     i, f, c_tilde, o, *g = a
@@ -230,7 +229,7 @@ def _sigmoids(*gates: Tensor) -> list[Tensor]:
 
 
 def _from_left(loop: _Loop, h_read: Tensor, c: Tensor) -> Tensor:
-    """The part of the pre-activations that depends on the word before, of one word (rank 2) or of all (rank 3)."""
+    """The part of the pre-activations that depends on the previous word, for one word (rank 2) or all (rank 3)."""
     a = h_read @ loop.recurrent_kernel if len(c.shape) == 2 else project(h_read, loop.recurrent_kernel)
     return a if loop.p1 is None else ops.concatenate([a, loop.p1 * c], axis=-1)
 

@@ -1,6 +1,6 @@
-"""Partition, score and likelihood of a linear-chain CRF, with gradients written by hand.
+"""Partition function, score and likelihood of a linear-chain CRF, with hand-written gradients.
 
-XLA on TensorFlow finds no gradient of a loop, and its gradient of a condition costs more than all the rest.
+XLA on TensorFlow cannot differentiate a loop, and its gradient of a condition costs more than everything else.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from keras_slstm.types import Tensor, Tensors
 
 @kernel_of(equation.log_partition)
 def log_partition(potentials: Potentials) -> Tensor:
-    """Always taken: products of scaled probabilities, 7 to 20 times faster; log space where these underflow."""
+    """Always used: scaled probabilities, 7 to 20 times faster, or log space where these underflow."""
     return _with_gradient(_log_z, potentials)
 
 
 @kernel_of(equation.sequence_score)
 def sequence_score(potentials: Potentials, labels: Tensor) -> Tensor:
-    """Always taken: all words at once, without a loop."""
+    """Always used: computes all words together, without a loop."""
     return _with_gradient(lambda parts: _score(parts, labels), potentials)
 
 
 @kernel_of(equation.log_likelihood)
 def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
-    """Always taken: where all labels of the batch are known, their score replaces a second forward recursion."""
+    """Always used: if all labels of the batch are known, their score replaces a second forward recursion."""
 
     def likelihood(parts: Potentials) -> Score:
         if runs_torch_eagerly(*parts, labels):
@@ -58,7 +58,7 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
 
 
 def _with_gradient(function: Callable[[Potentials], Score], potentials: Potentials) -> Tensor:
-    """The value of a `Score` as a tensor that has its gradient."""
+    """Return the value of a `Score` with its gradient attached."""
     if runs_torch_eagerly(*potentials):
         from keras_slstm.ops.kernels import crf_torch
 
@@ -79,7 +79,7 @@ def _with_gradient(function: Callable[[Potentials], Score], potentials: Potentia
 
 
 def _either(condition: Tensor, score: Score, otherwise: Callable[[], Score]) -> Score:
-    """`score` where a condition holds; else another one, computed only then, and again for the gradient."""
+    """Return `score` if a condition holds, else another score, computed only then and again for the gradient."""
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
         found: tuple[Tensor, Tensor] = cond(
@@ -99,13 +99,13 @@ def _difference(score: Score, other: Score) -> Score:
 
 
 def _log_z(potentials: Potentials) -> Score:
-    """Log Z: in probabilities, or in log space where these underflow."""
+    """Log Z from scaled probabilities, or in log space where these underflow."""
     found, reliable = crf_scaled.log_partition(potentials)
     return _either(reliable, found, lambda: crf_log_space.log_partition(potentials))
 
 
 def _log_z_of_known(potentials: Potentials, labels: Tensor) -> Score:
-    """The log-sum over all sequences of labels that agree with the known ones."""
+    """The log-sum over all label sequences that agree with the known labels."""
     found = _log_z(restricted(potentials, labels))
     return Score(found.value, lambda upstream: _without_penalties(potentials, *found.gradient(upstream)))
 
@@ -141,7 +141,7 @@ def _score(potentials: Potentials, labels: Tensor) -> Score:
 
 
 def _without_penalties(potentials: Potentials, d_unary: Tensor, d_transitions: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients, 0 for scores that a penalty replaced: it is a constant."""
+    """Zero the gradients of scores that the constant penalty replaced."""
     d_unary = _unless(is_forbidden(potentials.unary), d_unary)
     return d_unary, _unless(is_forbidden(potentials.transitions), d_transitions)
 

@@ -1,4 +1,4 @@
-"""Sums over all sequences of labels in log space, with gradients written by hand: never out of range, but slow."""
+"""Sums over all label sequences in log space, with hand-written gradients: numerically safe, but slow."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from keras_slstm.types import Tensor, Tensors
 
 
 class Score(NamedTuple):
-    """A score of sentences, and its gradient.
+    """A score per sentence, and its gradient.
 
     Attributes:
-        value: `(batch,)`; 0 where a row has no word.
+        value: `(batch,)`; 0 for a row without a word.
         gradient: Maps the gradient of `value` to those of unary scores and transitions: for the log-partition, the
             expected counts of labels and transitions.
     """
@@ -31,7 +31,7 @@ class Score(NamedTuple):
 
 
 def log_partition(potentials: Potentials) -> Score:
-    """Log Z, without an underflow."""
+    """Log Z, without underflow."""
     _, before, last, shift = _forward(potentials)
     words = ops.any(potentials.mask, axis=1)
     found = ops.where(words, ops.logsumexp(last, axis=1) + shift[:, 0], ops.zeros_like(shift[:, 0]))
@@ -46,7 +46,7 @@ def log_partition(potentials: Potentials) -> Score:
 
 @kernel_of(equation.incoming)
 def incoming(potentials: Potentials) -> Tensor:
-    """Always taken: with its gradient, which XLA on TensorFlow does not find for a loop of unknown length."""
+    """Always used: provides a gradient, which XLA on TensorFlow cannot derive for a loop of unknown length."""
 
     @ops.custom_gradient
     def compute(unary: Tensor, transitions: Tensor, mask_f: Tensor) -> tuple[Any, ...]:
@@ -71,10 +71,10 @@ def incoming(potentials: Potentials) -> Tensor:
 
 @kernel_of(equation.outgoing)
 def outgoing(potentials: Potentials) -> Tensor:
-    """Always taken: `incoming` of the sentence read from its end."""
+    """Always used: runs `incoming` on the reversed sentence."""
     unary, transitions, mask = potentials
     if potentials.pairwise:
-        # Read from the end, the transitions into a word are those into the word before it.
+        # In reverse, the transitions into a word are the transposed ones into the word after it.
         transitions = ops.flip(ops.transpose(take_words(transitions, index_after(mask)), (0, 1, 3, 2)), axis=1)
     else:
         transitions = ops.transpose(transitions)
@@ -84,7 +84,7 @@ def outgoing(potentials: Potentials) -> Tensor:
 
 @kernel_of(equation.marginals)
 def marginals(potentials: Potentials) -> Tensor:
-    """Always taken: from the kernels `incoming` and `outgoing`."""
+    """Always used: calls the kernels `incoming` and `outgoing`."""
     found = softmax(incoming(potentials) + potentials.unary + outgoing(potentials), axis=2)
     return ops.where(potentials.mask[..., None], found, ops.zeros_like(found))
 
@@ -93,8 +93,8 @@ def _forward(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The recursion of `incoming`, with the largest score of each word subtracted.
 
     Returns:
-        `incoming`, and with the unary scores added that of the word before, each `(time, batch, labels)`; the
-        latter for the last word, `(batch, labels)`; and all that was subtracted, `(batch, 1)`.
+        `incoming` of each word, and `incoming` plus unary scores of the word before it, both `(time, batch, labels)`;
+        the latter sum for the last word, `(batch, labels)`; and the total that was subtracted, `(batch, 1)`.
     """
     unary, transitions, mask = potentials
 
@@ -118,17 +118,17 @@ def _forward(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradient of what depends on the results of `_forward`.
+    """Backpropagate through `_forward`.
 
     Args:
-        potentials: Those of `_forward`.
+        potentials: The argument of `_forward`.
         before: The second result of `_forward`.
-        d_came: The gradient by the first result, `(time, batch, labels)`.
-        d_last: The gradient by the third result and the fourth, `(batch, labels)`: the sum over the labels is the
-            gradient by the fourth.
+        d_came: The gradient of the first result, `(time, batch, labels)`.
+        d_last: The gradient of the third and the fourth result, `(batch, labels)`: its sum over the labels is the
+            gradient of the fourth.
 
     Returns:
-        The gradients by the unary scores, `(batch, time, labels)`, meaningless at masked positions, and by the
+        The gradients of the unary scores, `(batch, time, labels)`, meaningless at masked positions, and of the
         transitions.
     """
     transitions, mask, pairwise = potentials.transitions, potentials.mask, potentials.pairwise
@@ -163,7 +163,7 @@ def differentiable_once(gradients: Tensors, inputs: Tensors) -> Tensors:
     @ops.custom_gradient
     def tie(gradient: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
         def refuse(*_: Tensor, upstream: Tensor | None = None) -> None:
-            raise NotImplementedError("The second derivative of a CRF's quantities is not available.")
+            raise NotImplementedError("CRF functions have no second derivatives.")
 
         return ops.copy(gradient), refuse
 
@@ -171,5 +171,5 @@ def differentiable_once(gradients: Tensors, inputs: Tensors) -> Tensors:
 
 
 def rows(x: Tensor) -> Tensor:
-    """All axes but the last as one."""
+    """Merge all axes but the last."""
     return ops.reshape(x, (-1, x.shape[-1]))

@@ -1,4 +1,4 @@
-"""The forward-backward recursion of a linear-chain CRF in probabilities, normalised at every word: fast."""
+"""The forward-backward recursion of a linear-chain CRF in probabilities that are rescaled at every word: fast."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from keras_slstm.types import Tensor, Tensors
 def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     """Log Z and its gradient.
 
-    The recursions from both ends run as one, side by side; all else is done for all words at once:
+    Both recursions run in one loop; everything else is computed for all words together:
 
         forward_i[y]  = (sum_{y'} forward_{i-1}[y'] E[y', y]   + [i = 1]) e_i[y] / c_i
         backward_i[y] = (sum_{y'} E[y, y']  backward_{i+1}[y'] + [i = n]) e_i[y] / d_i
 
     with e = exp(unary - its maximum at the word), E = exp(transitions - their maximum), and c and d such that the
-    largest number is 1. Numbers below the smallest of the dtype underflow. The result is reliable as long as forward
-    and backward, which have seen different halves of the sentence, do not contradict each other at any word.
+    largest value is 1. Very small values underflow. The result is reliable unless forward and backward, which have
+    read different parts of the sentence, contradict each other at a word.
 
     Returns:
         The score, and a bool: whether it is reliable.
@@ -65,17 +65,17 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     if potentials.pairwise:
         inputs += (E, onward)
     else:
-        # One product a step: faster than two on all backends, zeros and all.
+        # One product per step is faster than two on all backends, despite the zeros.
         none = ops.zeros_like(E)
         both_ways = ops.concatenate([ops.concatenate(row, axis=1) for row in ((E, none), (none, onward))], axis=0)
     nothing = ops.sum(ops.zeros_like(inputs[0]), axis=0)
-    # Stacked: the state that a step begins with, and the sum that reaches its word.
+    # Stacked: the state before each step, and the sum that reaches its word.
     before, came, _ = scan(step, (nothing, nothing, nothing), inputs, num_stacked=2)
     before = before[:, :, 0]
     p = came[:, :, 0] * e
     q = ops.flip(came[:, :, 1], axis=0)
     total = ops.sum(p * q, axis=2, keepdims=True)
-    # The largest number that forward and backward agree on is far above what may have been lost on the way.
+    # Reliable if forward and backward agree on values far above those that may have underflowed.
     info = np.finfo(keras.backend.standardize_dtype(e.dtype))
     reliable = ops.all((total > float(info.tiny / info.eps**2)) | ~words)
 
@@ -96,7 +96,7 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
 
 
 def _from_both_ends(forward: Tensor, backward: Tensor) -> Tensor:
-    """`(time, batch, 2, ...)`: what the recursion from the beginning and the one from the end read at each step."""
+    """`(time, batch, 2, ...)`: the inputs of the forward and the backward recursion at each step."""
     return ops.stack([forward, ops.flip(backward, axis=0)], axis=2)
 
 

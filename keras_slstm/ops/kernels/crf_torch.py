@@ -1,4 +1,4 @@
-"""The forward-backward recursion of a linear-chain CRF in plain PyTorch: an operation of Keras costs five of its."""
+"""The forward-backward recursion of a linear-chain CRF in plain PyTorch: one Keras operation costs as much as five."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from keras_slstm.types import Tensor
 
 
 class Order(NamedTuple):
-    """The words of each sentence without holes: the recursions of all sentences begin at their first step.
+    """The words of each sentence moved to the front, so that all recursions start at the first step.
 
     Attributes:
         words: `(time, batch)` bool: whether a step has a word.
-        rows: `(time, 2, batch)`: the row of each step's word in `(batch * time, ...)`, from the first word on, and from
-            the last one on. Steps without a word have the masked positions.
-        turned: `(time, batch)`: the step from the last word on that each step from the first word on is, as a row of
-            `(time * batch, ...)`; and the other way round.
+        rows: `(time, 2, batch)`: the index of each step's word in `(batch * time, ...)`, in forward and in reverse
+            order. Steps without a word have masked positions.
+        turned: `(time, batch)`: maps each forward step to the reverse step of the same word, and vice versa, as an
+            index into `(time * batch, ...)`.
     """
 
     words: Tensor
@@ -29,7 +29,7 @@ class Order(NamedTuple):
 
 
 def order_of(mask: Tensor) -> Order:
-    """The order of the words at the positions of a mask, `(batch, time)` bool."""
+    """Compute the order of the words in a mask, `(batch, time)` bool."""
     batch, time = mask.shape
     words, position = torch.sort(mask, dim=1, descending=True, stable=True)
     steps = torch.arange(time, device=mask.device)
@@ -40,7 +40,7 @@ def order_of(mask: Tensor) -> Order:
 
 
 def with_gradient(function: Callable[[Potentials], Score], potentials: Potentials) -> Tensor:
-    """The value of a `Score` as a tensor that has its gradient."""
+    """Return the value of a `Score` with its gradient attached."""
     found: Tensor = _WithGradient.apply(function, *potentials)  # type: ignore[no-untyped-call]
     return found
 
@@ -60,7 +60,7 @@ class _WithGradient(torch.autograd.Function):
 
 
 def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[Score, Tensor]:
-    """Log Z and whether it is reliable, as `crf_scaled.log_partition`."""
+    """Log Z and whether it is reliable, like `crf_scaled.log_partition`."""
     unary, transitions, mask = potentials
     batch, time, labels = unary.shape
     words, rows, turned = order or order_of(mask)
@@ -71,7 +71,7 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
     E = torch.exp(transitions - steepest[..., None, None])
     if potentials.pairwise:
         E = E.flatten(0, 1)
-        # Into each word; and into the word before, read from the end.
+        # The transitions into each word, in forward and in reverse order.
         back = E.index_select(0, rows[:-1, 1].reshape(-1)).view(time - 1, 1, batch, labels, labels)
         E = E.index_select(0, onward).view(time, batch, labels, labels)
         both = torch.cat((E[1:, None], back.transpose(3, 4)), dim=1).flatten(1, 2).unbind()
@@ -80,7 +80,7 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
         both = (torch.stack((E, E.t())),) * (time - 1)
         steps = steepest * (words.sum(0) - 1)
 
-    # In turn: what reaches a word, with its own score, and that divided by its largest number.
+    # At each word: the sum that reaches it, times its own score, divided by the largest value.
     came, p, peak = torch.ones_like(e), torch.empty_like(e), e.new_empty((time, 2, batch, 1))
     beside = (2 * batch, 1, labels) if potentials.pairwise else (2, batch, labels)
     before, now = p.view(time, *beside).unbind(), came.view(time, *beside).unbind()
@@ -97,7 +97,7 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
     total = (p * q).sum(2, keepdim=True)
     info = torch.finfo(e.dtype)
     reliable = ((peak * total)[..., 0] > info.tiny / info.eps**2).logical_or(~words).all()
-    # The sum of the last word is the first one from the end.
+    # The last word is the first one in reverse order.
     last = p.reshape(-1, labels).index_select(0, turned[0]).sum(1)
     zero = e.new_zeros(())
     logs = torch.where(words, peak[..., 0].log(), zero).sum(0) + torch.where(mask, highest, zero).sum(1)
@@ -119,7 +119,7 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
 
 
 def score(potentials: Potentials, labels: Tensor, order: Order | None = None) -> Score:
-    """The score of known labels; a forbidden one, or pair, counts `PENALTY`."""
+    """The score of known labels; a forbidden label or pair scores `PENALTY`."""
     unary, transitions, mask = potentials
     k = unary.shape[2]
     words, rows, _ = order or order_of(mask)
@@ -133,7 +133,7 @@ def score(potentials: Potentials, labels: Tensor, order: Order | None = None) ->
         pair = pair + rows[1:] * k**2
 
     def chosen(scores: Tensor, index: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """The scores at an index, summed for each sentence; and which are scores of its own, without a penalty."""
+        """Sum the scores at an index for each sentence; also return which of them are not penalties."""
         found = scores.reshape(-1)[index]
         own = counts & ~is_forbidden(found)
         return torch.where(own, found, counts * found.new_full((), PENALTY)).sum(0), own
@@ -151,7 +151,7 @@ def score(potentials: Potentials, labels: Tensor, order: Order | None = None) ->
 
 
 def likelihood(potentials: Potentials, labels: Tensor) -> tuple[Score, Score, Tensor, Tensor]:
-    """The score of the labels and log Z, and whether the latter is reliable, and all labels are known."""
+    """The score of the labels, log Z, whether log Z is reliable, and whether all labels are known."""
     order = order_of(potentials.mask)
     log_z, reliable = log_partition(potentials, order)
     known = ((labels >= 0) & (labels < potentials.unary.shape[2])).logical_or(~potentials.mask).all()
@@ -159,5 +159,5 @@ def likelihood(potentials: Potentials, labels: Tensor) -> tuple[Score, Score, Te
 
 
 def _rows(x: Any) -> Any:
-    """All axes but the last as one."""
+    """Merge all axes but the last."""
     return x.reshape(-1, x.shape[-1])

@@ -1,4 +1,4 @@
-"""Packed potentials of a CRF in plain PyTorch: one copy for the result, and one for the gradient."""
+"""Packs CRF potentials in plain PyTorch, with one copy for the result and one for the gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
 
 
 def unpack(potentials: Tensor) -> Potentials | None:
-    """Like `crf_potentials.unpack`, but None for a tensor with something else than a mask at its place."""
+    """Like `crf_potentials.unpack`, but return None if the mask column contains anything but a mask."""
     dtype = accumulation_dtype(str(potentials.dtype).removeprefix("torch."))
     potentials = potentials.to(getattr(torch, dtype))
     labels = potentials.shape[-1] - 1
@@ -30,7 +30,7 @@ def unpack(potentials: Tensor) -> Potentials | None:
         unary, transitions = _Unpack.apply(potentials, mask)  # type: ignore[no-untyped-call]
         return Potentials(unary, transitions, mask)
     unary, transitions, _, _ = _parts(potentials, potentials.ndim == 4)
-    # A batch may be empty: no first sentence.
+    # A sum, because an empty batch has no first sentence.
     return Potentials(
         unary.masked_fill(~mask[..., None], 0), transitions if potentials.ndim == 4 else transitions[:1].sum(0), mask
     )
@@ -45,7 +45,7 @@ def _parts(packed: Tensor, pairwise: bool) -> tuple[Tensor, Tensor, Tensor, Tens
 
 
 class _Pack(torch.autograd.Function):
-    """The gradients are views of that of the packed tensor."""
+    """The gradients are views of the packed tensor's gradient."""
 
     @staticmethod
     def forward(ctx: Any, unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ class _Pack(torch.autograd.Function):
 
 
 class _Unpack(torch.autograd.Function):
-    """All sentences have the same transitions, unless they are pairwise: those of the first one count."""
+    """Takes the transitions of the first sentence, unless they are pairwise: all sentences share them."""
 
     @staticmethod
     def forward(ctx: Any, packed: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

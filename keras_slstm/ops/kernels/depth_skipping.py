@@ -1,6 +1,6 @@
-"""The depth-adaptive GRN without computing the words that have stopped.
+"""The depth-adaptive GRN, computing only words that still run.
 
-The words of a batch are sorted by depth once, so that the words that still run are the first ones in every layer.
+The words of a batch are sorted by depth once, so that the words that still run come first in every layer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def depth_adaptive_grn(
     g_dropout_mask: Tensor | None = None,
     training: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Skips stopped words: 2.1 times as fast at a mean depth of 3 of 9; computes all where shapes must be fixed."""
+    """Skips stopped words: 2.1 times as fast at a mean depth of 3 of 9. Computes all words if shapes must be static."""
     arranged, inputs = arrange_weights(weights, h0.shape[-1]), make_inputs(weights, x, mask)
     state = initial_state(weights, x, mask, h0)
     dropout_masks = h_dropout_mask, g_dropout_mask
@@ -60,7 +60,7 @@ def depth_adaptive_grn(
 
 
 def skips_under_xla() -> bool:
-    """Whether words are skipped in functions that XLA compiles, too."""
+    """Whether words are also skipped in functions that XLA compiles."""
     return keras.backend.backend() != "tensorflow"
 
 
@@ -88,14 +88,14 @@ def _compute_every_word(
 
 
 class _SortedWords(NamedTuple):
-    """The values that stay the same in all layers: a row for each word of the batch, deepest words first.
+    """Values shared by all layers: one row per word of the batch, deepest words first.
 
     Attributes:
-        places: `(rows,)`, where the word stands in the batch, sentence after sentence.
-        around: `(rows, 3)`, the places of its left neighbour, itself and its right neighbour; the number of all words
-            where there is none.
-        sentence: `(rows,)`, the number of its sentence.
-        dropout_mask: `(rows, d)`, factors of its h where it is read, or None.
+        places: `(rows,)`, the index of the word in the flattened batch.
+        around: `(rows, 3)`, the indices of its left neighbour, itself and its right neighbour; the total number of
+            words for a missing neighbour.
+        sentence: `(rows,)`, the index of its sentence.
+        dropout_mask: `(rows, d)`, multiplies its h before every product, or None.
     """
 
     places: Tensor
@@ -109,13 +109,13 @@ class _SortedWords(NamedTuple):
 
 
 class _LayerState(NamedTuple):
-    """The values that change from layer to layer, with the words in the order of the batch.
+    """Values that change from layer to layer, with the words in the order of the batch.
 
     Attributes:
-        h: `(words, d)`, or None where it equals `read`.
-        read: `(words + 1, d)`, h as products read it, and a row of zeros: the neighbour of a word that has none.
+        h: `(words, d)`, or None if it equals `read`.
+        read: `(words + 1, d)`, h after dropout, and a row of zeros for missing neighbours.
         c: `(words + 1, d)`, likewise.
-        gates: `(words, d)`, h U_f of eq. 3: it is not computed again for words that have stopped.
+        gates: `(words, d)`, h U_f of eq. 3, which is not recomputed for stopped words.
         g, c_g: `(batch, 1, d)`.
     """
 
@@ -128,7 +128,7 @@ class _LayerState(NamedTuple):
 
 
 def _sort(depths: Tensor, projected: Tensor, h_dropout_mask: Tensor | None) -> tuple[_SortedWords, Tensor]:
-    """The words, deepest first, and x U + b of eq. 2 in that order, `(rows, 7 d)`."""
+    """Sort the words, deepest first, and x U + b of eq. 2 in the same order, `(rows, 7 d)`."""
     batch, time = ops.shape(depths)
     order = ops.cast(ops.argsort(-ops.reshape(depths, (-1,))), "int32")
     position = order % time
@@ -157,14 +157,14 @@ def _layer(
     g_dropout_mask: Tensor | None,
     count: Tensor | None = None,
 ) -> _LayerState:
-    """One layer, which updates the words of `rows`, or with `count` only the first ones of them."""
+    """Compute one layer, which updates the words of `rows`, or only the first `count` of them."""
     h, read, c, gates, g, c_g = before
     d = c.shape[-1]
     g_read = g if g_dropout_mask is None else g * g_dropout_mask
 
     xi = ops.reshape(ops.take(read, ops.reshape(rows.around, (-1,)), axis=0), (-1, 3 * d))
     a = add_all([xi @ weights.words, projected, rows_of(g_read[:, 0] @ weights.sentence, rows.sentence)])
-    # One look-up: the gradients of three would be three tables of all words.
+    # One lookup: the gradient of each is a table of all words.
     left, own, right = ops.split(ops.take(c, ops.reshape(ops.transpose(rows.around), (-1,)), axis=0), 3)
     new_h, new_c = word_update(a, [left, right], own, [rows_of(c_g[:, 0], rows.sentence)])
     if count is not None:
@@ -195,7 +195,7 @@ def _end(after: _LayerState, like: State) -> State:
 
 
 def _rows(x: Tensor) -> Tensor:
-    """`(batch, words, d)` as `(batch * words, d)`."""
+    """Reshape `(batch, words, d)` to `(batch * words, d)`."""
     return ops.reshape(x, (-1, x.shape[-1]))
 
 
@@ -205,7 +205,7 @@ def _append_zeros(x: Tensor) -> Tensor:
 
 
 def _counts(depths: Tensor, max_depth: int) -> Tensor:
-    """`(max_depth,)` int32: how many words run in each layer."""
+    """`(max_depth,)` int32: the number of words that run in each layer."""
     layers = ops.arange(1, max_depth + 1, dtype="int32")
     return ops.sum(ops.cast(ops.reshape(depths, (-1, 1)) >= layers, "int32"), axis=0)
 
@@ -263,12 +263,12 @@ def _run_slices(
     g_dropout_mask: Tensor | None,
     unless_all_have_stopped: Callable[[Any, Callable[[], _LayerState], _LayerState], _LayerState],
 ) -> State:
-    """Compute as many rows in each layer as words run."""
+    """In each layer, compute only the rows of words that still run."""
     rows, projected = _sort(depths, inputs.projected, h_dropout_mask)
     now = _begin(weights, state, h_dropout_mask)
     deepest = _deepest(depths)
     for number, count in enumerate(counts, start=1):
-        # A slice of the rows that ran before, because the gradient of a slice is as large as the sliced tensor.
+        # Slice the previous slice, because the gradient of a slice is as large as the sliced tensor.
         rows, projected = rows.first(count), part(projected, 0, count)
         layer = functools.partial(_layer, weights, now, rows, projected, inputs, deepest >= number, g_dropout_mask)
         now = unless_all_have_stopped(count, layer, now)
@@ -284,12 +284,12 @@ def _skip_on_jax(
     h_dropout_mask: Tensor | None,
     g_dropout_mask: Tensor | None,
 ) -> State:
-    """Round the number of running words up to one of a few sizes, each of which has a branch."""
+    """Round the number of running words up to one of a few sizes, each with its own branch."""
     import jax
 
     sizes = prefix_sizes(depths.shape[0] * depths.shape[1])
     rows, projected = _sort(depths, inputs.projected, h_dropout_mask)
-    inputs = inputs._replace(projected=None)  # no layer needs it any more
+    inputs = inputs._replace(projected=None)  # no longer needed
 
     def branch(size: int) -> Callable[[Any, Any], _LayerState]:
         def run(fixed: Any, learned: Any) -> _LayerState:
@@ -316,7 +316,7 @@ def _skip_on_jax(
 
 
 def prefix_sizes(words: int, parts: int = 16, least: int = 64) -> list[int]:
-    """The sizes to which the number of running words is rounded up: 0, and then by steps that grow."""
+    """The sizes to which the number of running words is rounded up: 0, then in growing steps."""
     step = max(-(-words // parts), least)
     sizes = [0]
     while sizes[-1] < words:
@@ -325,7 +325,7 @@ def prefix_sizes(words: int, parts: int = 16, least: int = 64) -> list[int]:
 
 
 def _switch(branches: list[Callable[[Any, Any], Any]]) -> Callable[[Tensor, Any, Any], Any]:
-    """`jax.lax.switch` whose gradient runs the chosen branch again, instead of keeping what any of them might need."""
+    """`jax.lax.switch` whose gradient reruns the chosen branch, instead of storing the residuals of all branches."""
     import jax
 
     @jax.custom_vjp

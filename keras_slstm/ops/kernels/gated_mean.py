@@ -1,4 +1,4 @@
-"""The gated mean with a gradient written by hand."""
+"""The gated mean with a hand-written gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_slstm.types import Tensor
 
 @kernel_of(equation.gated_mean)
 def gated_mean(pre_activations: Sequence[Tensor], values: Sequence[Tensor]) -> Tensor:
-    """Always taken: keeps the arguments only, where differentiation keeps every gate, and takes fewer passes."""
+    """Always used: stores only its arguments, where autodiff would store every gate, and runs fewer operations."""
     return _gated_mean(*pre_activations, *values)
 
 
@@ -31,7 +31,7 @@ def _gated_mean(*pre_activations_and_values: Tensor) -> Tensor:
     def gradient(*args: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, ...]:
         d_mean = args[0] if upstream is None else upstream  # PyTorch passes it by name, the others by position
         gates = [ops.sigmoid(a) for a in pre_activations]
-        # Computed again: PyTorch never frees a gradient that refers to the result of its function.
+        # Recomputed, because PyTorch never frees a gradient that refers to the result of its function.
         weights, total, mean = weigh(gates)
         scaled = d_mean / total
         d_values = [scaled * w for w in weights]

@@ -1,6 +1,6 @@
-"""The steps of the LSTM and the GRU with their derivatives, for loops whose gradient is written by hand.
+"""LSTM and GRU steps with their derivatives, for loops with a hand-written gradient.
 
-With d units, G gates and their order as in `keras_slstm.ops.subilstm.RecurrentWeights`.
+`keras_slstm.ops.subilstm.RecurrentWeights` defines d, G and the order of the gates.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class RecurrentCell(NamedTuple):
 
     Attributes:
         states: The number of tensors `(..., d)` in a state; the first is h.
-        saved: The number of tensors `(..., d)` that `backward` needs beside the state before the step.
+        saved: The number of tensors `(..., d)` that `backward` needs besides the state before the step.
         products: The number of gradients of pre-activations: 1 if x W and h U have the same, else 2.
         forward: `(x W + b, h U, state) -> (state, saved)`, the first two `(..., G d)`.
         backward: `(gradient of the state, state before, saved) -> (gradients of x W and of h U, gradient of the state
-            before)`, the last one without the part through h U, where None stands for zero.
+            before)`. The last one excludes the path through h U; None means zero.
     """
 
     states: int
@@ -89,8 +89,8 @@ class Recurrence(NamedTuple):
         projected: x W + b of all words, `(time, batch, G d)`.
         recurrent_kernel: U, `(d, G d)`.
         recurrent_bias: Added to h U, `(G d,)`.
-        mask_f: `(time, batch, 1)`, 1 at words and 0 at padding, which leaves the state as it is.
-        dropout_mask: Factors of h where U multiplies it, `(batch, d)`.
+        mask_f: `(time, batch, 1)`, 1 at words and 0 at padding, which leaves the state unchanged.
+        dropout_mask: `(batch, d)`, multiplies h before U does.
     """
 
     cell: RecurrentCell
@@ -102,17 +102,17 @@ class Recurrence(NamedTuple):
 
     @property
     def units(self) -> int:
-        """D."""
+        """The number of units, d."""
         return self.recurrent_kernel.shape[0]
 
     def step(self, projected: Tensor, state: Tensors, mask: Tensor | None) -> tuple[Tensors, Tensors]:
-        """One word, read by several rows.
+        """Read one word in several rows.
 
         Args:
             projected: x W + b of the word, `(batch, G d)`.
             state: Tensors `(rows, batch, d)`.
-            mask: Bool, of a shape that broadcasts to the state's: which rows of which sentences read the word; the
-                others keep their state. None if all read it.
+            mask: Bool, broadcastable to the state: whether a row of a sentence reads the word; the others keep their
+                state. None if all read it.
 
         Returns:
             The new state, and the tensors that `step_gradient` needs.
@@ -128,10 +128,10 @@ class Recurrence(NamedTuple):
     def step_gradient(
         self, transposed_kernel: Tensor, d_state: Tensors, before: Tensors, saved: Tensors, mask: Tensor | None
     ) -> tuple[Tensors, Tensors]:
-        """The gradient of one step.
+        """Backpropagate through one step.
 
         Args:
-            transposed_kernel: The transpose of U, which a loop computes once.
+            transposed_kernel: The transpose of U, which a loop computes only once.
             d_state: The gradient of the new state.
             before: The state before the step.
             saved: From `step`.
@@ -159,11 +159,11 @@ class Recurrence(NamedTuple):
         return tuple(ops.zeros(weight.shape, self._wide_dtype()) for weight in weights if weight is not None)
 
     def add_gradients(self, d_weights: Tensors, before: Tensors, products: Tensors) -> tuple[Tensor, Tensors]:
-        """Add up the gradients of the tensors that rows and words share.
+        """Accumulate the gradients of the tensors that rows and words share.
 
         Args:
             d_weights: The gradients of U and of the recurrent bias so far.
-            before: The state before a step, or before several, along a further first axis.
+            before: The state before one step, or before several, stacked along an additional first axis.
             products: From `step_gradient`, likewise.
 
         Returns:
@@ -177,13 +177,13 @@ class Recurrence(NamedTuple):
         return d_projected, tuple(x + y for x, y in zip(d_weights, added))
 
     def name_gradients(self, d_projected: Tensor, d_weights: Tensors) -> dict[str, Tensor]:
-        """The gradients by the names of the attributes, in their dtypes."""
+        """Name the gradients after the attributes and cast them to their dtypes."""
         named = zip(("recurrent_kernel", "recurrent_bias"), d_weights)
         dtype = self.recurrent_kernel.dtype
         return {"projected": d_projected, **{name: ops.cast(x, dtype) for name, x in named}}
 
     def _read(self, h: Tensor) -> Tensor:
-        """`h` as it enters products."""
+        """Apply the dropout mask to `h`."""
         return h if self.dropout_mask is None else h * self.dropout_mask
 
     def _wide_dtype(self) -> str:

@@ -1,4 +1,4 @@
-"""The semi-Markov CRF's sum over all segmentations, with a gradient written by hand."""
+"""The semi-Markov CRF's sum over all segmentations, with a hand-written gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keras_slstm.types import Tensor, Tensors
 
 @kernel_of(equation.log_partition)
 def log_partition(potentials: SegmentPotentials) -> Tensor:
-    """Always taken: keeps time * labels^2 for the gradient, where differentiation keeps all open segments, too."""
+    """Always used: stores time * labels^2 for the gradient, where autodiff would store all open segments, too."""
 
     @ops.custom_gradient
     def compute(*scores: Tensor) -> tuple[Any, ...]:

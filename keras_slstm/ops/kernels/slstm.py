@@ -28,7 +28,7 @@ def slstm(
     g_dropout_mask: Tensor | None = None,
     return_words: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Always taken: saves most of the first step, and in the last one all that only words need."""
+    """Always used: saves most of the first step and, unless words are returned, the word updates of the last one."""
     arranged, inputs = arrange_weights(weights, h0.shape[-1]), make_inputs(weights, x, mask)
     dropout_masks = h_dropout_mask, g_dropout_mask
     if steps > 1 and len(h0.shape) == 1 and h_dropout_mask is None:
@@ -46,12 +46,12 @@ def slstm(
 
 
 class Inputs(NamedTuple):
-    """The values that stay the same in all steps.
+    """Values shared by all steps.
 
     Attributes:
         projected: `(batch, words, G d)`, x U + b of eq. 2.
         mask_f: `(batch, words, 1)`, the mask as a float, or None.
-        count: The number of words, at least 1: `(batch, 1)`, or one number without a mask.
+        count: The number of words, at least 1: `(batch, 1)`, or a scalar without a mask.
     """
 
     projected: Tensor
@@ -60,7 +60,7 @@ class Inputs(NamedTuple):
 
 
 def make_inputs(weights: SLSTMWeights, x: Tensor, mask: Tensor | None) -> Inputs:
-    """Compute what all steps share."""
+    """Compute the values shared by all steps."""
     projected = project(x, weights.kernel) + weights.bias
     if mask is None:
         count = ops.shape(projected)[1]
@@ -70,12 +70,12 @@ def make_inputs(weights: SLSTMWeights, x: Tensor, mask: Tensor | None) -> Inputs
 
 
 class ArrangedWeights(NamedTuple):
-    """The weights, arranged for one product each; without nodes, all but `words` are None.
+    """The weights, arranged so that one product uses each; without nodes, all but `words` are None.
 
     Attributes:
         words: `((2k+1) d, G d)`, W of eq. 2.
         sentence: `(m d, G d)`, V of eq. 2; zero where a gate s^j does not read node q.
-        node_words: `(d, m d)`, U_f of eq. 3, node after node.
+        node_words: `(d, m d)`, U_f of eq. 3, node by node.
         node_mean: `(d, 2 m d)`, U_g of all nodes, then U_o of all nodes.
         node_self: `(m d, 3 m d)`, W_g, W_f and W_o likewise; zero between different nodes.
         node_bias: `(3 m d,)`, b_g, b_f and b_o likewise.
@@ -125,7 +125,7 @@ def transition(
     h_dropout_mask: Tensor | None = None,
     g_dropout_mask: Tensor | None = None,
 ) -> State:
-    """One step of all words and sentence nodes."""
+    """Take one step with all words and sentence nodes."""
     h, c, g, c_g = state
     h, g = _drop(h, g, h_dropout_mask, g_dropout_mask)
     window = (weights.words.shape[0] // h.shape[-1] - 1) // 2
@@ -145,7 +145,7 @@ def transition(
 
 
 def _drop(h: Tensor, g: Tensor, h_dropout_mask: Tensor | None, g_dropout_mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """H and g as they enter products."""
+    """Apply the dropout masks to h and g."""
     return (
         h if h_dropout_mask is None else h * h_dropout_mask,
         g if g_dropout_mask is None else g * g_dropout_mask,
@@ -153,16 +153,17 @@ def _drop(h: Tensor, g: Tensor, h_dropout_mask: Tensor | None, g_dropout_mask: T
 
 
 def _neighbours(x: Tensor, window: int) -> list[Tensor]:
-    """`[x_{i-k}, ..., x_i, ..., x_{i+k}]` of `x`, `(batch, words, d)`, each of its shape; zero outside."""
+    """`[x_{i-k}, ..., x_i, ..., x_{i+k}]` of `x`, `(batch, words, d)`, all of its shape; zero beyond its ends."""
     n = ops.shape(x)[1]
     padded = ops.pad(x, ((0, 0), (window, window), (0, 0)))
     return [x if j == window else part(padded, j, n, axis=1) for j in range(2 * window + 1)]
 
 
 def _first_transition(weights: ArrangedWeights, h0: Tensor, inputs: Inputs, nodes: int) -> State:
-    """The first step if all words and nodes begin with the same vector and with cells of zero.
+    """Take the first step if all words and nodes start from the same vector and zero cells.
 
-    The words then read one of as many vectors as a window has words, and g stays zero, since c_g is a mean of cells.
+    The product with W is then a sum of one vector per real word in the window, and g stays zero, since c_g is a mean of
+    cells.
     """
     d = h0.shape[-1]
     window = (weights.words.shape[0] // d - 1) // 2
@@ -179,7 +180,7 @@ def _first_transition(weights: ArrangedWeights, h0: Tensor, inputs: Inputs, node
 
 
 def _zero_padding(h: Tensor, c: Tensor, inputs: Inputs) -> tuple[Tensor, Tensor]:
-    # h and c are finite, and the gradient of a product takes fewer passes than that of a selection.
+    # Not `where`: h and c are finite, and the gradient of a product is cheaper.
     return (h, c) if inputs.mask_f is None else (h * inputs.mask_f, c * inputs.mask_f)
 
 
@@ -217,12 +218,12 @@ def node_update(
 
     Args:
         weights: The weights.
-        h: `(batch, words, d)`, as they enter products.
+        h: `(batch, words, d)`, after dropout.
         c: `(batch, words, d)`.
-        g: `(batch, m, d)`, as they enter products.
+        g: `(batch, m, d)`, after dropout.
         c_g: `(batch, m, d)`.
         inputs: The mask and the number of words.
-        gates: `(batch, words, m d)`, h U_f, where it is known already.
+        gates: `(batch, words, m d)`, h U_f, if already computed.
 
     Returns:
         `(g, c_g)`, the new hidden vectors and cells of the nodes.
@@ -232,12 +233,12 @@ def node_update(
     dtype = keras.backend.standardize_dtype(c_g.dtype)
     own = ops.reshape(g, (-1, m * d)) @ weights.node_self + weights.node_bias
     w_g, w_f, w_o = ops.split(own, 3, axis=-1)  # (batch, m d) each, as all below
-    # Sums over words stay in at least float32 until they are divided: of long sentences, they exceed float16.
+    # Sums over words stay in at least float32 until they are divided: in long sentences, they overflow float16.
     wide = accumulation_dtype(dtype)
     mean = ops.cast(_sum_words(h, wide) / ops.cast(inputs.count, wide), dtype)
     u_g, u_o = ops.split(mean @ weights.node_mean, 2, axis=-1)
 
-    # The softmax over the words and the node itself; its pre-activations are sigmoids, no maximum is subtracted.
+    # The softmax over the words and the node itself subtracts no maximum, because its arguments are sigmoids.
     gates = project(h, weights.node_words) if gates is None else gates
     f = ops.exp(ops.sigmoid(gates + ops.expand_dims(w_f, 1)))
     f_g = ops.exp(ops.sigmoid(w_g + u_g))

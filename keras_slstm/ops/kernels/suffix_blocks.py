@@ -1,6 +1,6 @@
-"""The loop of `suffix_rnn` in blocks of words: shapes are fixed within a block, so that every backend can compile it.
+"""The loop of `suffix_rnn` in blocks of words with static shapes, which every backend can compile.
 
-A block holds the rows that have started by its end. Those that start later in the block are zero until then.
+A block has all rows that start before its end. A row is zero until it starts.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def forward(recurrence: Recurrence, every: bool, save: bool) -> tuple[Tensors, l
 
     Args:
         recurrence: The cell and its words.
-        every: Whether a row starts at every word, or at the first only.
+        every: Whether a row starts at every word, or only at the first.
         save: Whether to save everything for `backward`, or only the state at the beginning of each block.
 
     Returns:
-        h of row 0 after every word and, with `every`, h of all rows after the last; and the argument `saved` of
+        h of row 0 after every word and, with `every`, h of all rows after the last word; and the argument `saved` of
         `backward`.
     """
     state = tuple(_zeros(recurrence, 0) for _ in range(recurrence.cell.states))
@@ -85,7 +85,7 @@ def backward(
 def _read(
     recurrence: Recurrence, block: _Block, every: bool, start: Tensors, save: bool
 ) -> tuple[Tensors, Tensor, Tensors | None]:
-    """The state after a block, h of row 0 after each of its words and, to `save`, what the gradient needs of each."""
+    """The state after a block, h of row 0 after each of its words and, with `save`, the inputs of the gradient."""
     states = recurrence.cell.states
     saved = (*start, *[ops.zeros_like(start[0])] * recurrence.cell.saved) if save else ()
 
@@ -113,10 +113,10 @@ def _read_back(
     d_weights: Tensors,
     word_by_word: bool,
 ) -> tuple[Tensor, Tensors, list[Tensor]]:
-    """The gradient of x W of a block's words, `d_weights` with their part, and the gradient of the state before.
+    """Backpropagate through a block: the gradient of x W, the increased `d_weights`, the gradient of the first state.
 
-    One product for all words of the block is faster for an LSTM than one `word_by_word`, but needs the gradients of
-    all its pre-activations, which are the largest part of the memory.
+    For an LSTM, one product for all words is faster than one `word_by_word`, but needs the gradients of all
+    pre-activations, which are the largest part of the memory.
     """
     cell = recurrence.cell
     masks = _masks(recurrence, block, every)
@@ -151,7 +151,7 @@ def _read_back(
 
 
 def _masks(recurrence: Recurrence, block: _Block, every: bool) -> Tensors:
-    """Which rows of which sentences read the words of a block: nothing if all do, else `(words, rows, batch, 1)` bool.
+    """Which rows read each word of a block, `(words, rows, batch, 1)` bool, or nothing if all do.
 
     The axes of rows and batch may have length 1.
     """
@@ -169,7 +169,7 @@ def _zeros(recurrence: Recurrence, rows: Any, width: int | None = None) -> Tenso
 
 
 def _with_new_rows(x: Tensor, recurrence: Recurrence, block: _Block) -> Tensor:
-    """The state with the rows that start in a block."""
+    """Append the rows that start in a block to the state."""
     if block.start == 0:
         return _zeros(recurrence, block.rows)
     more = block.rows - x.shape[0]

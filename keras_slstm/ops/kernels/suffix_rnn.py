@@ -1,11 +1,10 @@
 """A recurrent cell that starts at every word of a sentence, in as many steps as there are words.
 
-The state of the cell that started at word i is *row* i. All rows advance side by side: one matrix product reads word t
-for the t + 1 rows that have started. Row 0 is the cell that starts at the first word. After the last word, row i has
-read all words from i on.
+*Row* i is the state of the cell that started at word i. All rows advance together: one matrix product reads word t for
+the t + 1 rows that have started. After the last word, row i has read all words from i on.
 
-The gradient is written by hand: it takes one product for the weights where differentiation takes one per word and row,
-and it can compute the gates again instead of keeping them. Sequences are time-major, `(time, batch, ...)`.
+The hand-written gradient takes one product for the weights, where autodiff would take one per word and row, and it can
+recompute the gates instead of storing them. Sequences are time-major, `(time, batch, ...)`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def from_first_word(
     dropout_mask: Tensor | None = None,
     rematerialize: bool = False,
 ) -> Tensor:
-    """Always taken: multiplies by W once, and takes the gradient of U in one product."""
+    """Always used: multiplies by W once, and computes the gradient of U in one product."""
     (first,) = _run(_recurrence(cell, weights, x, mask, dropout_mask), False, rematerialize)
     return _finish(first, x, mask)
 
@@ -48,7 +47,7 @@ def from_every_word(
     context: Context | None = None,
     rematerialize: bool = False,
 ) -> Tensor:
-    """Always taken: advances the rows that have started only, half of those that the equation computes."""
+    """Always used: advances only the rows that have started, half of those that the equation computes."""
     if context is None:
         _, every = _run(_recurrence(cell, weights, x, mask, dropout_mask), True, rematerialize)
     else:
@@ -68,7 +67,7 @@ def from_first_and_every_word(
     context: Context | None = None,
     rematerialize: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Always taken: row 0 of the cell that starts at every word is the cell that starts at the first."""
+    """Always used: row 0 of the cell that starts at every word is the cell that starts at the first."""
     if context is None:
         first, every = _run(_recurrence(cell, weights, x, mask, dropout_mask), True, rematerialize)
     else:
@@ -83,7 +82,7 @@ def from_first_and_every_word(
 def _recurrence(
     cell: str, weights: RecurrentWeights, x: Tensor, mask: Tensor | None, dropout_mask: Tensor | None
 ) -> Recurrence:
-    if not _has_words(x):  # the loops read the first word even if they make no step
+    if not _has_words(x):  # the loops read the first word even if they take no step
         x, mask = _with_one_more_if_empty(x), None if mask is None else _with_one_more_if_empty(mask)
     kernel, recurrent_kernel, bias = weights
     bias, recurrent_bias = (bias[0], bias[1]) if cell == "gru" else (bias, None)
@@ -101,8 +100,8 @@ def _with_one_more_if_empty(x: Tensor) -> Tensor:
 def _within(recurrence: Recurrence, context: Context, rematerialize: bool) -> Tensor:
     """The last h of a cell that reads each word and its context, `(time, batch, d)`.
 
-    Each word with its context is a short sentence, and the cell reads all of them as one batch. Padding may stand
-    behind the words only.
+    Each word with its context is a short sentence, and the cell reads all of them as one batch. All padding must
+    follow the words.
     """
     projected, widest = recurrence.projected, context.widest
     time, batch = ops.shape(projected)[:2]
@@ -155,7 +154,7 @@ def _run(recurrence: Recurrence, every: bool, rematerialize: bool) -> tuple[Tens
 
 
 def _padding_last(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """`x` with all padding moved behind the words, and its mask."""
+    """Move all padding of `x` behind the words; also return the new mask."""
     if mask is None:
         return x, None
     time = ops.shape(mask)[0]
@@ -174,18 +173,18 @@ def _move_back(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _take_words(x: Tensor, index: Tensor) -> Tensor:
-    """The words `index`, `(time, batch, 1)`, of each sentence, by rows: `ops.take_along_axis` is slower."""
+    """Take the words `index`, `(time, batch, 1)`, of each sentence. `ops.take_along_axis` is slower."""
     time, batch, features = ops.shape(x)
     rows = index[..., 0] * batch + ops.arange(batch, dtype="int32")
     return ops.take(ops.reshape(x, (time * batch, features)), rows, axis=0)
 
 
 def _has_words(x: Tensor) -> bool:
-    """Whether `x`, `(time, ...)`, surely has a word."""
+    """Whether `x`, `(time, ...)`, is known to have a word."""
     return x.shape[0] not in (None, 0)
 
 
 def _finish(h: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
-    """`h` without the word that `_recurrence` may have added, and 0 at padding."""
+    """Remove the word that `_recurrence` may have added, and zero the padding."""
     h = h if _has_words(x) else h[: ops.shape(x)[0]]
     return h if mask is None else ops.where(mask, h, ops.zeros_like(h))

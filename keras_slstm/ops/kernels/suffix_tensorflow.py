@@ -1,6 +1,6 @@
-"""The loop of `suffix_rnn` on TensorFlow without XLA: the state grows by a row with every word.
+"""The loop of `suffix_rnn` on TensorFlow without XLA: the state grows by one row per word.
 
-It computes no row in vain, whether the length of the sentences is known or not.
+It computes no row in vain, even if the length of the sentences is unknown.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from keras_slstm.ops.kernels.recurrent_cells import Recurrence
 from keras_slstm.ops.kernels.tensorflow_context import inside_xla, is_recording
 from keras_slstm.types import Tensor, Tensors
 
-# The number of words whose gates are computed again at once if they are not saved.
+# The number of words whose gates are recomputed together if they are not saved.
 SEGMENT = 8
 
 
 def is_possible() -> bool:
-    """Whether TensorFlow runs the present function and XLA does not compile it."""
+    """Whether TensorFlow runs the current function without XLA."""
     return keras.backend.backend() == "tensorflow" and not inside_xla()
 
 
@@ -44,7 +44,7 @@ def forward(recurrence: Recurrence, every: bool, save: bool) -> tuple[Tensors, A
     _, state, firsts, starts = tf.while_loop(
         lambda segment, *_: segment < _segments(time), one_segment, initial, _shapes(recurrence, initial)
     )
-    # Tensors, because the gradient in a SavedModel cannot hold arrays.
+    # Tensors, because the gradient in a SavedModel cannot use a TensorArray.
     return (firsts.stack(), state[0]), tuple(array.concat() for array in starts)
 
 
@@ -61,7 +61,7 @@ def backward(recurrence: Recurrence, every: bool, saved: Any, d_first: Tensor, d
     else:
 
         def one_segment(segment: Tensor, d_state: Tensors, sums: Tensors) -> tuple[Any, ...]:
-            start = segment * SEGMENT  # also its number of rows, which stand behind those of the earlier segments
+            start = segment * SEGMENT  # also its number of rows, which follow those of earlier segments
             before = segment * (segment - 1) // 2 * SEGMENT
             state = tuple(x[before : before + start] for x in saved)
             stop = _stop(start, time)
@@ -70,7 +70,7 @@ def backward(recurrence: Recurrence, every: bool, saved: Any, d_first: Tensor, d
             return segment - 1, d_state, sums
 
         initial = (_segments(time) - 1, d_state, sums)
-        # One segment after the other, because TensorFlow would compute the states of all before they are needed.
+        # One segment at a time, or TensorFlow would compute the states of all segments before they are needed.
         _, _, sums = tf.while_loop(
             lambda segment, *_: segment >= 0,
             one_segment,
@@ -87,8 +87,8 @@ def _read(
     """Read the words from `start` to `stop`.
 
     Returns:
-        The state after them, the array `firsts` with h of row 0 after each, and, to `save`, arrays of the tensors
-        that the gradient needs of each.
+        The state after them, the array `firsts` with h of row 0 after each word, and, with `save`, arrays of the
+        tensors that the gradient needs.
     """
     import tensorflow as tf
 
@@ -114,7 +114,7 @@ def _read_back(
     d_state: Tensors,
     sums: Tensors,
 ) -> tuple[Tensors, Tensors]:
-    """The gradient of the state before `start` from that after `stop`, and `sums` with the part of these words."""
+    """Backpropagate from `stop` to `start`: the gradient of the state before, and `sums` increased by these words."""
     import tensorflow as tf
 
     transposed_kernel = tf.transpose(recurrence.recurrent_kernel)
@@ -136,7 +136,7 @@ def _read_back(
 
 
 def _mask(recurrence: Recurrence, t: Tensor) -> Tensor | None:
-    """In which sentences word t is real, `(1, batch, 1)` bool; None if in all."""
+    """Whether word t of each sentence is real, `(1, batch, 1)` bool; None if all are."""
     import tensorflow as tf
 
     return None if recurrence.mask_f is None else tf.cast(recurrence.mask_f[t], "bool")[None]
@@ -153,7 +153,7 @@ def _no_rows(recurrence: Recurrence) -> Tensor:
 
 
 def _array(recurrence: Recurrence, size: Tensor, rows: bool = True) -> Any:
-    """An array over words of states with any number of rows, or of single rows."""
+    """Create a TensorArray of states with any number of rows, or of single rows."""
     import tensorflow as tf
 
     shape = _row_shape(recurrence)[0 if rows else 1 :]
@@ -163,7 +163,7 @@ def _array(recurrence: Recurrence, size: Tensor, rows: bool = True) -> Any:
 
 
 def _shapes(recurrence: Recurrence, variables: Any) -> Any:
-    """The shapes that the variables of a loop keep: tensors of rank 3 are states, which grow and shrink."""
+    """The shape invariants of loop variables: tensors of rank 3 are states, which grow and shrink."""
     import tensorflow as tf
 
     def shape(x: Any) -> Any:

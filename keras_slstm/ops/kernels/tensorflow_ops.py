@@ -1,4 +1,4 @@
-"""Operations with a faster form for TensorFlow graphs: these fuse nothing, so each pass over memory counts.
+"""Operations with a faster form for TensorFlow graphs, which fuse nothing, so that each pass over memory counts.
 
 Other backends run the plain Keras operations.
 """
@@ -17,7 +17,7 @@ from keras_slstm.types import Tensor
 
 
 def add_all(terms: Sequence[Tensor]) -> Tensor:
-    """The sum of one tensor or several of the same shape."""
+    """Sum one or more tensors of the same shape."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -35,7 +35,7 @@ def sigmoid_gradient(y: Tensor, d_y: Tensor) -> Tensor:
 
 
 def part(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
-    """`size` positions from `start` on, along an axis. The gradient of a strided slice is several times as slow."""
+    """Take `size` positions from `start` on. The gradient of a strided slice is several times as slow."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -46,7 +46,7 @@ def part(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
 
 
 def rows_of(table: Tensor, index: Tensor) -> Tensor:
-    """`(k, d)`, the rows of a table `(n, d)`, each taken many times: the gradient is a product with an indicator."""
+    """Take rows of a table `(n, d)`, each many times, as `(k, d)`. The gradient is a product with a one-hot matrix."""
     if keras.backend.backend() != "tensorflow":
         return ops.take(table, index, axis=0)
     import tensorflow as tf
@@ -62,9 +62,9 @@ def rows_of(table: Tensor, index: Tensor) -> Tensor:
 
 
 def replace_rows(table: Tensor, index: Tensor, rows: Tensor) -> Tensor:
-    """The table `(n, d)` with `rows` at the distinct positions `index`.
+    """Replace the rows of a table `(n, d)` at the distinct indices `index`.
 
-    The gradient of the table is multiplied by zero there, which takes no second copy of it.
+    The gradient of the table is multiplied by zero there, which needs no second copy of it.
     """
     if keras.backend.backend() != "tensorflow":
         return ops.scatter_update(table, index[:, None], rows)

@@ -1,4 +1,4 @@
-"""Viterbi decoding without a table of origins."""
+"""Viterbi decoding without a table of backpointers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keras_slstm.types import Tensor, Tensors
 
 @kernel_of(equation.best_labels)
 def best_labels(potentials: Potentials) -> Tensor:
-    """Always taken: keeps the scores only, and on the way back computes the origins of one sequence."""
+    """Always used: stores only the scores, and computes the backpointers of one sequence on the way back."""
     if runs_torch_eagerly(*potentials) and potentials.unary.device.type == "cpu":
         import torch
 
@@ -32,14 +32,14 @@ def best_labels(potentials: Potentials) -> Tensor:
     masks = time_first(mask)[..., None]
     first = time_first(is_first(mask))[..., None]
     unary = time_first(unary)
-    # [to, from], as the maximum over the last axis is the fastest.
+    # [to, from], because the maximum over the last axis is the fastest.
     into = ops.swapaxes(time_first(transitions) if pairwise else transitions, -1, -2)
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         (best,) = state
         u, first_t, mask_t, *own = at_time
-        # The scores of a long sentence would lose digits without the shift. (To shift `came` instead costs XLA three
-        # times as much, because it computes all of `came` twice.)
+        # Without the shift, long sentences would lose precision. (Shifting `came` instead costs XLA three times as
+        # much, because it computes all of `came` twice.)
         shifted = best - ops.max(best, axis=1, keepdims=True)
         came = ops.max(shifted[:, None, :] + (own[0] if own else into), axis=2)
         return (ops.where(mask_t, ops.where(first_t, ops.zeros_like(came), came) + u, best),)

@@ -1,19 +1,19 @@
-"""Viterbi decoding in NumPy: on a CPU, one of its operations costs a third of one of PyTorch."""
+"""Viterbi decoding in NumPy, whose operations cost a third of PyTorch's on a CPU."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# After so many words, the scores are shifted: those of a long sentence would lose digits.
+# The number of words after which the scores are shifted, or long sentences would lose precision.
 SHIFTED_AFTER = 16
 
 
 def best_labels(unary: np.ndarray, transitions: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The labels of the highest score, as the equation of this name, from the parts of the potentials."""
+    """The highest-scoring labels, like the equation of the same name, from the parts of the potentials."""
     batch, time, labels = unary.shape
     pairwise = transitions.ndim == 4
     row = np.arange(batch)
-    # The words of each sentence without holes, then its masked positions: no step has to look at the mask.
+    # The words of each sentence first, then its masked positions, so that no step needs the mask.
     position = np.argsort(~mask, axis=1, kind="stable").T
     scores = unary[row, position]  # those of the best sequences up to each word
     sums, came = np.empty((labels, batch, labels), unary.dtype), np.empty((batch, labels), unary.dtype)
@@ -21,13 +21,13 @@ def best_labels(unary: np.ndarray, transitions: np.ndarray, mask: np.ndarray) ->
     for t in range(1, time):
         if pairwise:
             into = transitions[row, position[t]].swapaxes(0, 1)
-        np.add(scores[t - 1].T[:, :, None], into, out=sums)  # [from, sentence, to]: the fastest for the maximum
+        np.add(scores[t - 1].T[:, :, None], into, out=sums)  # [from, sentence, to]: the fastest maximum
         best = scores[t]
         best += np.maximum.reduce(sums, axis=0, out=came)
         if t % SHIFTED_AFTER == 0:
             best -= best.max(axis=1, keepdims=True)
 
-    # From the last word of each sentence on.
+    # Backwards from the last word of each sentence.
     steps = np.arange(time)[:, None]
     turned = np.where(steps < mask.sum(axis=1), mask.sum(axis=1) - 1 - steps, steps)
     scores, position = scores[turned, row], position[turned, row]

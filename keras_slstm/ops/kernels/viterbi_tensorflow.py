@@ -1,4 +1,4 @@
-"""Viterbi decoding in a TensorFlow graph, several words a turn of the loop: a turn costs as much as a word."""
+"""Viterbi decoding in a TensorFlow graph, several words per loop iteration: its overhead costs as much as a word."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from keras_slstm.ops.crf import Potentials
 from keras_slstm.types import Tensor
 
-# The number of words in a turn of a loop. The scores are shifted after each turn: those of a long sentence would lose
-# digits.
+# The number of words per iteration. The scores are shifted after each iteration, or long sentences would lose
+# precision.
 BLOCK = 4
 
 
 def best_labels(potentials: Potentials) -> Tensor:
-    """The labels of the highest score, as the equation of this name."""
+    """The highest-scoring labels, like the equation of the same name."""
     import tensorflow as tf
 
     mask = potentials.mask
@@ -25,7 +25,7 @@ def best_labels(potentials: Potentials) -> Tensor:
 
 
 def _decode(potentials: Potentials) -> Tensor:
-    """As `best_labels`, of at least one word."""
+    """Like `best_labels`, for at least one word."""
     import tensorflow as tf
 
     mask = potentials.mask
@@ -33,8 +33,8 @@ def _decode(potentials: Potentials) -> Tensor:
     batch = tf.shape(mask)[0]
     turns = (tf.reduce_max(lengths) + BLOCK - 1) // BLOCK
 
-    # The words of each sentence without holes, the first at time 0: `found` is a word's place in the batch, `place` its
-    # time and sentence, and `source[time, sentence]` its row in the scores. Beyond the last word it is any row.
+    # Move the words of each sentence to the front: `found` is a word's position in the batch, `place` its new time and
+    # its sentence, and `source[time, sentence]` its row in the scores, which is arbitrary beyond the last word.
     found = tf.where(mask)
     sentence = tf.cast(found[:, 0], tf.int32)
     rank = tf.range(tf.shape(sentence)[0]) - tf.gather(tf.cumsum(lengths, exclusive=True), sentence)
@@ -50,7 +50,7 @@ def _decode(potentials: Potentials) -> Tensor:
 
 
 def _forward(potentials: Potentials, source: Tensor, turns: Tensor) -> Tensor:
-    """The scores of the best sequences up to each word, `(time, batch, labels)`, up to a number for each word."""
+    """The scores of the best sequences that end at each word, `(time, batch, labels)`, up to a constant per word."""
     import tensorflow as tf
 
     unary, transitions, _ = potentials
@@ -59,7 +59,7 @@ def _forward(potentials: Potentials, source: Tensor, turns: Tensor) -> Tensor:
     if potentials.pairwise:
         pairs = tf.reshape(transitions, (-1, labels, labels))
     else:
-        into = tf.transpose(transitions)  # [to, from], as the maximum over the last axis is the fastest
+        into = tf.transpose(transitions)  # [to, from]: the maximum over the last axis is the fastest
 
     def came(best: Tensor, t: Tensor) -> Tensor:
         if potentials.pairwise:
@@ -86,7 +86,7 @@ def _forward(potentials: Potentials, source: Tensor, turns: Tensor) -> Tensor:
 
 
 def _backward(potentials: Potentials, source: Tensor, scores: Tensor, followed: Tensor, last: Tensor) -> Tensor:
-    """The best labels, `(time, batch)`, from those of the last words; `followed` tells the words before."""
+    """Trace the best labels, `(time, batch)`, back from the last words; `followed` marks all words before these."""
     import tensorflow as tf
 
     before = _scores_before(potentials)
@@ -111,7 +111,7 @@ def _backward(potentials: Potentials, source: Tensor, scores: Tensor, followed: 
 
 
 def _scores_before(potentials: Potentials) -> Callable[[Tensor, Tensor], Tensor]:
-    """A function of the labels of words and of their rows: the transitions into these labels, `(batch, labels)`."""
+    """Return a function that maps the labels of words, and their rows, to the transitions into these labels."""
     import tensorflow as tf
 
     transitions = potentials.transitions
