@@ -1,4 +1,4 @@
-"""Bag-of-words baseline on the generated corpus: TF-IDF and logistic regression, for the table of results.
+"""Bag-of-words baseline on the generated corpus: TF-IDF and logistic regression, for the results table.
 
 python -m benchmarks.bag_of_words
 """
@@ -15,7 +15,7 @@ from keras_slstm.training.results import append_result
 
 
 def main() -> None:
-    """For each kind of features, fit on the training part, score the other parts, and append a line to the results."""
+    """For each kind of feature, fit on the training split, score the other splits, and append a line to the results."""
     corpus = load_corpus("travel_desk")
     for name, longest in (("unigrams", 1), ("unigrams-and-bigrams", 2)):
         model = make_pipeline(

@@ -1,6 +1,6 @@
-"""The encoders of the package beside the LSTM that was trained in the same way: accuracy and memory.
+"""Compares the encoders of the package with LSTMs that were trained in the same way: accuracy and memory.
 
-The tables are on the page that helps to choose an encoder.
+The tables are on the page `docs/choosing.md`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from keras_slstm.metrics.summaries import mean_and_spread
 
 OWN = ("slstm", "caslstm", "bi_caslstm", "subilstm", "depth_adaptive_grn")
 BASELINES = ("bilstm", "stacked_bilstm", "lstm")
-STUDIES = ("studies/travel_requests.jsonl",)  # those that measure accuracy
+STUDIES = ("studies/travel_requests.jsonl",)  # studies that measure accuracy
 FILES = ("classification.jsonl", "pairs.jsonl", "tagging.jsonl", "translation.jsonl")
-# The options of a command that belong to the encoder alone: everything else must be equal.
+# Options that may differ between an encoder and its baseline; all others must be equal.
 ENCODER_OPTIONS = re.compile(r" --(?:encoder|cell|pooling)s? \S+")
 Runs = list[dict[str, Any]]
 
 
 def pairs_of(grouped: Iterable[Runs]) -> Iterator[tuple[Runs, Runs]]:
-    """Yield the runs of an encoder of the package and those of the baseline with the same command otherwise."""
+    """Yield the runs of an encoder with those of a baseline whose command is otherwise the same."""
     alike: dict[Any, dict[str, Runs]] = {}
     for runs in grouped:
         run = runs[0]
@@ -35,7 +35,7 @@ def pairs_of(grouped: Iterable[Runs]) -> Iterator[tuple[Runs, Runs]]:
             first, plus, rest = name.partition(" + ")
             if first not in OWN:
                 continue
-            # The same parts first; the name of the CAS-LSTM leaves out that it pools by the maximum.
+            # Prefer the same parts. The name of the CAS-LSTM omits its max pooling.
             wanted = [f"{baseline}{plus}{rest}" for baseline in BASELINES] + [f"{each} + max" for each in BASELINES]
             found = next((encoders[each] for each in wanted if each in encoders), None)
             if found:
@@ -43,17 +43,17 @@ def pairs_of(grouped: Iterable[Runs]) -> Iterator[tuple[Runs, Runs]]:
 
 
 def of_study(line: dict[str, Any]) -> dict[str, Any]:
-    """The line of a study as that of a run."""
+    """Return the line of a study in the form of a run's line."""
     return {**line, "encoder": line["settings"]["encoder"], "test_accuracy": line["test_score"]}
 
 
 def name_of(run: dict[str, Any]) -> str:
-    """The identifier of the encoder of a run, or of the cell of a translation model."""
+    """Return the identifier of a run's encoder, or of a translation model's cell."""
     return str(run.get("encoder") or run["cell"])
 
 
 def score(run: dict[str, Any]) -> float:
-    """The test score in percent: accuracy, F1 of spans or BLEU."""
+    """Return the test score in percent: accuracy, span F1 or BLEU."""
     if "test_accuracy" in run:
         return 100 * run["test_accuracy"]
     test = run["test"]
@@ -61,21 +61,21 @@ def score(run: dict[str, Any]) -> float:
 
 
 def measure(run: dict[str, Any]) -> str:
-    """The name of the score."""
+    """Return the name of the metric."""
     test = run.get("test", {})
-    return "BLEU" if "bleu" in test else "F1 of spans" if "f1" in test else "accuracy"
+    return "BLEU" if "bleu" in test else "span F1" if "f1" in test else "accuracy"
 
 
 def shown(runs: Runs) -> str:
-    """The mean and, if there are several runs, the standard deviation."""
+    """Format the mean and, if there are several runs, the standard deviation."""
     mean, spread = mean_and_spread([score(run) for run in runs])
     return f"{mean:.1f}" + (f" ± {spread:.1f}" if len(runs) > 1 else "")
 
 
 def accuracy(grouped: Iterable[Runs]) -> str:
-    """A Markdown table of all pairs."""
+    """Return a Markdown table of all comparisons."""
     lines = [
-        "| data | measure | encoder | test | baseline | test | runs |",
+        "| data | metric | encoder | test | baseline | test | runs |",
         "| --- | --- | --- | ---: | --- | ---: | ---: |",
     ]
     for own, base in pairs_of(grouped):
@@ -87,7 +87,7 @@ def accuracy(grouped: Iterable[Runs]) -> str:
 
 
 def memory(folder: Path) -> str:
-    """A Markdown table of the megabytes by which training steps raise a process, by the length of the sentences."""
+    """Return a Markdown table of the megabytes by which training steps raise a process, by sentence length."""
     lines: list[str] = []
     for path in sorted([*folder.glob("encoders-*/encoders.json"), *folder.glob("subilstm-*/subilstm.json")]):
         result = json.loads(path.read_text(encoding="utf-8"))

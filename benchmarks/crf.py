@@ -3,12 +3,12 @@
     KERAS_BACKEND=tensorflow python -m benchmarks.crf --output runs/crf-tensorflow
     KERAS_BACKEND=torch python -m benchmarks.crf --output runs/crf-torch
 
-The reference takes part if it is installed: tensorflow-addons (the extra `addons`) on TensorFlow, pytorch-crf on
-PyTorch. The benchmark measures the mean negative log-likelihood with its gradient for scores and transitions, the
-decoding of the best labels, and the memory of the former. All measurements use the same scores, of right-padded
-sentences between half the length and the full length. Each form of the CRF and the reference run in turn, and medians
-over the rounds are reported. The reference runs in the only mode that it supports: addons in a `tf.function`, because
-its gradient does not compile with XLA, and pytorch-crf eagerly.
+The reference is included if it is installed: tensorflow-addons (the extra `addons`) on TensorFlow, pytorch-crf on
+PyTorch. The benchmark measures the mean negative log-likelihood with its gradient in scores and transitions, the memory
+of that, and the decoding of the best labels. All measurements use the same scores, of right-padded sentences between
+half the length and the full length. Each form of the CRF and the reference run in turn, and the medians over the rounds
+are reported. The reference runs in the only mode that it supports: addons in a `tf.function`, because its gradient does
+not compile with XLA, and pytorch-crf eagerly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-if __name__ == "__main__":  # tensorflow-addons needs it before TensorFlow is imported; nothing else may have it
+if __name__ == "__main__":  # tensorflow-addons needs it before TensorFlow is imported; importing modules do not
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 
 import keras
@@ -43,7 +43,7 @@ Contestant = tuple[tuple[Any, ...], Callable[..., Any], Callable[..., Any]]
 
 
 def contestants(batch: int, length: int, labels: int) -> dict[str, Contestant]:
-    """Return, by name: scores and transitions, a function for their mean negative log-likelihood, and a decoder."""
+    """Return by name: scores and transitions, a function for their mean negative log-likelihood, and a decoder."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(length // 2, length + 1, batch)
     lengths[0] = length
@@ -113,7 +113,7 @@ def measure(args: argparse.Namespace, length: int, labels: int) -> list[dict[str
     reference = REFERENCES.get(timing.BACKEND, "")
     ours = [name for name in taking_part if name != reference]
     for kind in ("loss and gradient", "decoding"):
-        # Each form takes turns with the reference alone: after the large arrays of the pairwise form, any next call
+        # Each form alternates only with the reference, because any call after the large arrays of the pairwise form
         # takes half as long again.
         for form in ours:
             run = {
@@ -144,14 +144,14 @@ def measure(args: argparse.Namespace, length: int, labels: int) -> list[dict[str
 
 
 def peak_memory(args: argparse.Namespace, name: str, length: int, labels: int) -> float:
-    """Return by how many megabytes the loss with its gradient raises the largest resident set of a new process."""
+    """Return by how many megabytes the loss with its gradient raises the peak resident set size of a new process."""
     size = {"lengths": length, "labels": labels, "batch": args.batch}
     options = [word for option, value in size.items() for word in (f"--{option}", str(value))]
     return memory.in_new_process("benchmarks.crf", "--peak-of", name, *options)
 
 
 def table(rows: list[dict[str, Any]], kind: str) -> str:
-    """Return a Markdown table of milliseconds and, in brackets, of the speed-up over the reference."""
+    """Return a Markdown table of milliseconds and, in brackets, the speed-up over the reference."""
     sizes = list(dict.fromkeys((row["labels"], row["length"]) for row in rows))
     lines = ["| | " + " | ".join(f"{k} labels, {n} words" for k, n in sizes) + " |", "| --- |" + " ---: |" * len(sizes)]
     chosen = [row for row in rows if row["kind"] == kind]

@@ -2,9 +2,9 @@
 
     KERAS_BACKEND=tensorflow python -m benchmarks.depth --output runs/depth-tensorflow
 
-measures only the transition (without the sequential module and the head), with given depths, for each mean depth.
-*Full* is the plain transition, `max_depth` times for all words, in the fastest mode of the backend. Ratios are taken
-within each round. In every sentence, at least one word goes through all layers.
+The benchmark measures only the transition (without the sequential module and the head), with given depths, for each
+mean depth. *Full* is the plain transition, applied `max_depth` times to all words, in the fastest mode of the backend.
+Ratios are taken within each round. In every sentence, at least one word goes through all layers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from keras_slstm.training.results import conditions
 
 
 class Transition(TransitionArguments, keras.layers.Layer):
-    """x U + b and the transition. Maps `(batch, time, units + 1)`, whose last feature is the depth, to h and g."""
+    """Computes x U + b and the transition. Maps `(batch, time, units + 1)`, with the depth as last feature, to h, g."""
 
     def __init__(self, units: int, max_depth: int, adaptive: bool) -> None:
         super().__init__()
@@ -53,13 +53,13 @@ class Transition(TransitionArguments, keras.layers.Layer):
 
 
 def impose(batch: int, length: int, max_depth: int, mean: float) -> np.ndarray:
-    """Draw depths, `(batch, length)`, with this mean over the words. One word of each sentence has the largest depth.
+    """Draw depths `(batch, length)` with this mean over the words. One word of each sentence has the largest depth.
 
     The depths of the others are drawn from `p_j` proportional to `exp(t j)`.
     """
     least = (max_depth + length - 1) / length
     if not least <= mean <= max_depth:
-        raise ValueError(f"The mean depth of {length} words lies between {least:g} and {max_depth}, but got {mean:g}.")
+        raise ValueError(f"The mean depth of {length} words must be between {least:g} and {max_depth}, got {mean:g}.")
     if mean == max_depth:
         return np.full((batch, length), max_depth)
     rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def measure(args: argparse.Namespace, kind: str) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return a Markdown table of milliseconds and of the speed-up over the fastest full depth."""
+    """Return a Markdown table of milliseconds and the speed-up over the fastest full depth."""
     columns = list(dict.fromkeys((row["kind"], row["mode"]) for row in rows))
     lines = ["| mean depth | " + " | ".join(f"{kind}, {mode}" for kind, mode in columns) + " |"]
     lines.append("| --- |" + " ---: |" * len(columns))
@@ -134,7 +134,7 @@ def draw_costs(rows: list[dict[str, Any]], path: Path) -> None:
     for kind, mode in dict.fromkeys((row["kind"], row["mode"]) for row in rows):
         chosen = [r for r in rows if (r["kind"], r["mode"]) == (kind, mode) and r["depth"] != "full"]
         axes.plot([r["mean"] for r in chosen], [1 / r["speed_up"] for r in chosen], marker="o", label=f"{kind}, {mode}")
-    axes.axhline(1, color="0.5", linestyle="--", label="full depth, the best way")
+    axes.axhline(1, color="0.5", linestyle="--", label="full depth, fastest mode")
     axes.set(xlabel="mean depth of the words", ylabel="time / time at full depth", ylim=0)
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", frameon=False)

@@ -2,12 +2,11 @@
 
     KERAS_BACKEND=tensorflow python -m benchmarks.encoders --output runs/encoders-tensorflow
 
-For each length of the sentences, the benchmark measures training (forward and backward, without an optimizer),
-inference and memory. The *floor* is the time of the matrix products in the S-LSTM's equations on the same backend,
-compiled in the same mode, in the same run (with twice as many more for the backward pass). The *best floor* runs them
-in the fastest mode of the backend. A CAS-LSTM is also compared with Keras' stacked LSTM layers of the same size, and a
-SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more). All encoders run in turn, and medians over the rounds are
-reported.
+For each sentence length, the benchmark measures training (forward and backward, without an optimizer), inference and
+memory. The *floor* is the time of the matrix products in the S-LSTM's equations on the same backend, compiled in the
+same mode, in the same run; the backward pass adds twice as many products. The *best floor* runs them in the fastest
+mode of the backend. A CAS-LSTM is also compared with Keras' stacked LSTM layers of the same size, and a SuBiLSTM with a
+BiLSTM (`benchmarks.subilstm` measures more). All encoders run in turn, and the medians over the rounds are reported.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from keras_slstm.files import write_json
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.training.results import conditions
 
-# The Keras layers with which an encoder is compared directly.
+# The Keras layers to which an encoder is compared directly.
 COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM", "SuBiLSTM": "BiLSTM"}
 
 
@@ -122,7 +121,7 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
 
 
 def peak_memory(args: argparse.Namespace, name: str, batch: int, length: int) -> float:
-    """Return by how many megabytes training steps in the first mode raise the largest resident set of a new process."""
+    """Return by how many megabytes training steps in the first mode raise a new process's peak resident set size."""
     size = {"lengths": length, "batches": batch, "units": args.units, "steps": args.steps, "dtype": args.dtype}
     options = [word for option, value in size.items() for word in (f"--{option}", str(value))]
     return memory.in_new_process("benchmarks.encoders", "--peak-of", name, *options)
@@ -163,7 +162,7 @@ def table(rows: list[dict[str, Any]], peaks: dict[str, dict[str, float]], batch:
 
 
 def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
-    """Plot the time against the length, with one panel for each kind and mode."""
+    """Plot the time against the length, with one panel per kind and mode."""
     from matplotlib.figure import Figure
 
     panels = list(dict.fromkeys((row["kind"], row["mode"]) for row in rows))
@@ -226,7 +225,7 @@ def main() -> None:
                 rows += measure(args, batch, length)
                 keep()
                 keras.backend.clear_session()
-                gc.collect()  # the functions compiled for one size take gigabytes
+                gc.collect()  # the functions compiled for one size use gigabytes
     if not args.no_memory:
         for name in args.encoders or encoders(args.units, args.steps):
             if name not in peaks:

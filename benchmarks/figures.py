@@ -1,13 +1,13 @@
-"""Draws figures of the runs of the examples, from the results that they have written.
+"""Plots figures from the recorded results of runs.
 
     python -m benchmarks.figures runs/results.jsonl --data movie_review --output docs/figures
 
-draws, from runs of `examples/classify_text.py`, the accuracy against the length of the sentences (Zhang, Liu and Song,
-2018, Figure 4a) and the training time against the length (Figure 5).
+plots, from runs of `keras-slstm classify`, the accuracy against the sentence length (Zhang, Liu and Song, 2018,
+Figure 4a) and the training time against the sentence length (Figure 5).
 
     python -m benchmarks.figures runs/results.jsonl --data ud_ewt --steps --output docs/figures
 
-draws, from runs of `examples/tag_text.py`, the development score against the number of steps (Figure 3).
+plots, from runs of `keras-slstm tag`, the development score against the number of steps (Figure 3).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAMES = {
 
 
 class Point(NamedTuple):
-    """A point of a line, with the standard deviation of its value over the runs."""
+    """A point of a curve, with the standard deviation of its value over the runs."""
 
     x: float
     y: float
@@ -41,14 +41,14 @@ class Point(NamedTuple):
 
 
 def main() -> None:
-    """Draw the figures for one data set."""
+    """Plot the figures of one data set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="?", type=Path, help="(default: the results in the repository)")
-    parser.add_argument("--data", default="movie_review", help="the data set; `fdu_mtl` joins all its domains")
+    parser.add_argument("--data", default="movie_review", help="the data set; `fdu_mtl` combines all its domains")
     parser.add_argument("--encoders", nargs="+", help="(default: all)")
-    parser.add_argument("--steps", action="store_true", help="draw the score against the number of steps instead")
-    parser.add_argument("--sentences", type=int, default=200, help="sentences of each run in a bin of the first figure")
-    parser.add_argument("--groups", type=int, default=10, help="equal groups of sentences in the second figure")
+    parser.add_argument("--steps", action="store_true", help="plot the score against the number of steps instead")
+    parser.add_argument("--sentences", type=int, default=200, help="sentences per run and bin in the first figure")
+    parser.add_argument("--groups", type=int, default=10, help="number of bins in the second figure")
     parser.add_argument("--output", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.steps:
@@ -77,7 +77,7 @@ def main() -> None:
     for name, runs in by_encoder.items():
         per_bin = -(-sum(count for count, _ in merged(runs, "seconds_by_length").values()) // args.groups)
         seconds[name] = curve(runs, "seconds_by_length", per_bin, factor=1e3)
-    label = "training: milliseconds a sentence"
+    label = "training: milliseconds per sentence"
     draw(seconds, args.output / f"{args.data}-seconds-by-length.png", "words in a sentence", label)
 
 
@@ -135,12 +135,12 @@ def steps(results: list[dict[str, Any]], data: str) -> dict[str, list[Point]]:
 
 
 def readable(name: str) -> str:
-    """Return the name of an encoder or a measure as papers write it."""
+    """Return the name of an encoder or a metric as papers write it."""
     return " + ".join(NAMES.get(part, part.replace("_", " ")) for part in name.split(" + "))
 
 
 def draw(lines: dict[str, list[Point]], path: Path, across: str, up: str) -> None:
-    """Draw a line for each name, with a band of one standard deviation over the runs on either side."""
+    """Plot a line for each name, with a band of one standard deviation over the runs on either side."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(7.5, 4), layout="constrained")
     axes = figure.add_subplot()
     for name, points in sorted(lines.items()):

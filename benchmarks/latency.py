@@ -1,10 +1,10 @@
-"""Times one sentence in the runtimes that a model can be exported to, beside Keras' own ways to call it.
+"""Times one sentence in the runtimes that a model can be exported to, and in Keras.
 
     KERAS_BACKEND=tensorflow python -m benchmarks.latency --output runs/latency-tensorflow
 
-It builds a classifier with each encoder, and a tagger with a CRF, exports them, and starts a process for each runtime,
-which loads all models, calls them in turn with one sentence, and reports medians over the rounds. All compute the same:
-probabilities, and the tagger the labels, too, from the ids of words. Every runtime has the same number of threads.
+The benchmark builds a classifier with each encoder and a tagger with a CRF, exports them, and starts a process for each
+runtime, which loads all models, calls them in turn with one sentence, and reports medians over the rounds. All
+runtimes compute probabilities from word ids, and for the tagger also labels, with the same number of threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 REFERENCE = "Keras' BiLSTM"
-# The encoder, by name in the table; the tagger has a CRF on top of its own.
+# The encoder of each model, by its name in the table.
 MODELS = {
     REFERENCE: "bilstm",
     "S-LSTM": "slstm",
@@ -37,14 +37,14 @@ MODELS = {
     "S-LSTM and CRF": "slstm",
 }
 TAGGERS = ("S-LSTM and CRF",)
-WORDS = 2000  # of the vocabulary
+WORDS = 2000  # in the vocabulary
 FORMATS = {"onnx": ".onnx", "litert": ".tflite", "openvino": ".xml"}
 PACKAGES = ("tensorflow", "onnxruntime", "openvino", "ai-edge-litert", "tf2onnx")
 Call = Callable[[], Any]
 
 
 def build(name: str, units: int) -> Any:
-    """A model with a vocabulary and random weights."""
+    """Build a model with a vocabulary and random weights."""
     import keras_slstm
 
     options: dict[str, Any] = {"encoder": MODELS[name], "units": units, "embedding_dim": units}
@@ -60,7 +60,7 @@ def build(name: str, units: int) -> Any:
 
 
 def write(folder: Path, names: list[str], units: int) -> None:
-    """Save and export the models; leave out what cannot be written."""
+    """Save and export the models; skip the formats that a model cannot be written to."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     for name in names:
@@ -78,7 +78,7 @@ def write(folder: Path, names: list[str], units: int) -> None:
 
 
 def _served(file: Path, threads: int) -> Any:
-    """A Keras model that computes what an exported file computes."""
+    """Return a Keras model with the outputs of an exported file."""
     import keras
     import tensorflow as tf
 
@@ -152,7 +152,7 @@ def _openvino(file: Path, words: np.ndarray, threads: int) -> Call:
     return lambda: request.infer([words])
 
 
-# By name in the table: the file, and what loads it and returns a call.
+# By name in the table: the file, and the function that loads it and returns a call.
 RUNTIMES: dict[str, tuple[str, Callable[[Path, np.ndarray, int], Call]]] = {
     "`predict`": ("model.keras", _predict),
     "`predict_on_batch`": ("model.keras", _predict_on_batch),
@@ -177,14 +177,14 @@ def measure(runtime: str, folder: Path, args: argparse.Namespace) -> list[dict[s
             try:
                 call = load(path, words, args.threads)
                 call()
-            except Exception as error:  # each runtime has its own
+            except Exception as error:  # each runtime raises its own type
                 print(f"{name} does not run in {runtime}: {str(error).splitlines()[0][:100]}", flush=True)
             else:
                 calls[name, length] = call
     seconds: dict[tuple[str, int], list[float]] = {key: [] for key in calls}
     for _ in range(args.rounds):
         for key, call in calls.items():
-            call()  # the others have filled the caches
+            call()  # warm up: the other models have filled the caches
             start = time.perf_counter()
             call()
             seconds[key].append(time.perf_counter() - start)
@@ -198,7 +198,7 @@ def measure(runtime: str, folder: Path, args: argparse.Namespace) -> list[dict[s
 
 
 def table(rows: list[dict[str, Any]], length: int) -> str:
-    """Return a Markdown table of milliseconds and, in brackets, of the ratio to the BiLSTM in the same runtime."""
+    """Return a Markdown table of milliseconds and, in brackets, the ratio to the BiLSTM in the same runtime."""
     found = {(row["runtime"], row["model"]): row for row in rows if row["length"] == length}
     names = list(dict.fromkeys(row["model"] for row in rows))
     lines = ["| | " + " | ".join(names) + " |", "| --- |" + " ---: |" * len(names)]
@@ -214,7 +214,7 @@ def table(rows: list[dict[str, Any]], length: int) -> str:
 
 
 def sizes(rows: list[dict[str, Any]]) -> str:
-    """Return a Markdown table of the files' megabytes."""
+    """Return a Markdown table of the file sizes in megabytes."""
     names = list(dict.fromkeys(row["model"] for row in rows))
     lines = ["| | " + " | ".join(names) + " |", "| --- |" + " ---: |" * len(names)]
     for runtime in [name for name, (file, _) in RUNTIMES.items() if file != "model.keras"]:
@@ -224,7 +224,7 @@ def sizes(rows: list[dict[str, Any]]) -> str:
 
 
 def in_process(folder: Path, args: argparse.Namespace, *task: str) -> None:
-    """Run one task, of writing or of measuring, in a new process."""
+    """Write the models or measure one runtime in a new process."""
     options = [f"--{name}={getattr(args, name)}" for name in ("units", "rounds", "threads")]
     options += ["--lengths", *map(str, args.lengths), "--models", *args.models]
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "OMP_NUM_THREADS": str(args.threads)}

@@ -1,4 +1,4 @@
-"""Measures the memory of a step by how much it raises the largest resident set of a new process."""
+"""Measures the memory of a step by how much it raises the peak resident set size of a new process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def in_new_process(module: str, *arguments: str) -> float:
 
 
 def print_growth(step: timing.Step) -> None:
-    """Run a step three times and print by how many megabytes it raised the largest resident set."""
+    """Run a step three times and print by how many megabytes it raised the peak resident set size."""
     # Run a small product first, so that the memory that a backend allocates once is not counted.
     timing.matrix_products([(8, 8, 8, 1)], "float32", timing.MODES[0], backward=True)()
     before = largest_resident_set()
@@ -31,8 +31,8 @@ def print_growth(step: timing.Step) -> None:
 
 
 def largest_resident_set() -> float:
-    """Return the largest resident set of this process in megabytes."""
-    if sys.platform == "linux":  # where `getrusage` also counts the memory of the parent process at the start
+    """Return the peak resident set size of this process in megabytes."""
+    if sys.platform == "linux":  # here, `getrusage` also counts the memory of the parent process at the start
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / MEGABYTE
     unit = 1 if sys.platform == "darwin" else 1024

@@ -1,11 +1,11 @@
-"""Measures how many texts per second trained classifiers read. They run in turn, so that their speeds are comparable.
+"""Measures the texts per second of trained classifiers, which run in turn so that their speeds are comparable.
 
     KERAS_BACKEND=tensorflow python -m benchmarks.models runs/movie_review/* --dataset movie_review --manual-dir PATH \
         --results benchmarks/results/depth.jsonl
 
-Each folder is that of a finished run of `examples/classify_text.py`. After it is compiled, every model classifies the
-test part of the data set (or a file, `--data`) in batches of 100. The median over the rounds and the machine are
-written into the lines of these runs in `--results`.
+Each folder is that of a finished run of `keras-slstm classify`. After it is compiled, every model classifies the test
+split of the data set (or a file, `--data`) in batches of 100. The benchmark adds the median over the rounds, and the
+machine, to the lines of these runs in `--results`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from keras_slstm.files import complete_file
 from keras_slstm.training.results import conditions, read_results
 from keras_slstm.training.stopwatch import texts_a_second
 
-# The fields that identify the run of a line.
+# The fields that identify a run.
 OF_RUN = ("data", "encoder", "seed", "fold", "command")
 
 
@@ -56,7 +56,7 @@ def main() -> int:
     """Measure, print, and write the speeds into the lines of the runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--dataset", help="a data set, whose test part is classified")
+    parser.add_argument("--dataset", help="a data set; the models classify its test split")
     parser.add_argument("--data", help="a file to classify instead")
     parser.add_argument("--data-dir")
     parser.add_argument("--manual-dir")
@@ -71,7 +71,7 @@ def main() -> int:
         texts = load_corpus(args.dataset, data_dir=args.data_dir, manual_dir=args.manual_dir).test.texts
     speeds = measure(args.folders, texts, args.rounds)
     for folder, speed in speeds.items():
-        print(f"{speed:8.1f} texts a second: {folder}")
+        print(f"{speed:8.1f} texts per second: {folder}")
     if args.results:
         lines = with_speeds(read_results(args.results), speeds)
         with complete_file(args.results) as unfinished:

@@ -1,4 +1,4 @@
-"""Names of encoders and data sets in tables and figures, in place of the identifiers of commands."""
+"""Names of encoders and data sets for tables and figures, by the identifiers that the commands use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DATA = {
 
 
 def encoder_name(identifier: str) -> str:
-    """Return the name of an encoder and of its parts.
+    """Return the name of an encoder and its parts.
 
     >>> encoder_name("bi_caslstm (lam=0.5)"), encoder_name("stacked_bilstm + max")
     ('Bi-CAS-LSTM (lam=0.5)', 'stacked BiLSTM + max pooling')

@@ -6,7 +6,7 @@
 `keras_slstm.distribute.fit` trains an S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000), on TensorFlow
 under MultiWorkerMirroredStrategy and on JAX with `keras.distribution`. Every process is pinned to one core and takes 32
 sentences per step. The share of communication is the part of a step that exceeds the step of a single process: the
-exchange of gradients, and waiting for the slowest process. Run it on an idle machine.
+exchange of gradients and the wait for the slowest process. Run the benchmark on an idle machine.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def summary(args: argparse.Namespace, backend: str, seconds: dict[int, list[floa
 
 def show(found: list[dict[str, Any]]) -> None:
     """Print a line for each backend and number of processes."""
-    print(f"{'backend':12} {'processes':>9} {'ms a step':>10} {'sentences/s':>12} {'speedup':>8} {'communication':>14}")
+    print(f"{'backend':12} {'processes':>9} {'ms/step':>10} {'sentences/s':>12} {'speedup':>8} {'communication':>14}")
     for result in found:
         for count, rate in result["sentences_per_second"].items():
             line = f"{result['backend']:12} {count:>9} {result['milliseconds_a_step'][count]:10.1f} {rate:12.1f}"

@@ -1,14 +1,14 @@
-"""Predicts how much of its speed each of many processes keeps, from measured steps and a network that is stated.
+"""Predicts the efficiency of training in many processes, from measured steps and an assumed network.
 
-    python -m benchmarks.scaling_model                                       # 10 gigabits a second, 50 microseconds
+    python -m benchmarks.scaling_model                                       # 10 Gbit/s, 50 microseconds
     python -m benchmarks.scaling_model --gigabits 1 --microseconds 200
 
-A step of n processes is predicted as the slowest of n steps, drawn from those that one process took, and the exchange
-of all gradients by a ring: each process sends 2 (n - 1) / n of the gradients, in 2 (n - 1) messages, after the backward
-pass. The gradients are those of the encoder and of 10,000 word vectors, in float32. The efficiency is the step of one
-process divided by that of n, each with its own batch. Real programs exchange some gradients during the backward pass,
-and gain; several processes on one machine share its memory, and lose. The last lines compare the prediction for two
-processes with the measurement of `benchmarks.scaling`, where both processes share a machine.
+The predicted step time of n processes is the slowest of n steps, drawn from the measured steps of one process, plus a
+ring all-reduce: each process sends 2 (n - 1) / n of the gradients, in 2 (n - 1) messages, after the backward pass. The
+gradients are those of the encoder and of 10,000 word vectors, in float32. The efficiency is the step time of one
+process divided by that of n, each with its own batch. Real programs are faster if they exchange gradients during the
+backward pass, and slower if several processes on one machine share its memory. The last lines compare the prediction
+for two processes with the measurement of `benchmarks.scaling`, where both processes share a machine.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from benchmarks.encoders import encoders
 RESULTS = Path(__file__).parent / "results"
 WORKERS = (2, 8, 32, 64, 128, 256)
 VOCABULARY = 10_000
-BYTES = 4  # of a float32
-ENOUGH = 0.8  # the efficiency below which more workers are called a waste
+BYTES = 4  # per float32
+ENOUGH = 0.8  # the lowest efficiency that counts as good
 
 
 class Network(NamedTuple):
     """The connection between the processes.
 
     Attributes:
-        gigabits: The rate at which a process sends, in gigabits a second.
-        microseconds: The time from sending a message to its arrival.
+        gigabits: The bandwidth of a process, in gigabits per second.
+        microseconds: The latency of a message.
     """
 
     gigabits: float = 10.0
@@ -51,8 +51,8 @@ class Measured(NamedTuple):
 
     Attributes:
         encoder: Name of the encoder.
-        batch, length: Sentences and words of the step.
-        seconds: Its median time.
+        batch, length: Number of sentences, and of words per sentence.
+        seconds: Median time of the step.
         parameters: Parameters of the encoder and of the word vectors.
     """
 
@@ -64,33 +64,33 @@ class Measured(NamedTuple):
 
 
 def exchange_seconds(gradient_bytes: float, workers: int, network: Network) -> float:
-    """The time of a ring in which every process gets the sum of all gradients."""
+    """Return the time of a ring all-reduce of the gradients."""
     messages = 2 * (workers - 1)
     return messages / workers * gradient_bytes * 8 / (network.gigabits * 1e9) + messages * network.microseconds * 1e-6
 
 
 def slowest_seconds(seconds: Sequence[float], workers: int) -> float:
-    """The expected maximum of so many draws, with replacement, from measured times."""
+    """Return the expected maximum of `workers` draws, with replacement, from measured times."""
     count = len(seconds)
     below = [(rank / count) ** workers for rank in range(count + 1)]
     return sum(value * (below[rank + 1] - below[rank]) for rank, value in enumerate(sorted(seconds)))
 
 
 def efficiency(measured: Measured, workers: int, network: Network, spread: Sequence[float]) -> float:
-    """The step of one process divided by that of many.
+    """Return the step time of one process divided by that of many.
 
     Args:
         measured: The step of one process.
         workers: Number of processes.
         network: The connection between them.
-        spread: Times of single steps, divided by their mean: how much steps vary.
+        spread: Times of single steps, divided by their mean.
     """
     computed = measured.seconds * slowest_seconds(spread, workers)
     return measured.seconds / (computed + exchange_seconds(BYTES * measured.parameters, workers, network))
 
 
 def bottleneck(measured: Measured, network: Network, spread: Sequence[float]) -> str:
-    """From how many workers on the efficiency is below 80%, and whether they wait or exchange for longer."""
+    """Return the smallest number of workers with an efficiency below 80%, and the larger of the two causes."""
     for workers in range(2, WORKERS[-1] + 1):
         if efficiency(measured, workers, network, spread) < ENOUGH:
             waiting = measured.seconds * (slowest_seconds(spread, workers) - 1)
@@ -100,7 +100,7 @@ def bottleneck(measured: Measured, network: Network, spread: Sequence[float]) ->
 
 
 def measured_steps() -> list[Measured]:
-    """The training steps that `benchmarks.encoders`, `subilstm` and `depth` recorded on JAX."""
+    """Return the training steps that `benchmarks.encoders`, `subilstm` and `depth` recorded on JAX."""
     found = []
     recorded = _read("encoders-jax/encoders.json")
     for row in recorded["rows"]:
@@ -122,15 +122,15 @@ def measured_steps() -> list[Measured]:
 
 
 def spread() -> list[float]:
-    """The steps of the single process of `benchmarks.scaling` on JAX, divided by their mean."""
+    """Return the step times of one process of `benchmarks.scaling` on JAX, divided by their mean."""
     seconds = next(run["seconds"]["1"] for run in _read("scaling.json") if run["backend"] == "jax")
     return [value / statistics.fmean(seconds) for value in seconds]
 
 
 def table(network: Network) -> str:
-    """Predicted efficiencies, by encoder and number of workers."""
+    """Return a table of predicted efficiencies, by encoder and number of workers."""
     columns = [f"{workers} workers" for workers in WORKERS]
-    names = ["encoder", "batch x words", "ms a step", "MB of gradients", *columns, f"below {ENOUGH:.0%} from"]
+    names = ["encoder", "batch x words", "ms per step", "MB of gradients", *columns, f"below {ENOUGH:.0%} from"]
     lines = [f"| {' | '.join(names)} |", f"| --- | ---: |{' ---: |' * (len(names) - 3)} --- |"]
     steps = spread()
     for measured in measured_steps():
@@ -147,7 +147,7 @@ def table(network: Network) -> str:
 
 
 def check() -> str:
-    """The prediction for two processes, without any time for the exchange, beside the measured one."""
+    """Return a table that compares the prediction for two processes, without the exchange, with the measurement."""
     lines = [
         "| backend | one process, ms | the slowest of two, ms | measured for two, ms | exchange and shared memory |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -185,9 +185,9 @@ def _read(name: str) -> Any:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling_model", description=__doc__.partition("\n")[0])
-    parser.add_argument("--gigabits", type=float, default=Network().gigabits, help="a second (default: %(default)s)")
+    parser.add_argument("--gigabits", type=float, default=Network().gigabits, help="bandwidth (default: %(default)s)")
     parser.add_argument(
-        "--microseconds", type=float, default=Network().microseconds, help="of a message (default: %(default)s)"
+        "--microseconds", type=float, default=Network().microseconds, help="latency of a message (default: %(default)s)"
     )
     given = parser.parse_args()
     print(table(Network(given.gigabits, given.microseconds)), check(), sep="\n\n")

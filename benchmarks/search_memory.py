@@ -1,7 +1,7 @@
 """Measures whether the memory of a long search stays constant: `python -m benchmarks.search_memory`.
 
-A random search runs 50 trials, each in its own process as always, with a tiny model on a small part of the generated
-corpus. After every trial, the resident memory of the searching process is recorded. This takes some minutes.
+A random search runs 50 trials, each in its own process as usual, with a tiny model on a small part of the generated
+corpus. The benchmark records the resident memory of the searching process after every trial. It takes some minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keras_slstm.datasets.corpus import Corpus, load_corpus
 from keras_slstm.tuning import ClassificationHyperModel, Search
 
 MEGABYTE = 1e6
-EARLY = 5  # trials, after which everything that is loaded once has been loaded
+EARLY = 5  # trials, after which all one-time loading is done
 
 
 class Watched(Search):

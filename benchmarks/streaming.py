@@ -1,14 +1,14 @@
-"""Measures streamed corpora against texts in memory: `python -m benchmarks.streaming`.
+"""Compares streamed corpora with texts in memory: `python -m benchmarks.streaming`.
 
     python -m benchmarks.streaming                                            # a million lines, both ways
     python -m benchmarks.streaming --lines 39000000 --ways streamed           # about 5 GB of text
     python -m benchmarks.streaming --lines 20000 --steps 20                   # a trial
 
-Generated lines of 5 to 30 words, drawn from 200,000 words by Zipf's law with the exponent 1.05, are written to a file.
-Each way runs in a process of its own, from the file to the first training step of a BiLSTM classifier (64 units, a
-vocabulary of 30,000 words), and then takes further steps. Printed, and appended to a file with `--output`, are for each
-way the seconds of CPU time and of the clock to the end of the first step, the largest resident set, the sentences
-trained in a second, and the share of the further steps that was spent waiting for batches.
+The benchmark writes a file of generated lines with 5 to 30 words each, drawn from 200,000 words by Zipf's law with
+exponent 1.05. Each way runs in a separate process, from the file to the first training step of a BiLSTM classifier (64
+units, a vocabulary of 30,000 words), and then takes further steps. For each way, the benchmark prints the CPU time and
+the wall-clock time to the end of the first step, the peak resident set size, the training sentences per second, and the
+share of the further steps that was spent waiting for batches. `--output` also appends these numbers to a file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 WAYS = ("streamed", "in memory")
 WORDS, EXPONENT, LABELS = 200_000, 1.05, 4
-BLOCK = 20_000  # lines that are generated together
+BLOCK = 20_000  # lines generated at a time
 BATCH, UNITS, MAX_TOKENS = 64, 64, 30_000
 
 
@@ -37,9 +37,9 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the file (default: %(default)s)")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="default: both")
     parser.add_argument("--steps", type=int, default=200, help="steps after the first one (default: %(default)s)")
-    parser.add_argument("--processes", type=int, default=1, help="that prepare the corpus (default: %(default)s)")
-    parser.add_argument("--folder", type=Path, help="where the files are written (default: a temporary folder)")
-    parser.add_argument("--output", type=Path, help="file of JSON lines to which the results are appended")
+    parser.add_argument("--processes", type=int, default=1, help="processes for the preparation (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, help="folder for the files (default: a temporary one)")
+    parser.add_argument("--output", type=Path, help="JSON Lines file to append the results to")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)  # in the new process
     args = parser.parse_args()
     if args.way:
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _generate(path: Path, lines: int) -> None:
-    """Write labelled lines, the same ones each time."""
+    """Write labelled lines, which are the same each time."""
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = np.array(["".join(rng.choice(letters, size)) for size in rng.integers(2, 10, WORDS)])
@@ -89,7 +89,7 @@ def _in_new_process(args: argparse.Namespace, way: str) -> dict[str, Any]:
 
 
 def _measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Train from the file, and return what is measured."""
+    """Train from the file, and return the measurements."""
     began = time.perf_counter()
 
     import keras_slstm
@@ -108,7 +108,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
         "seconds": time.perf_counter() - began,
         "cpu_seconds": times.user + times.system + times.children_user + times.children_system,
     }
-    for index in range(1, 9):  # the lengths for which functions are compiled
+    for index in range(1, 9):  # compile the functions for all lengths
         model.train_on_batch(*batches[index % len(batches)])
     began, waited, sentences = time.perf_counter(), 0.0, 0
     for step in range(args.steps):

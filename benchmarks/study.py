@@ -1,15 +1,15 @@
-"""Runs a study: encoders or settings that differ in nothing but what the study compares.
+"""Runs a study, which compares encoders or settings while everything else stays equal.
 
     python -m benchmarks.study benchmarks/studies/travel_requests.toml
     python -m benchmarks.study benchmarks/studies/trec.toml --root PATH    # PATH holds original files and word vectors
 
-A study is a TOML file: the command and its options, the data sets, the rows with their own options, the seeds, the row
-that is the baseline, and the values among which each row chooses one option on development data. All rows get the same
-data, seeds, updates and number of values. `benchmarks/study_report.py` makes the table, and refuses comparisons that
-are not fair.
+A study is a TOML file with the command and its options, the data sets, the rows with their own options, the seeds, the
+baseline row, and optionally one option with the values from which each row chooses on development data. All rows get
+the same data, seeds, updates and number of values. `benchmarks/study_report.py` makes the table, and refuses unfair
+comparisons.
 
-Each training is a command of `keras-slstm` in a process of its own, and a line in `benchmarks/results/studies`. A
-training that has a line is not repeated, and one that was interrupted goes on.
+Each training runs a `keras-slstm` command in a separate process and adds a line to `benchmarks/results/studies`.
+Trainings that have a line are not repeated, and interrupted ones resume.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.results import append_result, read_results
 
 RESULTS = Path(__file__).parent / "results" / "studies"
-PATHS = ("data", "dev-data", "test-data", "manual-dir", "vectors")  # options that name something below --root
+PATHS = ("data", "dev-data", "test-data", "manual-dir", "vectors")  # options with paths relative to --root
 Options = dict[str, Any]
 Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study as its file describes it.
+    """The contents of a study file.
 
     Attributes:
-        name: The name of the file without its ending.
+        name: The name of the file without its extension.
         question: The question that the study answers.
         command: The command of `keras-slstm`: classify, tag, match or translate.
-        measure: The score, such as `accuracy` or `f1`, or `f1 MISC` for the spans of one type.
-        data: The data sets, each with the options that it needs.
+        measure: The metric, such as `accuracy` or `f1`, or `f1 MISC` for the spans of one type.
+        data: The data sets, each with its options.
         options: The options of all trainings.
         rows: The options in which the rows differ, by the name of the row.
-        baseline: The row that the others are compared with.
+        baseline: The row to which the others are compared.
         seeds: The seeds of each row.
-        search: The option that each row chooses on development data, with its values. The choice uses the first seed.
-        claims: Sentences of papers: `row`, `paper` (the source), `says`, and `number` (the paper's difference).
+        search: The option that each row chooses on development data with the first seed, and its values.
+        claims: Claims of papers: `row`, `paper` (the source), `says`, and `number` (the paper's difference).
     """
 
     name: str
@@ -67,19 +67,19 @@ class Study:
 
     def __post_init__(self) -> None:
         for problem, wrong in {
-            f"the baseline {self.baseline!r} is no row": self.baseline not in self.rows,
+            f"the baseline {self.baseline!r} is not a row": self.baseline not in self.rows,
             "there are fewer than two rows": len(self.rows) < 2,
             "there is no seed": not self.seeds,
-            "a seed stands there twice": len(set(self.seeds)) < len(self.seeds),
+            "a seed occurs twice": len(set(self.seeds)) < len(self.seeds),
             "[search] takes one option with a list of values": len(self.search) > 1 or not all(self.search.values()),
-            "a claim is about a row that is not there": any(claim["row"] not in self.rows for claim in self.claims),
+            "a claim names a row that does not exist": any(claim["row"] not in self.rows for claim in self.claims),
         }.items():
             if wrong:
                 raise ValueError(f"study {self.name}: {problem}")
 
     @property
     def results(self) -> Path:
-        """The file with a line for each training."""
+        """The file with one line per training."""
         return RESULTS / f"{self.name}.jsonl"
 
     @property
@@ -100,14 +100,14 @@ class Training:
 
     @property
     def key(self) -> Line:
-        """All that identifies the training. A study whose options have changed has other trainings."""
+        """The fields that identify the training. They change if the options of the study change."""
         study = self.study
         recipe = [study.command, repr(study.options), repr(study.data[self.data]), repr(study.rows[self.row])]
         key = {"row": self.row, "data": self.data, "seed": self.seed, "value": self.value}
         return {**key, "recipe": fingerprint(recipe)}
 
     def words(self, root: Path) -> list[str]:
-        """The words of the command, without the folder for its results."""
+        """Return the arguments of the command, without the output folder."""
         study = self.study
         options = {**study.options, **study.data[self.data], **study.rows[self.row]}
         options = {name: str(root / value) if name in PATHS else value for name, value in options.items()}
@@ -125,7 +125,7 @@ def read_study(path: Path) -> Study:
     """Read a study.
 
     Raises:
-        ValueError: If the file is no complete study. The message names it.
+        ValueError: If the file is not a complete study. The message names it.
     """
     try:
         return Study(path.stem, **tomllib.loads(path.read_text(encoding="utf-8")))
@@ -134,7 +134,7 @@ def read_study(path: Path) -> Study:
 
 
 def lines_of(study: Study) -> list[Line]:
-    """The recorded trainings that belong to the study as it is now."""
+    """Return the recorded trainings of the study in its current form."""
     lines = read_results(study.results) if study.results.exists() else []
     return [
         line
@@ -146,7 +146,7 @@ def lines_of(study: Study) -> list[Line]:
 
 
 def chosen_value(study: Study, lines: list[Line], row: str, data: str) -> float | None:
-    """The value with the best development score for the first seed; None where the search is not complete."""
+    """Return the value with the best development score for the first seed, or None if the search is incomplete."""
     of_row = [line for line in lines if (line["row"], line["data"], line["seed"]) == (row, data, study.seeds[0])]
     found = {line["value"]: line["development_score"] for line in of_row}
     values = next(iter(study.search.values()))
@@ -154,7 +154,7 @@ def chosen_value(study: Study, lines: list[Line], row: str, data: str) -> float 
 
 
 def trainings(study: Study) -> Iterator[Training]:
-    """The trainings, in the order in which they run: for each data set and row, the search and then the other seeds."""
+    """Yield the trainings in order: for each data set and row, first the search, then the other seeds."""
     for data in study.data:
         for row in study.rows:
             value = None
@@ -167,7 +167,7 @@ def trainings(study: Study) -> Iterator[Training]:
 
 
 def train(training: Training, root: Path, work: Path) -> Line:
-    """Train, or go on where an interrupted training stood; return the line of results.
+    """Train or resume, and return the line of results.
 
     Raises:
         subprocess.CalledProcessError: If the command fails.
@@ -181,7 +181,7 @@ def train(training: Training, root: Path, work: Path) -> Line:
 
 
 def summary(training: Training, folder: Path) -> Line:
-    """The line of a finished training: its scores, and how the test items came out."""
+    """Return the line of a finished training: its scores, and the outcome of each test item."""
     found = read_json(folder / "results.json")
     measure = training.study.measure
     kept = ("settings", "split", "command", "vectors", "coverage", "best_epoch", "epochs", "updates", "parameters")
@@ -197,15 +197,15 @@ def summary(training: Training, folder: Path) -> Line:
 
 
 def score_of(found: Line, part: str, measure: str) -> float:
-    """The score of a part in the results of a training; for `f1 MISC` that of the spans of the type MISC."""
+    """Return the score on a split; for `f1 MISC`, the score of the spans of type MISC."""
     name, _, kind = measure.partition(" ")
     return float(found[part]["types"][kind]["f1-score"] if kind else found[f"{part}_{name}"])
 
 
 def read_items(path: Path, measure: str) -> Line:
-    """How each test item came out, as numbers of right, found and wanted answers, and a fingerprint of the test part.
+    """Return the numbers of correct, predicted and true answers per test item, and a fingerprint of the test split.
 
-    A text is an item, and so is a sentence with its spans or tags. Other measures are no sums over items.
+    An item is a text, or a sentence with its spans or tags. Other metrics are not sums over items.
     """
     name, _, kind = measure.partition(" ")
     if name not in ("accuracy", "f1") or not path.exists():
@@ -235,7 +235,7 @@ def read_items(path: Path, measure: str) -> Line:
 
 
 def run(study: Study, root: Path, work: Path) -> None:
-    """Run all trainings that have no line yet."""
+    """Run all trainings without a line."""
     work.mkdir(parents=True, exist_ok=True)
     for training in trainings(study):
         key = training.key
@@ -250,9 +250,9 @@ def run(study: Study, root: Path, work: Path) -> None:
 
 
 def main() -> int:
-    """Run the studies that are named."""
+    """Run the studies given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("studies", nargs="+", type=Path, metavar="FILE", help="studies")
+    parser.add_argument("studies", nargs="+", type=Path, metavar="FILE", help="study files")
     parser.add_argument("--root", type=Path, default=Path(), help="folder of the original files and word vectors")
     parser.add_argument("--work", type=Path, default=Path("runs/studies"), help="folder for the trainings")
     arguments = parser.parse_args()

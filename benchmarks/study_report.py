@@ -1,4 +1,4 @@
-"""The tables of studies: what each row reaches, and how it differs from the baseline, where the comparison is fair."""
+"""Makes the tables of studies: the scores of each row, and its difference from the baseline if both are comparable."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from keras_slstm.metrics.summaries import mean_and_spread
 
 STUDIES = Path(__file__).parent / "studies"
 FEWEST_SEEDS = 3
-# Settings that may differ although no row names them: the seed, and what follows from it or from the machine.
+# Settings that may differ although no row names them: the seed, and settings that depend on it or on the machine.
 _FREE = {"seed"}
 
 
 def tables() -> str:
-    """All studies, each with its question, its table and its command."""
+    """Return all studies, each with its question, its table and its command."""
     return "\n\n".join(table(read_study(path)) for path in sorted(STUDIES.glob("*.toml")))
 
 
 def table(study: Study) -> str:
-    """The table of a study; rows without a training are left out."""
+    """Return the table of a study, without the rows that have no training."""
     lines = lines_of(study)
     searched = f"{study.searched} (of {len(study.search[study.searched])})" if study.searched else "setting"
     heads = ["data", "row", searched, "development", "test", f"against {study.baseline} [95%]", "McNemar's p"]
@@ -45,7 +45,7 @@ def table(study: Study) -> str:
 
 
 def chosen_runs(study: Study, lines: Sequence[Line], row: str, data: str) -> dict[int, Line]:
-    """The trainings of a row by their seed, with the value that it has chosen."""
+    """Return the trainings of a row with its chosen value, by seed."""
     value = chosen_value(study, list(lines), row, data) if study.search else None
     if study.search and value is None:
         return {}
@@ -53,9 +53,9 @@ def chosen_runs(study: Study, lines: Sequence[Line], row: str, data: str) -> dic
 
 
 def unfair(study: Study, one: dict[int, Line], other: dict[int, Line]) -> str | None:
-    """The reason why two rows cannot be compared; None where they can."""
+    """Return the reason why two rows cannot be compared, or None if they can."""
     if not one or not other:
-        return "the search or a row is not complete"
+        return "the search or a row is incomplete"
     if set(one) != set(other) or set(one) != set(study.seeds):
         return f"{len(one)} and {len(other)} of {len(study.seeds)} seeds are done"
     if len(one) < FEWEST_SEEDS:
@@ -66,8 +66,8 @@ def unfair(study: Study, one: dict[int, Line], other: dict[int, Line]) -> str | 
     for name, value in {
         "code": lambda line: line["commit"],
         "machines or versions": lambda line: line["conditions"],
-        "parts of the data": lambda line: line["split"],
-        "test parts": lambda line: line["test_part"],
+        "splits of the data": lambda line: line["split"],
+        "test splits": lambda line: line["test_part"],
     }.items():
         if any(value(line) != value(lines[0]) for line in lines):
             return f"different {name}"
@@ -78,7 +78,7 @@ def unfair(study: Study, one: dict[int, Line], other: dict[int, Line]) -> str | 
 
 
 def unequal_settings(study: Study, lines: Sequence[Line]) -> list[str]:
-    """The settings in which trainings differ although neither a row nor the search names them."""
+    """Return the settings in which trainings differ although neither a row nor the search names them."""
     declared = {option.replace("-", "_") for options in study.rows.values() for option in options}
     declared |= {study.searched.replace("-", "_")} if study.searched else set()
     declared |= {"encoder_options"} if "encoder_option" in declared else set()
@@ -89,7 +89,7 @@ def unequal_settings(study: Study, lines: Sequence[Line]) -> list[str]:
 
 
 def difference(one: dict[int, Line], other: dict[int, Line]) -> tuple[float, float, float]:
-    """The mean difference of the test scores of paired seeds, and its interval: over seeds and test items."""
+    """Return the mean difference of the paired test scores, and its interval over seeds and test items."""
     by_seed = [one[seed]["test_score"] - other[seed]["test_score"] for seed in sorted(one)]
     if (counts := _counts(one)) is None or (before := _counts(other)) is None:
         return statistics.fmean(by_seed), *study_statistics.interval_over_seeds(by_seed)
@@ -97,16 +97,16 @@ def difference(one: dict[int, Line], other: dict[int, Line]) -> tuple[float, flo
 
 
 def verdict(interval: tuple[float, float]) -> str:
-    """Whether a paper's "better" is seen here."""
+    """Return whether the interval confirms a paper's "better"."""
     low, high = interval
     if math.isnan(low) or low <= 0 <= high:
-        return "cannot be told from chance"
-    return "holds" if low > 0 else "does not hold: it is worse here"
+        return "not significant"
+    return "holds" if low > 0 else "does not hold: worse here"
 
 
 def claims() -> str:
-    """The sentences of papers, beside the findings of the studies."""
-    rows = ["| paper | it says | data | difference here [95%] | verdict |", "| --- | --- | --- | ---: | --- |"]
+    """Return a table of the papers' claims and the findings of the studies."""
+    rows = ["| paper | claim | data | difference here [95%] | verdict |", "| --- | --- | --- | ---: | --- |"]
     for path in sorted(STUDIES.glob("*.toml")):
         study = read_study(path)
         lines = lines_of(study)
@@ -146,7 +146,7 @@ def _compare(study: Study, lines: Sequence[Line], data: str, runs: dict[int, Lin
 
 
 def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
-    """Wilcoxon's test of each row over several data sets, where all of them can be compared."""
+    """Return Wilcoxon's test of each row over several data sets, if all of them can be compared."""
     if len(study.data) < 2:
         return None
     sentences = []
@@ -161,7 +161,7 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
 
 
 def _counts(runs: dict[int, Line]) -> Any:
-    """The counts of the test items, shape `(seeds, items, 3)`; None where the measure is no sum over items."""
+    """Return the counts of the test items `(seeds, items, 3)`, or None if the metric is not a sum over items."""
     items = [runs[seed]["items"] for seed in sorted(runs)]
     return None if any(of is None for of in items) else np.array(items, "float64")
 

@@ -1,4 +1,4 @@
-"""How much better one row of a study is than another, and how sure that is."""
+"""Confidence intervals and significance tests for the difference between two rows of a study."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from scipy import stats
 
 Counts = NDArray[np.float64]
 RESAMPLES = 10_000
-AT_ONCE = 200  # resamples, to bound the memory
+AT_ONCE = 200  # resamples at a time, to bound the memory
 CONFIDENCE = 0.95
 
 
 def score(counts: Counts) -> Counts:
-    """F1 from the counts of right, found and wanted spans, over all test items; accuracy, where each item is one.
+    """Return the F1 over all test items from the counts of correct, predicted and true spans.
+
+    If each item has exactly one prediction and one true label, this is the accuracy.
 
     Args:
         counts: Shape `(..., items, 3)`.
@@ -23,13 +25,13 @@ def score(counts: Counts) -> Counts:
 
 
 def paired_interval(row: Counts, baseline: Counts, seed: int = 0) -> tuple[float, float]:
-    """The bootstrap interval of the difference of mean scores, over the seeds and over the test items.
+    """Return the bootstrap interval of the difference of mean scores, over seeds and test items.
 
-    Each resample draws seeds and items with replacement, the same ones for both: they are paired.
+    Each resample draws seeds and items with replacement, the same ones for both rows.
 
     Args:
         row: The counts, shape `(seeds, items, 3)`.
-        baseline: Those of the row to compare with, for the same seeds and items.
+        baseline: The counts of the baseline, for the same seeds and items.
         seed: The seed of the resamples.
     """
     rng = np.random.default_rng(seed)
@@ -37,7 +39,7 @@ def paired_interval(row: Counts, baseline: Counts, seed: int = 0) -> tuple[float
     by_item = np.concatenate([row, baseline], axis=-1).swapaxes(0, 1).reshape(items, -1)
     differences: list[float] = []
     while len(differences) < RESAMPLES:
-        # A resample is how often it holds each item. The sums of its counts are then one product.
+        # A resample is stored as the number of times it contains each item, so its counts are one matrix product.
         times = rng.multinomial(items, np.full(items, 1 / items), size=AT_ONCE)
         sums = (times @ by_item).reshape(AT_ONCE, seeds, 2, 3)
         by_seed = score(sums[..., 0, None, :]) - score(sums[..., 1, None, :])
@@ -49,19 +51,19 @@ def paired_interval(row: Counts, baseline: Counts, seed: int = 0) -> tuple[float
 
 
 def interval_over_seeds(differences: list[float]) -> tuple[float, float]:
-    """Student's interval of the mean of paired differences, for measures that are no sum over test items."""
+    """Return Student's t interval of the mean of paired differences, for metrics that are not sums over test items."""
     interval = stats.ttest_1samp(differences, 0.0).confidence_interval(CONFIDENCE)
     return float(interval.low), float(interval.high)
 
 
 def mcnemar(row: Counts, baseline: Counts) -> float:
-    """The exact McNemar test: the probability that items are so unevenly right by chance.
+    """Return the p-value of the exact McNemar test.
 
-    An item counts as right where most seeds have it completely right.
+    An item counts as correct if most seeds get it completely right.
 
     Args:
         row: The counts, shape `(seeds, items, 3)`.
-        baseline: Those of the row to compare with.
+        baseline: The counts of the baseline.
     """
     right = [np.mean((of[..., 0] == of[..., 1]) & (of[..., 0] == of[..., 2]), axis=0) > 0.5 for of in (row, baseline)]
     only_row, only_baseline = int(np.sum(right[0] & ~right[1])), int(np.sum(right[1] & ~right[0]))
@@ -71,5 +73,5 @@ def mcnemar(row: Counts, baseline: Counts) -> float:
 
 
 def wilcoxon(differences: list[float]) -> float:
-    """Wilcoxon's signed-rank test over the differences of several data sets."""
+    """Return the p-value of Wilcoxon's signed-rank test over the differences of several data sets."""
     return float(stats.wilcoxon(differences).pvalue) if any(differences) else 1.0

@@ -1,12 +1,12 @@
-"""Compares the SuBiLSTM with its floor, a BiLSTM, and a separate Keras call for every prefix and suffix.
+"""Compares the SuBiLSTM with its floor, with a BiLSTM, and with separate Keras calls for all prefixes and suffixes.
 
     KERAS_BACKEND=tensorflow python -m benchmarks.subilstm --output runs/subilstm-tensorflow
 
-For each length of the sentences, the benchmark measures a training step (forward and backward, without an optimizer),
-the time until the first step is done, and the memory. The *floor* is the time of the matrix products of the equations
-on the same backend, compiled in the same mode, in the same run: x W once for every word, and h U for every word and
-each suffix that has begun, with twice as many more for the backward pass. All run in turn, and medians over the rounds
-are reported.
+For each sentence length, the benchmark measures a training step (forward and backward, without an optimizer), the time
+until the first step is done, and the memory. The *floor* is the time of the matrix products of the equations on the
+same backend, compiled in the same mode, in the same run: x W once for every word, and h U for every word and each
+suffix that has started; the backward pass adds twice as many. All run in turn, and the medians over the rounds are
+reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from keras_slstm.training.results import conditions
 
 SEPARATE = "separate Keras LSTM calls"
 FLOORS = {"floor, tied": True, "floor, untied": False}  # whether the weights are tied
-# The floor of each encoder. Encoders that are not listed need other products.
+# The floor of each encoder. Encoders without a floor need other products.
 FLOOR_OF = {
     "SuBiLSTM": "floor, tied",
     "SuBiLSTM, rematerialised": "floor, tied",
@@ -45,7 +45,7 @@ FLOOR_OF = {
 
 
 class SeparateCalls(keras.layers.Layer):
-    """The straightforward SuBiLSTM: a call of `keras.layers.LSTM` for every prefix and suffix."""
+    """A naive SuBiLSTM: one call of `keras.layers.LSTM` for every prefix and suffix."""
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -135,7 +135,7 @@ def measure(args: argparse.Namespace, length: int) -> list[dict[str, Any]]:
 
 
 def peak_memory(args: argparse.Namespace, name: str, length: int) -> float:
-    """Return by how many megabytes training steps raise the largest resident set of a new process."""
+    """Return by how many megabytes training steps raise the peak resident set size of a new process."""
     size = {"lengths": length, "batch": args.batch, "units": args.units, "modes": (args.modes or timing.MODES)[0]}
     options = [word for option, value in size.items() for word in (f"--{option}", str(value))]
     return memory.in_new_process("benchmarks.subilstm", "--peak-of", name, *options)
@@ -208,7 +208,7 @@ def main() -> None:
             rows += measure(args, length)
             write_json(path, {**head, "rows": rows, "peak_memory_mb": peaks})
             keras.backend.clear_session()
-            gc.collect()  # the functions compiled for one size take gigabytes
+            gc.collect()  # the functions compiled for one size use gigabytes
     if not args.no_memory:
         for name in args.encoders or encoders(args.units):
             if name not in peaks:

@@ -1,6 +1,6 @@
-"""Makes the tables of the documentation from the results of runs, so that no number is typed by hand.
+"""Makes the tables of the documentation from recorded results, so that no number is typed by hand.
 
-python -m benchmarks.tables crf  # print one table; without a name, print the names
+python -m benchmarks.tables crf  # print one table; without a name, list the names
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Runs = list[dict[str, Any]]
 
 
 def classification() -> str:
-    """Accuracies of runs of `examples/classify_text.py` and of the bag of words: mean and spread over the seeds."""
+    """Return the accuracies of classifiers and of the bag of words: mean and spread over the seeds."""
     columns = {
         "data": lambda runs: data_name(runs[0]["data"]),
         "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
@@ -33,14 +33,14 @@ def classification() -> str:
         ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
         ">test": lambda runs: percent(run["test_accuracy"] for run in runs),
         ">runs": len,
-        ">seconds an epoch": seconds_per_epoch,
+        ">seconds per epoch": seconds_per_epoch,
         "command or method": command,
     }
     return table("classification.jsonl", columns)
 
 
 def depths() -> str:
-    """Accuracy, speed and mean depth of the depth-adaptive GRN and of the encoders compared with it."""
+    """Return accuracy, speed and mean depth of the depth-adaptive GRN and of the encoders compared with it."""
 
     def mean_of(name: str, digits: int) -> Callable[[Runs], str]:
         def cell(runs: Runs) -> str:
@@ -57,15 +57,15 @@ def depths() -> str:
         ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
         ">test": lambda runs: percent(run["test_accuracy"] for run in runs),
         ">runs": len,
-        ">test texts a second": mean_of("texts_a_second", 0),
-        ">seconds an epoch": seconds_per_epoch,
+        ">test texts per second": mean_of("texts_a_second", 0),
+        ">seconds per epoch": seconds_per_epoch,
         "command": command,
     }
     return table("depth.jsonl", columns)
 
 
 def pairs() -> str:
-    """Scores of runs of `examples/match_sentences.py`: mean and spread over the seeds."""
+    """Return the scores of pair classifiers: mean and spread over the seeds."""
 
     def measure(runs: Runs) -> str:
         return "accuracy" if "test_accuracy" in runs[0] else "pearson"
@@ -75,7 +75,7 @@ def pairs() -> str:
         "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
         "word vectors": vectors,
         ">pairs": training_examples,
-        "measure": lambda runs: {"accuracy": "accuracy", "pearson": "Pearson × 100"}[measure(runs)],
+        "metric": lambda runs: {"accuracy": "accuracy", "pearson": "Pearson × 100"}[measure(runs)],
         ">development": lambda runs: percent(run[f"development_{measure(runs)}"] for run in runs),
         ">test": lambda runs: percent(run[f"test_{measure(runs)}"] for run in runs),
         ">runs": len,
@@ -86,7 +86,7 @@ def pairs() -> str:
 
 
 def tagging() -> str:
-    """Scores of runs of `examples/tag_text.py`: mean and spread over the seeds."""
+    """Return the scores of taggers: mean and spread over the seeds."""
 
     def measure(runs: Runs) -> str:
         return "f1" if "f1" in runs[0]["test"] else "accuracy"
@@ -98,7 +98,7 @@ def tagging() -> str:
         ),
         "word vectors": vectors,
         ">sentences": training_examples,
-        "measure": lambda runs: {"f1": "F1 of the spans", "accuracy": "accuracy"}[measure(runs)],
+        "metric": lambda runs: {"f1": "span F1", "accuracy": "accuracy"}[measure(runs)],
         ">development": lambda runs: percent(run["development"][measure(runs)] for run in runs),
         ">test": lambda runs: percent(run["test"][measure(runs)] for run in runs),
         ">runs": len,
@@ -109,7 +109,7 @@ def tagging() -> str:
 
 
 def translation() -> str:
-    """Scores of runs of `examples/translate.py`: mean and spread over the seeds."""
+    """Return the scores of translation models: mean and spread over the seeds."""
 
     def score(part: str, name: str, factor: int = 1) -> Callable[[Runs], str]:
         return lambda runs: percent(factor * run[part][name] / 100 for run in runs)
@@ -130,7 +130,7 @@ def translation() -> str:
     return table("translation.jsonl", columns)
 
 
-# Brahma (2018), Table 2: encoders of 4,096 dimensions, trained on the 943,000 pairs of SNLI and MultiNLI.
+# Brahma (2018), Table 2: encoders with 4,096 dimensions, trained on the 943,000 pairs of SNLI and MultiNLI.
 PAPER_TRANSFER = {
     "paper: BiLSTM (InferSent)": "81.1 86.3 92.4 90.2 84.6 88.2 76.2/83.1 88.4 86.3 75.8",
     "paper: SuBiLSTM-Tied": "81.6 86.5 93.0 90.5 85.1 90.4 76.3/83.3 88.5 86.3 77.1",
@@ -138,7 +138,7 @@ PAPER_TRANSFER = {
 
 
 def transfer() -> str:
-    """Scores of frozen sentence vectors, from `examples/transfer_sentences.py`, and the scores of the paper."""
+    """Return the scores of frozen sentence vectors, and those of the paper."""
 
     def cell(run: dict[str, Any]) -> str:
         measures = [name for name in ("accuracy", "f1", "pearson") if name in run]
@@ -158,9 +158,9 @@ def transfer() -> str:
 
 
 def searches() -> str:
-    """Test scores of the best settings that searches found, and of the defaults: mean and spread over the seeds."""
+    """Return the test scores of the best settings of searches and of the defaults: mean and spread over the seeds."""
     lines = [
-        "| search | settings | parameters | development | test | runs | trials | minutes of the search |",
+        "| search | settings | parameters | development | test | runs | trials | search minutes |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for path in sorted(RESULTS.glob("search-*/confirmation.json")):
@@ -178,9 +178,9 @@ def searches() -> str:
 
 
 def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
-    """Return a Markdown table with a row for each group of runs in a file.
+    """Return a Markdown table with one row per group of runs in a file.
 
-    A column named `>...` is aligned to the right. Commands become footnotes, because they are too long for a cell.
+    Columns named `>...` are right-aligned. Commands become footnotes, because they are too long for a cell.
     """
     notes = Footnotes(file.partition(".")[0])
     ends = ("---:" if name.startswith(">") else "---" for name in columns)
@@ -193,7 +193,7 @@ def table(file: str, columns: dict[str, Callable[[Runs], Any]]) -> str:
 
 
 class Footnotes:
-    """Footnotes of a table. Equal texts share a footnote."""
+    """Footnotes of a table; equal texts share a footnote."""
 
     def __init__(self, prefix: str):
         self.prefix = prefix
@@ -204,28 +204,28 @@ class Footnotes:
         return f"[^{self.prefix}-{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
 
     def definitions(self) -> list[str]:
-        """Return the footnotes, which may stand anywhere on a Markdown page."""
+        """Return the footnotes, which may be anywhere on a Markdown page."""
         return [f"[^{self.prefix}-{number}]: {text}\n" for text, number in self._numbers.items()]
 
 
 def vectors(runs: Runs) -> str:
-    """The file of the word vectors."""
+    """Return the file of the word vectors."""
     return (runs[0].get("vectors") or "").removesuffix(".txt")
 
 
 def training_examples(runs: Runs) -> str:
-    """The size of the training set."""
+    """Return the size of the training set."""
     return f"{runs[0]['split']['sizes'][0]:,}"
 
 
 def seconds_per_epoch(runs: Runs) -> str:
-    """The median over the runs."""
+    """Return the median over the runs."""
     seconds = [run["seconds_per_epoch"] for run in runs if run.get("seconds_per_epoch")]
     return f"{statistics.median(seconds):.0f}" if seconds else ""
 
 
 def command(runs: Runs) -> str:
-    """The command of the runs."""
+    """Return the command of the runs."""
     return f"`{runs[0]['command']}`"
 
 
@@ -238,7 +238,7 @@ def groups(results: Runs) -> list[Runs]:
             run["data"],
             run.get("encoder") or run["cell"],
             run.get("vectors") or "",
-            " ".join(sorted(run["command"].split())),  # options may stand in any order
+            " ".join(sorted(run["command"].split())),  # the order of the options does not matter
             json.dumps(settings, sort_keys=True),
         )
         grouped.setdefault(key, {})[str(run.get("seed")), run.get("fold")] = run
@@ -253,21 +253,21 @@ def percent(shares: Iterable[float]) -> str:
 
 
 def depth_costs() -> str:
-    """Times of the depth-adaptive transition with given depths and at full depth, on each measured backend."""
+    """Return the times of the depth-adaptive transition with given depths and at full depth, for each backend."""
     return timed_tables.depth_costs(RESULTS)
 
 
 def comparison() -> str:
-    """The encoders of the package beside the LSTM that was trained in the same way."""
+    """Return the comparison of the encoders with LSTMs that were trained in the same way."""
     files = [groups(read_results(RESULTS / file)) for file in comparisons.FILES]
     files += [groups([*map(comparisons.of_study, read_results(RESULTS / file))]) for file in comparisons.STUDIES]
     return comparisons.accuracy(runs for found in files for runs in found)
 
 
 def scaling() -> str:
-    """Throughput of one process and of several, from `benchmarks.scaling`."""
+    """Return the throughput of one and of several processes, from `benchmarks.scaling`."""
     lines = [
-        "| backend | processes | ms a step | sentences a second | speedup |",
+        "| backend | processes | ms per step | sentences per second | speedup |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     path = RESULTS / "scaling.json"
@@ -304,7 +304,7 @@ TABLES = {
 
 
 def fill(text: str) -> str:
-    """Replace each `<!-- table: NAME -->` in a text by the table."""
+    """Replace each `<!-- table: NAME -->` in a text with the table."""
     return re.sub(r"<!-- table: ([a-z-]+) -->", lambda match: TABLES[match[1]](), text)
 
 

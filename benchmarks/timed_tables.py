@@ -1,4 +1,4 @@
-"""Makes the tables of times from the results of benchmarks."""
+"""Makes the tables of times from recorded benchmarks."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from keras_slstm.training.results import read_results
 
 
 def measured(results: Path, pattern: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the results of each benchmark file, with a note on the machine, the versions and the number of rounds."""
+    """Yield the results of each file, with a note about the machine, the versions and the number of rounds."""
     for path in sorted(results.glob(pattern)):
         result = json.loads(path.read_text(encoding="utf-8"))
         yield result, f"{machine(result['conditions'])}; medians of {result['settings']['rounds']} rounds"
 
 
 def machine(conditions: dict[str, Any]) -> str:
-    """The processor and the versions of a measurement."""
+    """Return the processor and the versions of a measurement."""
     versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
     return f"{conditions['processor']}, {conditions['cores']} cores; {versions}"
 
 
 def speed(results: Path) -> str:
-    """Times of training and inference at the largest batch and about 64 words, on each measured backend."""
+    """Return the times of training and inference at the largest batch size and about 64 words, for each backend."""
     lines: list[str] = []
     for result, where in measured(results, "encoders-*/encoders.json"):
         settings = result["settings"]
@@ -53,7 +53,7 @@ def _milliseconds(row: dict[str, Any]) -> str:
 
 
 def depth_costs(results: Path) -> str:
-    """Times of the depth-adaptive transition with given depths and at full depth, on each measured backend."""
+    """Return the times of the depth-adaptive transition with given depths and at full depth, for each backend."""
     lines: list[str] = []
     for result, where in measured(results, "depth-*/depth.json"):
         settings = result["settings"]
@@ -68,7 +68,7 @@ def depth_costs(results: Path) -> str:
 
 
 def suffixes(results: Path) -> str:
-    """Training steps and memory of the SuBiLSTM, of its floor and of separate calls, on each measured backend."""
+    """Return the step times and memory of the SuBiLSTM, its floor and separate calls, for each backend."""
     lines: list[str] = []
     for result, where in measured(results, "subilstm-*/subilstm.json"):
         settings = result["settings"]
@@ -82,7 +82,7 @@ def suffixes(results: Path) -> str:
 
 
 def crf_speed(results: Path) -> str:
-    """Times and memory of the CRF and of the library measured in the same run, on each measured backend."""
+    """Return the times and memory of the CRF and of the reference library in the same run, for each backend."""
     lines: list[str] = []
     for result, where in measured(results, "crf-*/crf.json"):
         settings = result["settings"]
@@ -96,7 +96,7 @@ def crf_speed(results: Path) -> str:
         peaks = {(peak["name"], peak["labels"], peak["length"]): peak["megabytes"] for peak in result["peak_memory_mb"]}
         if peaks:
             sizes = list(dict.fromkeys(key[1:] for key in peaks))
-            lines += ["", "Megabytes that a process grows by at its loss and gradient:", ""]
+            lines += ["", "Megabytes that the loss and its gradient add to a process:", ""]
             lines.append("| | " + " | ".join(f"{labels} labels, {length} words" for labels, length in sizes) + " |")
             lines.append("| --- |" + " ---: |" * len(sizes))
             for name in dict.fromkeys(key[0] for key in peaks):
@@ -105,24 +105,24 @@ def crf_speed(results: Path) -> str:
 
 
 def latencies(results: Path) -> str:
-    """Times of one sentence in each runtime, and the sizes of the files."""
+    """Return the times of one sentence in each runtime, and the file sizes."""
     lines: list[str] = []
     for result, where in measured(results, "latency-*/latency.json"):
         settings, rows = result["settings"], result["rows"]
         for length in settings["lengths"]:
             how = f"One sentence of {length} word{'s' * (length > 1)}, {settings['units']} units"
             lines += ["", f"{how}, threads: {settings['threads']}; {where}:", "", latency.table(rows, length)]
-        lines += ["", "Megabytes of the files:", "", latency.sizes(rows)]
+        lines += ["", "File sizes in megabytes:", "", latency.sizes(rows)]
     return "\n".join(lines[1:]) or "Not measured yet."
 
 
 def streaming(results: Path) -> str:
-    """Time and memory from a file of texts to the first training step, streamed and in memory."""
+    """Return time and memory from a text file to the first training step, streamed and in memory."""
     path = results / "streaming.jsonl"
     runs = read_results(path) if path.exists() else []
     if not runs:
         return "Not measured yet."
-    columns = ["seconds to the first step", "of CPU", "peak MB", "sentences a second", "waiting for batches"]
+    columns = ["seconds to the first step", "CPU seconds", "peak MB", "sentences per second", "waiting for batches"]
     lines = [
         "One run each; " + "; ".join(dict.fromkeys(machine(run["conditions"]) for run in runs)) + ":",
         "",

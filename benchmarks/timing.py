@@ -1,4 +1,4 @@
-"""Times compiled calls in turn within one run, on the current backend of Keras."""
+"""Times compiled calls in turn within one run, on the current Keras backend."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import keras
 import numpy as np
 
 BACKEND: str = keras.backend.backend()
-# The ways to run a function: "graph" is tf.function, "xla" is jit_compile, "eager" is operation by operation.
+# The ways to run a function: "graph" is tf.function, "xla" is jit_compile, "eager" is without compilation.
 MODES = {"tensorflow": ("graph", "xla"), "jax": ("xla",), "torch": ("eager",)}[BACKEND]
 
-SHORT = 0.01  # seconds; steps that take less are called `CALLS` times in a turn
+SHORT = 0.01  # seconds; shorter steps are called `CALLS` times per turn
 CALLS = 7
 
 Step = Callable[[], None]
@@ -125,13 +125,13 @@ def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables
 
 
 def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode: str, backward: bool) -> Step:
-    """Return a step of products `(rows, k) @ (k, columns)`, each `times` times: the floor of a layer that needs them.
+    """Return a step that computes products `(rows, k) @ (k, columns)`: the floor of a layer that needs them.
 
     Each product is a separate compiled call, because a compiler would compute equal products only once. `in_turn`
-    measures the overhead of the calls by empty calls in the same round, and subtracts it.
+    measures the overhead of the calls with empty calls in the same round, and subtracts it.
 
     Args:
-        products: `(rows, k, columns, times)` of each product.
+        products: `(rows, k, columns, times)` of each product, which is computed `times` times.
         dtype: The dtype of the operands.
         mode: One of `MODES`.
         backward: Whether to run the two products of each product's gradient as well.
@@ -166,9 +166,9 @@ def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode:
 def in_turn(steps: Mapping[tuple[str, str], Step], rounds: int) -> dict[tuple[str, str], list[float]]:
     """Run all steps in turn, `rounds` times after a warm-up, and return the seconds of each step in each round.
 
-    Steps are compared within a round, so that a machine that gets slower changes no ratio. A step of less than ten
-    milliseconds is called a few times in its turn, and the median counts, because the other steps have filled the
-    caches before its first call.
+    Steps are compared within a round, so that ratios do not change if the machine slows down. A step of less than ten
+    milliseconds is called a few times per turn and the median is taken, because the other steps have filled the caches
+    before its first call.
     """
     for step in steps.values():
         step()

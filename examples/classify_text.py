@@ -2,15 +2,15 @@
 
     python examples/classify_text.py
 
-The data are requests to a travel desk, which the package generates: 8,000 to train on, 1,000 to choose the best epoch,
-1,000 to test. Each asks for one of twelve things, and most of them mention a second thing in the same words, so that
-single words do not give the intent away.
+The data are requests to a travel desk, which the package generates: 8,000 to train, 1,000 to choose the best epoch and
+1,000 to test. Each asks for one of twelve things, and most also mention a second thing in similar words, so single
+words do not reveal the intent.
 
-To train on your own texts, give a .tsv, .csv or .jsonl file with the columns `text` and `label`:
+To train on your own texts, pass a .tsv, .csv or .jsonl file with the columns `text` and `label`:
 
     python examples/classify_text.py --data mails.tsv --output runs/mails
 
-Interrupt the training, repeat the command, and it goes on after the last finished epoch.
+If you interrupt the training and repeat the command, it continues after the last finished epoch.
 """
 
 import argparse
@@ -18,20 +18,20 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
+import keras_slstm  # isort: skip  (before Keras, so that it applies TensorFlow's log level)
 
 import keras
 import numpy as np
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--data", default="travel_desk", help="your file, or the name of a data set")
+parser.add_argument("--data", default="travel_desk", help="a file of your own, or the name of a data set")
 parser.add_argument("--encoder", default="slstm", help="bilstm, caslstm, subilstm, depth_adaptive_grn, ...")
 parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--output", type=Path, help="folder of the run (default: runs/DATA-ENCODER)")
 args = parser.parse_args()
 output = args.output or Path("runs", f"{Path(args.data).stem}-{args.encoder}")
 
-# Data: lists of texts and of labels in three parts. A file is divided at random.
+# Data: lists of texts and labels in three splits. A file is split at random.
 try:
     corpus = keras_slstm.datasets.load_corpus(args.data)
 except (ValueError, OSError) as error:
@@ -39,7 +39,7 @@ except (ValueError, OSError) as error:
 sizes = f"{len(corpus.train):,} to train, {len(corpus.validation):,} to choose the epoch, {len(corpus.test):,} to test"
 print(f"{corpus.name}: {sizes}; {len(corpus.label_names)} labels")
 
-# Model: word vectors, the encoder, a softmax. It learns its vocabulary from the texts.
+# Model: word vectors, the encoder and a softmax. `adapt` builds the vocabulary.
 settings: dict = {"encoder": args.encoder, "units": 64, "embedding_dim": 64, "dropout": 0.1, "word_dropout": 0.02}
 if args.encoder == "slstm":
     settings["encoder_options"] = {"steps": 6, "window": 3}
@@ -48,10 +48,10 @@ model = keras_slstm.SentenceClassifier(corpus.label_names, **settings)
 model.adapt(corpus.train.texts)
 print(f"{args.encoder}: {model.count_params():,} parameters, {model.vectorizer.vocabulary_size:,} words")
 
-# Training: batches of sentences of similar length; the learning rate falls by a tenth each epoch.
+# Training: batches contain sentences of similar length; the learning rate falls by a tenth each epoch.
 batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=32, seed=0)
 rate = keras.optimizers.schedules.ExponentialDecay(4e-3, len(batches), 0.9, staircase=True)
-# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+# XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
 model.compile(keras.optimizers.Adam(rate, global_clipnorm=3.0), jit_compile=compiled)
 try:
@@ -63,7 +63,7 @@ run.fit(model, batches, validation_data=validation, epochs=args.epochs, patience
 run.save(model)
 print(f"The best epoch was {run.best_epoch}. Saved {run.model_path}")
 
-# Test. `predict` returns probabilities in the order of the labels; `classify`, below, the names.
+# Test: `predict` returns probabilities in the order of the labels; `classify`, below, returns label names.
 found = model.predict(corpus.test.texts, verbose=0).argmax(axis=-1)
 wanted = [corpus.label_names.index(label) for label in corpus.test.labels]
 print(f"Test accuracy: {np.mean(found == wanted):.3f}")
@@ -71,7 +71,7 @@ counts = np.zeros((len(corpus.label_names), len(corpus.label_names)), int)
 np.add.at(counts, (wanted, found), 1)
 keras_slstm.plots.confusion_matrix(counts, corpus.label_names, output / "confusion.png")
 
-# Use: in another program, these lines are all that is needed.
+# Use: another program needs only these lines.
 model = keras.saving.load_model(run.model_path)
 sentences = corpus.test.texts[:3]
 if corpus.name == "travel_desk":

@@ -2,9 +2,8 @@
 
     python examples/inspect_depth.py
 
-Each word of this encoder stops at a depth that it chooses itself, between 1 and 6 layers here. The script prints the
-depths of a few sentences and of the words that are frequent, and draws Figure 4 of its paper (Liu et al., 2020): a
-column for each word, as high as the word is deep.
+The encoder chooses a depth for each word, here between 1 and 6 layers. The script prints the depths of two sentences
+and the mean depths of frequent words, and plots depth per word as in Figure 4 of the paper (Liu et al., 2020).
 """
 
 import argparse
@@ -13,17 +12,17 @@ from collections import defaultdict
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
+import keras_slstm  # isort: skip  (before Keras, so that it applies TensorFlow's log level)
 
 import keras
 import numpy as np
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--epochs", type=int, default=4)
-parser.add_argument("--output", type=Path, default=Path("runs/travel_desk-depths"), help="folder of model and pictures")
+parser.add_argument("--output", type=Path, default=Path("runs/travel_desk-depths"), help="folder of model and plots")
 args = parser.parse_args()
 
-# Data and model; see classify_text.py.
+# Data and model, as in classify_text.py.
 corpus = keras_slstm.datasets.load_corpus("travel_desk")
 keras.utils.set_random_seed(0)
 model = keras_slstm.SentenceClassifier(
@@ -37,7 +36,7 @@ model = keras_slstm.SentenceClassifier(
 model.adapt(corpus.train.texts)
 batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=32, seed=0)
 rate = keras.optimizers.schedules.ExponentialDecay(3e-3, len(batches), 0.9, staircase=True)
-# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+# XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
 model.compile(keras.optimizers.Adam(rate, global_clipnorm=5.0), jit_compile=compiled)
 validation = (corpus.validation.texts, corpus.validation.labels)
@@ -50,7 +49,7 @@ path = args.output / "model.keras"
 model.save(path)
 print(f"Saved {path}")
 
-# How deep the words of the test part go.
+# Depths of the words in the test split.
 read = keras_slstm.models.read_depths(model, corpus.test.texts)
 counts = keras_slstm.models.DepthCounts(6)
 of_word = defaultdict(list)
@@ -66,7 +65,7 @@ means = sorted((np.mean(depths), word) for word, depths in of_word.items() if le
 print("Shallow words:", ", ".join(f"{word} {mean:.1f}" for mean, word in means[:8]))
 print("Deep words:   ", ", ".join(f"{word} {mean:.1f}" for mean, word in means[:-9:-1]))
 
-# Sentences worded by hand.
+# Handwritten sentences.
 sentences = [
     "Could you please book me a flight from Oslo to Rome on Friday?",
     "Cancel the hotel in Paris, but leave my flight as it is.",

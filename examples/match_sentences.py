@@ -1,10 +1,10 @@
-"""Train a classifier of pairs of sentences, test it, save it, and use it.
+"""Train a classifier of sentence pairs, test it, save it, and use it.
 
     python examples/match_sentences.py
 
 Do two requests to a travel desk ask for the same thing? One encoder reads both sentences, and a small network compares
-the two vectors, as in natural language inference and in the search for duplicate questions. The package generates the
-requests; the pairs are made here.
+the two vectors, as in natural language inference and in duplicate question detection. The package generates the
+requests; this script pairs them.
 
 For your own pairs, `keras_slstm.datasets.load_pair_corpus` reads files with the columns `text_a`, `text_b` and `label`.
 """
@@ -15,7 +15,7 @@ import random
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
+import keras_slstm  # isort: skip  (before Keras, so that it applies TensorFlow's log level)
 
 import keras
 
@@ -26,7 +26,7 @@ args = parser.parse_args()
 
 
 def make_pairs(texts, intents, count, seed):
-    """Draw pairs of requests, of which half ask for the same thing; the pairs and their labels."""
+    """Draw pairs of requests, about half of which ask for the same thing, and return them with their labels."""
     draw = random.Random(seed)
     by_intent = {intent: [t for t, i in zip(texts, intents) if i == intent] for intent in sorted(set(intents))}
     pairs, labels = [], []
@@ -38,7 +38,7 @@ def make_pairs(texts, intents, count, seed):
     return pairs, labels
 
 
-# Data: no request of the test part occurs in the training part.
+# Data: no request of the test split occurs in the training split.
 corpus = keras_slstm.datasets.load_corpus("travel_desk")
 train, train_labels = make_pairs(corpus.train.texts, corpus.train.labels, len(corpus.train), seed=0)
 validation = make_pairs(corpus.validation.texts, corpus.validation.labels, len(corpus.validation), seed=1)
@@ -65,7 +65,7 @@ model.adapt(train)
 
 # Training.
 batches = model.batches(train, train_labels, batch_size=32, seed=0)
-# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+# XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
 model.compile(keras.optimizers.Adam(2e-3, global_clipnorm=5.0), jit_compile=compiled)
 best = keras.callbacks.EarlyStopping("val_accuracy", patience=2, restore_best_weights=True)
@@ -73,7 +73,7 @@ model.fit(batches, validation_data=validation, epochs=args.epochs, callbacks=[be
 _, accuracy = model.evaluate(test, test_labels, verbose=0)
 print(f"Test accuracy: {accuracy:.3f}")
 
-# Use: in another program, these lines are all that is needed.
+# Use: another program needs only the last lines.
 args.output.mkdir(parents=True, exist_ok=True)
 path = args.output / "model.keras"
 model.save(path)

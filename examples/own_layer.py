@@ -1,10 +1,10 @@
-"""Write an encoder of your own, and use it where the package's encoders go.
+"""Write your own encoder, and use it in the package's models.
 
     python examples/own_layer.py
 
-The layer is a stack of gated convolutions (Dauphin et al., 2017). An encoder needs little: it maps
-`(batch, time, features)` and a `mask` to word vectors, padding changes nothing in them, and `get_config` lets Keras
-load it. Then the models take it, pool its vectors, train it, and save it in their file.
+The layer is a stack of gated convolutions (Dauphin et al., 2017). An encoder maps `(batch, time, features)` and a
+`mask` to word vectors that do not depend on padding, and has a `get_config` so that Keras can load it. The models pool
+its vectors, train it, and save it in their file.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
+import keras_slstm  # isort: skip  (before Keras, so that it applies TensorFlow's log level)
 
 import keras
 
@@ -24,7 +24,7 @@ args = parser.parse_args()
 
 @keras.saving.register_keras_serializable(package="my_package")
 class GatedConvolutions(keras.layers.Layer):
-    """Word vectors `(batch, time, units)` from a stack of convolutions, half of whose outputs are gates."""
+    """Computes word vectors `(batch, time, units)` with a stack of convolutions, half of whose outputs are gates."""
 
     def __init__(self, units, num_layers=3, kernel_size=5, **kwargs):
         super().__init__(**kwargs)
@@ -33,7 +33,7 @@ class GatedConvolutions(keras.layers.Layer):
         self.convolutions = [keras.layers.Conv1D(2 * units, kernel_size, padding="same") for _ in range(num_layers)]
 
     def build(self, input_shape):
-        """Create the weights: each convolution but the first reads the vectors of the one before."""
+        """Create the weights: each convolution after the first reads the output of the previous one."""
         features = input_shape[-1]
         for convolution in self.convolutions:
             convolution.build((*input_shape[:-1], features))
@@ -41,7 +41,7 @@ class GatedConvolutions(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs, mask=None):
-        """Padding is set to zero before each convolution, so its length does not matter."""
+        """Set padding to zero before each convolution, so that its length does not matter."""
         x = inputs
         for convolution in self.convolutions:
             if mask is not None:
@@ -52,16 +52,16 @@ class GatedConvolutions(keras.layers.Layer):
         return x
 
     def compute_output_shape(self, input_shape):
-        """As many vectors as words."""
+        """Return the shape of one vector per word."""
         return (*input_shape[:-1], self.units)
 
     def get_config(self):
-        """The arguments, from which Keras makes the layer again."""
+        """Return the arguments, from which Keras recreates the layer."""
         sizes = {"units": self.units, "num_layers": self.num_layers, "kernel_size": self.kernel_size}
         return {**super().get_config(), **sizes}
 
 
-# A model takes the layer itself. A search over encoders takes names such as "slstm"; to give your layer one:
+# A model takes the layer itself. A search over encoders takes names such as "slstm"; to register a name for your layer:
 # keras_slstm.models.register_encoder("gated", lambda units, return_sequences, **options: ...)
 corpus = keras_slstm.datasets.load_corpus("travel_desk")
 keras.utils.set_random_seed(0)
@@ -70,7 +70,7 @@ model = keras_slstm.SentenceClassifier(
 )
 model.adapt(corpus.train.texts)
 print(f"{model.count_params():,} parameters")
-# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+# XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
 model.compile(keras.optimizers.Adam(2e-3), jit_compile=compiled)
 validation = (corpus.validation.texts, corpus.validation.labels)
@@ -78,7 +78,7 @@ model.fit(corpus.train.texts, corpus.train.labels, validation_data=validation, e
 _, accuracy = model.evaluate(corpus.test.texts, corpus.test.labels, verbose=0)
 print(f"Test accuracy: {accuracy:.3f}")
 
-# Use: a program that loads the file must have imported the class.
+# Use: a program must import the class before it loads the file.
 args.output.mkdir(parents=True, exist_ok=True)
 path = args.output / "model.keras"
 model.save(path)

@@ -1,13 +1,12 @@
-"""Train a sentence encoder, freeze it, and use its vectors for another task that has few labels (extra: `examples`).
+"""Train a sentence encoder, freeze it, and use its vectors for another task with few labels (extra: `examples`).
 
     python examples/transfer_sentences.py
 
-The encoder learns what requests about flights and hotels ask for, eight labels. The other task is about cars, with four
-labels of its own and a hundred examples to learn them from: a logistic regression on the frozen vectors, whose strength
-of regularisation is chosen by cross-validation, as in SentEval. The vectors of the same encoder without training show
-what the training is worth.
+The encoder learns to classify requests about flights and hotels (eight labels). The other task is about cars, with four
+labels and a hundred training examples: a logistic regression on the frozen vectors, whose regularisation strength is
+chosen by cross-validation, as in SentEval. The vectors of the untrained encoder are the baseline.
 
-`keras_slstm.transfer.load_task` reads the ten tasks of SentEval in place of this one.
+`keras_slstm.transfer.load_task` loads the ten tasks of SentEval instead of this one.
 """
 
 import argparse
@@ -15,7 +14,7 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
+import keras_slstm  # isort: skip  (before Keras, so that it applies TensorFlow's log level)
 
 import keras
 import numpy as np
@@ -27,7 +26,7 @@ args = parser.parse_args()
 
 
 def about(part, cars, limit=None):
-    """The requests about cars, or those about flights and hotels; at most `limit` of them."""
+    """Select at most `limit` requests about cars, or about flights and hotels."""
     chosen = [i for i, label in enumerate(part.labels) if label.endswith("_car") == cars]
     return part.take(chosen[:limit])
 
@@ -41,7 +40,7 @@ task = keras_slstm.transfer.TaskData(
 )
 print(f"{len(train):,} requests about flights and hotels train the encoder; 100 about cars train the regression")
 
-# The encoder, in a classifier that gives it something to learn. As in InferSent, it knows the words of all texts.
+# The encoder is trained as part of a classifier. As in InferSent, its vocabulary covers all texts.
 keras.utils.set_random_seed(0)
 labels = [label for label in corpus.label_names if not label.endswith("_car")]
 model = keras_slstm.SentenceClassifier(
@@ -52,7 +51,7 @@ encode = keras_slstm.models.SentenceEncoder(model)
 before = keras_slstm.transfer.evaluate(encode, task)
 
 batches = model.batches(train.texts, train.labels, batch_size=32, seed=0)
-# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+# XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
 model.compile(keras.optimizers.Adam(2e-3, global_clipnorm=5.0), jit_compile=compiled)
 best = keras.callbacks.EarlyStopping("val_accuracy", patience=2, restore_best_weights=True)
@@ -64,7 +63,7 @@ after = keras_slstm.transfer.evaluate(encode, task)
 print(f"Accuracy on {len(task.parts['test'])} requests about cars: {after['accuracy']:.3f}")
 print(f"With the encoder before its training: {before['accuracy']:.3f}")
 
-# Use: the vectors of sentences, here to find the one that is most like another.
+# Use: find the sentences that are most similar to another one.
 args.output.mkdir(parents=True, exist_ok=True)
 path = args.output / "model.keras"
 model.save(path)

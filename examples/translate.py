@@ -3,11 +3,11 @@
     python examples/translate.py
 
 The package generates the data: short English notes about appointments, journeys and payments, and their German
-translations. English writes dates, times and amounts in words, German in figures, and German moves the verb of a
-subordinate clause to its end. Encoder and decoder are stacks of CAS-LSTMs; the decoder attends to the source. Six
-epochs take minutes; after `--epochs 16`, more of the translations are right.
+translations. Dates, times and amounts are words in English and figures in German, and German moves the verb to the end
+of a subordinate clause. Encoder and decoder are stacks of CAS-LSTMs; the decoder attends to the source. Six epochs take
+minutes; with `--epochs 16`, more translations are right.
 
-For your own texts, give two files with one sentence a line: `load_parallel_corpus(("train.en", "train.de"))`.
+For your own texts, pass two files with one sentence per line: `load_parallel_corpus(("train.en", "train.de"))`.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
+import keras_slstm  # isort: skip  (before Keras, so that it applies TensorFlow's log level)
 
 import keras
 
@@ -24,12 +24,12 @@ parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--output", type=Path, default=Path("runs/office_notes"), help="folder of the model")
 args = parser.parse_args()
 
-# Data: lists of texts and of their translations.
+# Data: lists of texts and their translations.
 corpus = keras_slstm.datasets.load_parallel_corpus("office_notes/to_figures")
 print(f"{len(corpus.train):,} notes to train, {len(corpus.test):,} to test. For example:")
 print(f"  {corpus.train.sources[0]}\n  {corpus.train.targets[0]}")
 
-# Model: both languages share 800 subwords, so that no word is unknown.
+# Model: both languages share 800 subwords, so no word is unknown.
 keras.utils.set_random_seed(0)
 model = keras_slstm.Seq2Seq(
     cell="caslstm",  # or "lstm"
@@ -38,29 +38,29 @@ model = keras_slstm.Seq2Seq(
     bidirectional=True,
     embedding_dim=64,
     dropout=0.0,
-    # Attention is learned sooner from larger vectors than those that Keras begins with.
+    # The model learns attention faster from larger initial vectors than Keras' default.
     embeddings_initializer=keras.initializers.RandomNormal(stddev=0.5),
     vectorizer={"max_tokens": 800},
 )
 model.adapt([*corpus.train.sources, *corpus.train.targets])
 print(f"{model.count_params():,} parameters, {model.vectorizer.vocabulary_size} subwords")
 
-# Training: the loss and the accuracy are those of the next subword, given the source and the subwords before it.
+# Training: the model predicts the next subword, given the source and the previous subwords.
 batches = model.batches(corpus.train.sources, corpus.train.targets, batch_size=32, seed=0)
 rate = keras.optimizers.schedules.ExponentialDecay(1e-2, len(batches), 0.95, staircase=True)
-# XLA would compile anew for each length of sentence, which takes longer than this training. JAX needs it.
+# XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
 model.compile(keras.optimizers.Adam(rate, global_clipnorm=1.0), jit_compile=compiled)
 best = keras.callbacks.EarlyStopping("val_loss", patience=3, restore_best_weights=True)
 validation = (corpus.validation.sources, corpus.validation.targets)
 model.fit(batches, validation_data=validation, epochs=args.epochs, callbacks=[best], verbose=2)
 
-# Test: BLEU, and how many translations are right to the letter. The search keeps the five best beginnings.
+# Test: BLEU and the share of exact translations, with beam size 5.
 found = model.translate(corpus.test.sources, beam=5, batch_size=64)
 scores = keras_slstm.models.score_translations(found, corpus.test.targets)
 print(f"Test: BLEU {scores.bleu:.1f}, {100 * scores.exact:.1f}% exactly right")
 
-# Use: in another program, these lines are all that is needed.
+# Use: another program needs only the last lines.
 args.output.mkdir(parents=True, exist_ok=True)
 path = args.output / "model.keras"
 model.save(path)

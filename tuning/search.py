@@ -1,12 +1,12 @@
-"""Search for the settings of two encoders, one of which is your own, and test the winner (extra: `tuner`).
+"""Search for the best settings of two encoders, one of them your own, and test the winner (extra: `tuner`).
 
     python tuning/search.py
 
-The data are requests to a travel desk, which the package generates. Each trial trains one classifier, an S-LSTM or the
-bidirectional GRU that this file registers, on some of them. keras-tuner chooses the settings of the trials; the
-package runs each training in a process of its own.
+The data are requests to a travel desk, which the package generates. Each trial trains a classifier on some of them,
+with an S-LSTM or with the bidirectional GRU that this file registers. keras-tuner chooses the settings of the trials;
+the package runs each training in a separate process.
 
-Interrupt the search, repeat the command, and it goes on where it was. More trials continue a finished search:
+If you interrupt the search and repeat the command, it continues. More trials extend a finished search:
 
     python tuning/search.py --trials 12
 
@@ -19,7 +19,7 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import keras_slstm  # isort: skip  (before Keras: it keeps TensorFlow as quiet as the line above asks)
+import keras_slstm  # isort: skip  (before Keras, so that it applies TensorFlow's log level)
 import keras_slstm.tuning  # isort: skip
 
 import keras
@@ -28,16 +28,16 @@ TEXTS = ["Could you book me a flight from Oslo to Rome?", "We do not want to can
 
 
 def gru(units, return_sequences, **options):
-    """Make an encoder: a layer from vectors of words to vectors of words, or to one vector."""
+    """Build an encoder: a layer that maps word vectors to word vectors, or to one vector."""
     return keras.layers.Bidirectional(keras.layers.GRU(units, return_sequences=return_sequences, **options))
 
 
 def gru_space(hp):
-    """Declare what a search may vary of this encoder; return its options."""
+    """Declare the hyperparameters of this encoder, and return its options."""
     return {"recurrent_dropout": hp.Float("recurrent_dropout", 0.0, 0.4, step=0.2, default=0.0)}
 
 
-# Every training is a new process that imports this file, so encoder and space are registered at its top level.
+# Each training runs in a new process that imports this file, so the registrations are at its top level.
 keras_slstm.models.register_encoder("gru", gru)
 keras_slstm.tuning.register_space("gru", gru_space)
 
@@ -46,16 +46,16 @@ def main():
     """Search, test the winner, and use it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=8)
-    parser.add_argument("--epochs", type=int, default=5, help="most epochs of a training")
-    parser.add_argument("--texts", type=int, default=3000, help="training texts, of 8,000")
+    parser.add_argument("--epochs", type=int, default=5, help="maximum number of epochs per training")
+    parser.add_argument("--texts", type=int, default=3000, help="number of training texts, out of 8,000")
     parser.add_argument("--output", type=Path, default=Path("runs", "tuning"), help="folder of the search")
     args = parser.parse_args()
 
-    # Data: a part of the training texts, so that a trial is short.
+    # Data: only some of the training texts, so that trials are short.
     corpus = keras_slstm.datasets.load_corpus("travel_desk")
     corpus = dataclasses.replace(corpus, train=corpus.train.take(range(args.texts)))
 
-    # Space: all settings of a classifier, some of them with fewer values than the package would try.
+    # Space: all settings of a classifier, some with fewer values than the package's default space.
     values = {
         "units": [32, 64],
         "embedding_dim": [64],
@@ -71,7 +71,7 @@ def main():
     }
     hypermodel = keras_slstm.tuning.ClassificationHyperModel(corpus, ["slstm", "gru"], values=values)
 
-    # Search: the first trial has the defaults, the others what looks most promising.
+    # Search: the first trial uses the defaults, the others the most promising settings.
     try:
         search = keras_slstm.tuning.Search(
             hypermodel,
@@ -85,7 +85,7 @@ def main():
         parser.error(str(error))
     search.search()
 
-    # Trials: a record of each, here from the best to the worst.
+    # Trials: print the records from best to worst.
     trials = [trial for trial in keras_slstm.tuning.read_trials(args.output) if "score" in trial]
     print(f"\n{'trial':>5} {'development':>12} {'encoder':>8} {'units':>6} {'rate':>7} {'parameters':>11}")
     for trial in sorted(trials, key=lambda trial: -trial["score"]):
@@ -95,7 +95,7 @@ def main():
             f"{settings['learning_rate']:7.4f} {trial['parameters']:11,}"
         )
 
-    # Test: the best settings and the defaults, trained again with a seed and measured on texts that are new to both.
+    # Test: train the best settings and the defaults again with one seed, and evaluate both on unseen texts.
     found = keras_slstm.tuning.confirm(search, corpus.test, number=1)
     for each in found["configurations"]:
         print(f"{each['name']}: test accuracy {each['test'][0]:.4f}")

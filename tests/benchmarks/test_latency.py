@@ -36,7 +36,7 @@ def test_ratios_are_those_of_the_same_runtime_and_length(tmp_path, monkeypatch):
     assert "| LiteRT | does not run | 5.00 |" in text
     assert "One sentence of 20 words" in text
     assert "| `predict` | does not run | 40.00 |" in text
-    assert "| LiteRT | does not run | 5.0 |" in text.split("Megabytes")[1]
+    assert "| LiteRT | does not run | 5.0 |" in text.split("File sizes")[1]
 
 
 def test_each_call_is_timed_in_turn(tmp_path, monkeypatch):

@@ -48,10 +48,10 @@ def study(tmp_path, monkeypatch):
 class TestFile:
     def test_errors_name_the_problem(self, study, tmp_path):
         for good, bad, words in [
-            ('baseline = "two"', 'baseline = "three"', "'three' is no row"),
+            ('baseline = "two"', 'baseline = "three"', "'three' is not a row"),
             ("seeds = [0, 1, 2]", "seeds = [0, 0]", "twice"),
             ("[0.1, 0.2]", "[]", "list of values"),
-            ('row = "one"\n', 'row = "four"\n', "a claim is about a row"),
+            ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
             ('measure = "accuracy"', "", "measure"),
             ('command = "classify"', "command = ", "s.toml"),
         ]:
@@ -178,7 +178,7 @@ class TestReport:
         record(study, scores=(0.5, 0.9))
         assert "does not hold" in study_report.claims()
         record(study, scores=(0.5, 0.5))
-        assert "cannot be told from chance" in study_report.claims()
+        assert "not significant" in study_report.claims()
 
     @pytest.mark.parametrize(
         ("change", "reason"),
@@ -187,8 +187,8 @@ class TestReport:
             ({"commit": None}, "a training does not name a commit"),
             ({"commit": "abc+"}, "a training does not name a commit"),
             ({"conditions": {"cores": 4}}, "different machines"),
-            ({"split": {"seed": 1}}, "different parts of the data"),
-            ({"test_part": "y"}, "different test parts"),
+            ({"split": {"seed": 1}}, "different splits of the data"),
+            ({"test_part": "y"}, "different test splits"),
             ({"best_epoch": 3}, "3 of 6 trainings were best in their last epoch"),
             ({"settings": {"units": 4, "encoder": "one"}}, "different settings: units"),
         ],
@@ -209,7 +209,7 @@ class TestReport:
         assert "fewer than 3 seeds" in study_report.table(few)
         study.results.write_text(lines[0])  # an unfinished search
         assert "Not measured yet." in study_report.table(study)
-        assert "not compared: the search or a row is not complete" in study_report.claims()
+        assert "not compared: the search or a row is incomplete" in study_report.claims()
         study.results.unlink()
         assert study_report.claims().endswith("| not measured yet |")
 

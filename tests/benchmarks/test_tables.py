@@ -107,7 +107,7 @@ def test_taggers_have_f1_or_accuracy(tmp_path, monkeypatch):
     (tmp_path / "tagging.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [spans, words]))
     rows = cells(tables.tagging())
     assert [row[:8] for row in rows] == [
-        ["ner", "S-LSTM + CRF", "", "14,041", "F1 of the spans", "85.0", "80.0", "1"],
+        ["ner", "S-LSTM + CRF", "", "14,041", "span F1", "85.0", "80.0", "1"],
         ["pos", "BiLSTM + CRF + character CNN", "", "14,041", "accuracy", "90.0", "75.0", "1"],
     ]
 
