@@ -46,7 +46,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         memory: m, `(batch, memory time, memory features)`.
         initial_state: The initial states of the cell, as a flat list of `(batch, ...)` tensors. For a `CASLSTMCell`,
             these are the states that `CASLSTM(..., return_state=True)` returns. Default: the cell's own initial states.
-        mask: `(batch, time)` bool, True at the words of x. Padding may stand anywhere. None: no padding.
+        mask: `(batch, time)` bool, True at the words of x, or None. Padding may be anywhere.
         memory_mask: `(batch, memory time)` bool, the same for m. If all of m is masked, c = 0.
 
     Returns:
@@ -182,7 +182,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
 
 
 def _nested(sizes: Any, states: Iterator[Tensor]) -> Any:
-    """Nest flat states as a cell expects them, in plain lists: JAX does not know the tracked lists of Keras."""
+    """Nest flat states as a cell expects them, in plain lists: JAX does not support Keras' tracked lists."""
     return [_nested(size, states) for size in sizes] if isinstance(sizes, (list, tuple)) else next(states)
 
 

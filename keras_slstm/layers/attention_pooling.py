@@ -23,8 +23,8 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
         alpha = softmax over the real words of eps_t . u
         output = sum_t alpha_t h_t
 
-    Masked positions, whatever they hold, have weight 0, change nothing and get a gradient of exactly zero.
-    The softmax and the sum run in at least float32.
+    Masked positions have weight 0 and a gradient of exactly zero, whatever their values. The softmax and the sum run in
+    at least float32.
 
     Args:
         units: Size a of the attention space. Default: the number of input features.
@@ -34,16 +34,16 @@ class AttentionPooling(WeightArguments, keras.layers.Layer):
 
     Call arguments:
         inputs: Word states h, `(batch, time, features)`.
-        mask: `(batch, time)` bool, True at real words, on either side or in between; None if all are real.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be anywhere.
         return_attention_scores: Whether to return alpha as well.
 
     Returns:
         `(batch, features)` in the compute dtype; a row without a real word gives zeros. With
-        `return_attention_scores`, the pair of it and alpha, `(batch, time)`.
+        `return_attention_scores`, a pair of this and alpha, `(batch, time)`.
 
     Raises:
         ValueError: If `units` is not a positive integer or None, the input is not of rank 3 or its number of
-            features is unknown, or the mask does not fit it.
+            features is unknown, or the mask does not match it.
 
     Weights:
         kernel: W, `(features, a)`.

@@ -29,10 +29,10 @@ class BiattentiveEncoder(Rematerialized, ConfigFromArguments, keras.layers.Layer
         v = [max Z; mean Z; min Z; sum_i beta_i Z_i],   beta = softmax(Z u)   over the real words
         output = maxout(maxout(v))
 
-    McCann et al. (2017) read two sentences. Here both are the same sentence, so v holds the poolings once.
+    McCann et al. (2017) read two sentences. Here both are the same sentence, so v contains the poolings once.
 
     Args:
-        encoder: A layer that maps `(batch, time, features)` and a `mask` to word vectors: X.
+        encoder: A layer that maps `(batch, time, features)` and a `mask` to the word vectors X.
         units: Units of each direction of the integrator.
         reductions: The factor by which each maxout layer reduces the number of features.
         dropout: Dropout rate after the last maxout layer.
@@ -44,8 +44,7 @@ class BiattentiveEncoder(Rematerialized, ConfigFromArguments, keras.layers.Layer
         training: Whether to apply dropout, and to normalise by the statistics of the batch.
 
     Returns:
-        `(batch, 8 units / product of the reductions)`. A row without words gives what the maxout layers
-        compute from zeros.
+        `(batch, 8 units / product of the reductions)`. For a row without words, the maxout layers read zeros.
 
     Weights: those of `encoder`, of `integrator`, of `maxouts` and `norms`; query: u, `(2 units,)`.
 

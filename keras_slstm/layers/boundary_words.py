@@ -1,4 +1,4 @@
-"""Trained boundary words around the sentences that a layer reads."""
+"""Adds trained boundary words to the sentences that a layer reads."""
 
 from __future__ import annotations
 

@@ -33,28 +33,28 @@ class VerticalGates(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CASLSTM(MaskedRNN):
-    """A stack of LSTMs in which every layer reads the cells of the layer below, too, through a forget gate g.
+    """A stack of LSTMs whose layers also read the cells of the layer below, through a forget gate g.
 
         i, f, o, g = sigmoid(h_t^{l-1} W + h_{t-1}^l U + b),   c~ = tanh(.)
         c_t^l = i * c~ + (1 - lam) * f * c_{t-1}^l + lam * g * c_t^{l-1},   h_t^l = o * tanh(c_t^l)
 
-    for the layers l > 1; layer 1 is a plain LSTM. `CASLSTMCell` (`layer.cell`) has all of the equations (the code is in
+    for the layers l > 1; layer 1 is a plain LSTM. `CASLSTMCell` (`layer.cell`) documents all equations (the code is in
     `keras_slstm/ops/cas_lstm.py`), the variants and the weights. The output is the h of the highest layer; the paper's
     sentence vector is its maximum over the words (`MaskedGlobalMaxPooling1D`), and a bidirectional model is two
     independent stacks (`keras.layers.Bidirectional`).
 
-    The products with W are computed for all words at once, and the gradient is written by hand. Unlike in
+    The products with W are computed for all words together, and the gradient is hand-written. Unlike in
     `keras.layers.LSTM`, outputs at masked positions are always 0, the last output is the state after the last *real*
-    word wherever the padding stands, and a row of nothing but padding gives zeros.
+    word wherever the padding is, and a row of padding gives zeros.
 
     Args:
         units: Number of units of every layer.
         num_layers: Number of layers.
         lam: A constant in [0, 1], `"trainable"`, or None: see `CASLSTMCell`.
-        peephole: Whether g is that of eq. 17: see `CASLSTMCell`.
+        peephole: Whether to compute g by eq. 17: see `CASLSTMCell`.
         dropout: Fraction of the inputs x to drop.
-        layer_dropout: Fraction of h to drop where it goes from one layer to the next (never of the cells).
-        recurrent_dropout: Fraction of h to drop where U multiplies it. All three drop the same features for all words
+        layer_dropout: Fraction of h to drop between layers (cells are never dropped).
+        recurrent_dropout: Fraction of h to drop before U multiplies it. All three drop the same features for all words
             of a sentence.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful: As in `keras.layers.LSTM`.
@@ -62,10 +62,9 @@ class CASLSTM(MaskedRNN):
 
     Call arguments:
         sequences: `(batch, time, features)`.
-        initial_state: States [h1, c1, h2, c2, ...] to start from, layer after layer from the lowest, each
-            `(batch, units)`. Default: zeros.
-        mask: `(batch, time)` bool, True at real words, on either side or in between; None if all are real. The words
-            on both sides of a masked one are read as if they stood side by side.
+        initial_state: States [h1, c1, h2, c2, ...] to start from, from the lowest layer up, each `(batch, units)`.
+            Default: zeros.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be anywhere and is skipped.
         training: Whether to apply dropout.
 
     Returns:
@@ -74,8 +73,8 @@ class CASLSTM(MaskedRNN):
         `return_state` followed by the final [h1, c1, h2, c2, ...], each `(batch, units)`.
 
     Raises:
-        ValueError: If an argument is out of its range, the number of features is unknown, the input or the mask has
-            another shape than the above, or the number of initial states is another.
+        ValueError: If an argument is out of range, the number of features is unknown, the input or the mask has the
+            wrong shape, or the number of initial states is wrong.
 
     Weights:
         cell/kernel_1, cell/recurrent_kernel_1, ...: see `CASLSTMCell`.
@@ -142,7 +141,7 @@ class CASLSTM(MaskedRNN):
     def vertical_gates(
         self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None
     ) -> list[VerticalGates]:
-        """The gates on the cells that go from one layer to the next, for each word (Figure 4 of the paper).
+        """The gates on the cells that pass from one layer to the next, for each word (Figure 4 of the paper).
 
         Args:
             sequences, initial_state, mask: As in the call. A stateful layer starts from zeros here.
@@ -189,7 +188,7 @@ class CASLSTM(MaskedRNN):
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
-        del config["unroll"]  # no argument of this layer
+        del config["unroll"]  # not an argument of this layer
         return {
             **config,
             "num_layers": self.num_layers,

@@ -17,7 +17,7 @@ from keras_slstm.validation import check_bool, check_features, check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CASLSTMCell(WeightArguments, keras.layers.Layer):
-    """One word through a stack of LSTMs in which a layer reads the cells of the layer below, too.
+    """One step of a stack of LSTMs whose layers also read the cells of the layer below.
 
     Layer 1 is a plain LSTM (eq. 1-6 of the paper). A layer l > 1, with h_t^0 = x_t (eq. 7-13):
 
@@ -30,14 +30,14 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         c_t^l = i * c~ + f * c_{t-1}^l + g * c_t^{l-1}
 
     The equations are in `keras_slstm/ops/cas_lstm.py`. The first states are zero. The cell runs in `keras.layers.RNN`
-    and in decoders; `CASLSTM`, which is the same over whole sentences, is several times faster and has dropout.
+    and in decoders; `CASLSTM` runs it over whole sentences, several times faster, and has dropout.
 
     Args:
         units: Number d of units of every layer.
         num_layers: Number of layers.
-        lam: A constant in [0, 1] (the paper takes 0.5, and tries 0.25 and 0.75), `"trainable"` for a trained vector
+        lam: A constant in [0, 1] (the paper uses 0.5, and tries 0.25 and 0.75), `"trainable"` for a trained vector
             in (0, 1) in every layer, or None to add both cells with weight 1. With 0, this is a plain stacked LSTM.
-        peephole: Whether g is that of eq. 17. Leave `lam` alone then.
+        peephole: Whether to compute g by eq. 17. Do not set `lam` then.
         unit_forget_bias: Whether the forget gates f and g start open, with a bias of 1.
         kernel_initializer, recurrent_initializer, bias_initializer, peephole_initializer: Initialisers of W, U, b,
             and of p1 and p2.
@@ -46,17 +46,16 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
 
     Call arguments:
         inputs: x_t, `(batch, features)`.
-        states: [[h1, c1], [h2, c2], ...], layer after layer from the lowest, each `(batch, units)`; or the same flat,
-            as `CASLSTM` has it.
+        states: [[h1, c1], [h2, c2], ...], from the lowest layer up, each `(batch, units)`; or the same as a flat list,
+            as in `CASLSTM`.
 
     Returns:
-        h_t of the highest layer, `(batch, units)`, and the new states, nested or flat as those given. (In
-        `keras.layers.RNN` they are nested: on JAX it would take the first of flat states for the last output where
-        a sentence ends in padding.)
+        h_t of the highest layer, `(batch, units)`, and the new states, nested or flat like the given ones. (In
+        `keras.layers.RNN` they are nested: on JAX, it would return the first of flat states as the last output if a
+        sentence ends in padding.)
 
     Raises:
-        ValueError: If an argument is out of its range, the number of features is unknown, or the number of states is
-            another.
+        ValueError: If an argument is out of range, the number of features is unknown, or the number of states is wrong.
 
     Weights:
         For each layer l = 1, 2, ..., with e features in layer 1 and e = d above it; gate order i, f, c~, o, then g,
@@ -68,9 +67,9 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
         - lam_l: lam before the sigmoid, `(d,)`, starting at 0, for l > 1 with `lam="trainable"`.
         - peephole_l: p1 and p2, `(2, d)`, for l > 1 with `peephole`.
 
-        They are in the lists `kernels`, `recurrent_kernels`, `biases`, `lams` and `peepholes`, one place a layer
-        (None where a layer has none). The weights of a `keras.layers.LSTM` fit layer 1, and above it the first four
-        gates.
+        They are in the lists `kernels`, `recurrent_kernels`, `biases`, `lams` and `peepholes`, with one entry per layer
+        (None if a layer has none). The weights of a `keras.layers.LSTM` fit layer 1, and the first four gates of the
+        layers above it.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""Vectors of words from their characters, by a bidirectional LSTM (Lample et al., NAACL 2016)."""
+"""Word vectors from characters, by a bidirectional LSTM (Lample et al., NAACL 2016)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from keras_slstm.validation import check_features, check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CharBiLSTM(ConfigFromArguments, CharacterLayer):
-    """One vector for each word from its characters: the two final states of a bidirectional LSTM over them.
+    """Encodes the characters of each word as one vector: the two final states of a bidirectional LSTM.
 
-    This is the character vector of Lample et al. (2016, section 4.1). Masked characters are as if they were not
-    there: they change nothing and get a gradient of exactly zero.
+    This is the character vector of Lample et al. (2016, section 4.1). Masked characters are skipped and get a gradient
+    of exactly zero.
 
-    `keras.layers.Concatenate` joins masks by *any*: beside word vectors without a mask, the joined sequence has none.
-    Give the layers behind it the mask of the words yourself:
+    `keras.layers.Concatenate` combines masks by *any*: next to word vectors without a mask, it masks nothing. Pass the
+    mask of the words to the following layers yourself:
 
     ```python
     joined = keras.layers.Concatenate()([word_vectors, keras_slstm.layers.CharBiLSTM(25)(character_vectors)])
@@ -38,11 +38,11 @@ class CharBiLSTM(ConfigFromArguments, CharacterLayer):
 
     Returns:
         `(batch, time, 2 * units)` in the compute dtype: the last state of the forward LSTM, then that of the backward
-        one. A word without a real character gives zeros, and is masked in what follows.
+        one. A word without a real character gives zeros, and is masked in the output.
 
     Raises:
         ValueError: If `units` is not a positive integer, the input is not of rank 4 or its number of features is
-            unknown, or the mask does not fit it.
+            unknown, or the mask does not match it.
 
     Weights:
         bidirectional/...: for each direction, the forward one first, kernel `(features, 4 units)`, recurrent kernel

@@ -1,4 +1,4 @@
-"""Vectors of words from their characters, by convolution and maximum (Santos and Zadrozny, ICML 2014)."""
+"""Word vectors from characters, by convolution and maximum (Santos and Zadrozny, ICML 2014)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from keras_slstm.validation import check_features, check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CharCNN(WeightArguments, CharacterLayer):
-    """One vector for each word from its characters: a convolution over them, and the maximum.
+    """Encodes the characters of each word as one vector, by a convolution and the maximum.
 
         z_m = [r_{m-(w-1)/2}; ...; r_m; ...; r_{m+(w-1)/2}]       the window of width w around character m
         output = max over the characters m of the word of  z_m W + b
 
-    as Santos and Zadrozny (2014, section 2.1) have it; with the default sizes this is the character vector of the
-    depth-adaptive GRN (Liu et al. 2020, eq. 4). Beyond the ends of a word, and where a character is masked, a window
-    sees zeros. A masked character, whatever it holds, changes nothing and gets a gradient of exactly zero.
+    as in Santos and Zadrozny (2014, section 2.1); with the default sizes this is the character vector of the
+    depth-adaptive GRN (Liu et al. 2020, eq. 4). A window reads zeros beyond the ends of a word and at masked
+    characters. Masked characters get a gradient of exactly zero.
 
     Args:
         filters: Size of the output.
-        kernel_size: Width w of the window; of an even width, the larger half lies behind the character.
+        kernel_size: Width w of the window; if it is even, the larger half follows the character.
         kernel_initializer, bias_initializer: Initialisers of W and b.
         kernel_regularizer, bias_regularizer: Their regularisers.
         kernel_constraint, bias_constraint: Their constraints.
@@ -39,11 +39,11 @@ class CharCNN(WeightArguments, CharacterLayer):
 
     Returns:
         `(batch, time, filters)` in the compute dtype. A word without a real character gives zeros, and is masked in
-        what follows.
+        the output.
 
     Raises:
         ValueError: If `filters` or `kernel_size` is not a positive integer, the input is not of rank 4 or its number of
-            features is unknown, or the mask does not fit it.
+            features is unknown, or the mask does not match it.
 
     Weights:
         kernel: W, `(kernel_size * features, filters)`, the window's characters from left to right.

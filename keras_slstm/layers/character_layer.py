@@ -1,4 +1,4 @@
-"""Base of the layers over the characters of words."""
+"""Base class of the layers over the characters of words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from keras_slstm.types import Shape, Tensor
 
 
 class CharacterLayer(keras.layers.Layer):
-    """Base of layers that make one vector of the characters of each word, independent of the words around it.
+    """Base class of layers that encode the characters of each word as one vector, independently of other words.
 
-    A subclass sets `output_size`, builds its weights, and encodes words in `encode`.
+    A subclass sets `output_size`, builds its weights, and defines `encode`.
     """
 
     output_size: int
@@ -25,7 +25,7 @@ class CharacterLayer(keras.layers.Layer):
         self.supports_masking = True
 
     def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Words `(words, characters, features)`, zero where masked, to `(words, output_size)`."""
+        """Encode words `(words, characters, features)`, zero where masked, as `(words, output_size)`."""
         raise NotImplementedError
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Word vectors from the ids of the words' characters."""
+"""Word vectors from character ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHARACTERS = ("cnn", "bilstm")
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CharacterVectors(ConfigFromArguments, keras.layers.Layer):
-    """Embeds the characters of each word and encodes them by `CharCNN` or `CharBiLSTM`.
+    """Embeds the characters of each word and encodes them with `CharCNN` or `CharBiLSTM`.
 
     Args:
         kind: `"cnn"` or `"bilstm"`.
@@ -46,7 +46,7 @@ class CharacterVectors(ConfigFromArguments, keras.layers.Layer):
             raise ValueError(f"`character_units` must be even for a BiLSTM, but got {units}.")
         dtype = self.dtype_policy
         self.over_characters = CharCNN(units, dtype=dtype) if kind == "cnn" else CharBiLSTM(units // 2, dtype=dtype)
-        self.embedding: Any = None  # made by `build_for`, once the size of the vocabulary is known
+        self.embedding: Any = None  # created by `build_for`, once the size of the vocabulary is known
 
     def build_for(self, characters_size: int) -> None:
         """Create the weights for a vocabulary of `characters_size` ids."""

@@ -23,10 +23,10 @@ from keras_slstm.validation import check_bool, check_features, check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRF(PotentialsLayer):
-    """Linear-chain conditional random field: scores of whole sequences of labels.
+    """Linear-chain conditional random field, which scores whole label sequences.
 
     The probability of the labels y_1 ... y_n of the n words of a sentence is exp(score), divided by the sum of
-    exp(score) over all sequences of labels. With the word vectors h_i,
+    exp(score) over all label sequences. With the word vectors h_i,
 
         score = sum_i (h_i W + b)[y_i] + sum_{i > 1} A[y_{i-1}, y_i] + left[y_1] + right[y_n]
 
@@ -35,26 +35,26 @@ class CRF(PotentialsLayer):
 
         score = h_1 . W_left[y_1] + left[y_1] + sum_{i > 1} (h_i . W[y_{i-1}, y_i] + A[y_{i-1}, y_i]) + right[y_n]
 
-    The layer returns *potentials*, one tensor that holds these scores and the mask: the input of `CRFLoss`,
+    The layer returns *potentials*, one tensor with these scores and the mask: the input of `CRFLoss`,
     `CRFAccuracy`, the layer `CRFDecoder` and the functions `crf_decode`, `crf_marginals`, ... (The equations are in
     `keras_slstm/ops/crf.py`.)
 
-    With `scheme`, sequences that the names of the labels rule out are never decoded and are no part of the sum over all
-    sequences. Each forbidden label or transition in the given labels adds about 10,000 to the loss.
+    With `scheme`, forbidden label sequences are never decoded and are excluded from the sum over all sequences. Each
+    forbidden label or transition in the given labels adds about 10,000 to the loss.
 
     Args:
         units: Number K of labels. Not needed with `labels`.
         chain_initializer: Initialiser of A.
         use_boundary: Whether to add left and right. (With `pairwise`, left is always added.)
         boundary_initializer: Initialiser of left and right.
-        use_kernel: Whether to compute h_i W + b. If False, the inputs are the scores of the labels themselves.
-        labels: The names of the labels, in the order of their numbers.
+        use_kernel: Whether to compute h_i W + b. If False, the inputs are the label scores themselves.
+        labels: The label names, in the order of their numbers.
         scheme: `"BIO"` (every span of words begins with B), `"BIOES"`, `"BILOU"`, `"BMES"` or `"IOB1"`, which need
             `labels`: `O`, `B-PER`, `I-PER`, ...; a table or a function (see `allowed_transitions`), or
             the result of `seen_transitions`; None if every label may follow every other.
-        pairwise: Whether each pair of labels has a weight vector of its own. Takes memory for K^2 numbers a word.
-        engine: `"keras"`, or `"addons"` to compute likelihood and best sequence by tensorflow-addons (on the TensorFlow
-            backend only, without XLA; not with `pairwise`).
+        pairwise: Whether each pair of labels has its own weight vector. Takes memory for K^2 numbers per word.
+        engine: `"keras"`, or `"addons"` to compute likelihood and best sequence with tensorflow-addons (only on the
+            TensorFlow backend, without XLA; not with `pairwise`).
         kernel_initializer, bias_initializer: Initialisers of W (and W_left), and b.
         kernel_regularizer, bias_regularizer, chain_regularizer, boundary_regularizer: Regularisers of W (and W_left),
             b, A, and left and right.
@@ -62,18 +62,18 @@ class CRF(PotentialsLayer):
 
     Call arguments:
         inputs: `(batch, time, features)`; without `use_kernel`, `(batch, time, K)`.
-        mask: `(batch, time)` bool, False at padding, on either side or in between; None if no position is padding. The
-            chain joins across masked positions, as if they were not there.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be anywhere. The chain skips
+            masked positions.
 
     Returns:
-        Potentials, `(batch, time + K, K + 1)`: the scores of the labels at each word, with the mask in the last column,
-        and below them A. With `pairwise` `(batch, time, K + 1, K + 1)`: for each word the scores of the pairs, below
-        them those of the labels, and the mask in the last corner. (`engine="addons"` marks its output by a last axis of
-        size 1.) In at least float32: with a policy of half precision the layer computes in float32. The output has no
-        Keras mask, because it holds the mask itself.
+        Potentials, `(batch, time + K, K + 1)`: the label scores of each word, with the mask in the last column, and
+        below them A. With `pairwise` `(batch, time, K + 1, K + 1)`: for each word the scores of the pairs, below them
+        those of the labels, and the mask in the last corner. (`engine="addons"` marks its output by a last axis of
+        size 1.) In at least float32: with a half-precision policy, the layer computes in float32. The output has no
+        Keras mask, because it contains the mask itself.
 
-        Keras 3's `Concatenate` joins masks by *any*: beside an input without a mask, all positions count. Pass the mask
-        of the words instead:
+        Keras 3's `Concatenate` combines masks by *any*: next to an input without a mask, it masks nothing. Pass the
+        mask of the words instead:
 
         ```python
         mask = embedding.compute_mask(ids)
@@ -81,12 +81,13 @@ class CRF(PotentialsLayer):
         ```
 
     Raises:
-        ValueError: If an argument is out of its range, `units` is not the number of `labels`, a label does not belong
-            to the scheme or is part of no allowed sequence, or the input or the mask has another shape.
+        ValueError: If an argument is out of range, `units` is not the number of `labels`, a label does not belong to
+            the scheme or is part of no allowed sequence, or the input or the mask has the wrong shape.
         ImportError: If `engine="addons"` and tensorflow-addons is not installed.
 
     Weights:
-        kernel: W, `(features, K)`; with `pairwise` `(features, K * K)`, in its columns the pairs [from, to] row by row.
+        kernel: W, `(features, K)`; with `pairwise` `(features, K * K)`, whose columns are the pairs [from, to] row by
+            row.
         bias: b, `(K,)`; not with `pairwise`.
         chain_kernel: A, `(K, K)`, [from, to].
         left_boundary, right_boundary: `(K,)`, with `use_boundary`; left always with `pairwise`.
@@ -144,10 +145,10 @@ class CRF(PotentialsLayer):
         self.use_kernel = check_bool("use_kernel", use_kernel)
         self.pairwise = check_bool("pairwise", pairwise)
         if pairwise and not use_kernel:
-            raise ValueError("With `pairwise=True`, the scores need the kernel: `use_kernel` must be True.")
+            raise ValueError("`use_kernel` must be True with `pairwise=True`, whose scores need the kernel.")
         self.engine = _check_engine(engine, self.pairwise)
         if self.labels is None and (isinstance(scheme, str) or callable(scheme)):
-            raise ValueError(f"`scheme` needs the names of the labels, `labels`, but got scheme={scheme!r} only.")
+            raise ValueError(f"Pass the label names as `labels`: scheme={scheme!r} needs them.")
         names = self.labels or [str(number) for number in range(self.units)]
         self._allowed = None if scheme is None else allowed_transitions(names, scheme)
         # A function cannot be saved, but a table of what it allows can.
@@ -156,20 +157,20 @@ class CRF(PotentialsLayer):
 
     @classmethod
     def from_addons(cls, source: Any, layer_name: str | None = None, **kwargs: Any) -> CRF:
-        """Make a layer with the weights of a `tensorflow_addons.layers.CRF`: it gives the same scores and labels.
+        """Create a layer with the weights of a `tensorflow_addons.layers.CRF`; it gives the same scores and labels.
 
         Args:
-            source: The layer, or the path of a file that Keras 2 (TensorFlow 2.15 and before) saved: weights (`.h5`), a
+            source: The layer, or the path of a file saved by Keras 2 (TensorFlow 2.15 or earlier): weights (`.h5`), a
                 model (`.h5`, `.keras`), or a checkpoint.
-            layer_name: Part of the path of the layer in the file, if the file holds several.
+            layer_name: Part of the path of the layer in the file, if the file contains several.
             **kwargs: Further arguments of the layer, such as `labels` and `scheme`, `name` or `dtype`.
 
         Returns:
             The layer, with its weights.
 
         Raises:
-            ValueError: If the layer has no weights yet, or the file is damaged, refers to other files, or does not hold
-                exactly one CRF.
+            ValueError: If the layer has no weights yet, or the file is damaged, refers to other files, or does not
+                contain exactly one CRF.
             FileNotFoundError: If the file does not exist.
 
         Example:
@@ -189,7 +190,7 @@ class CRF(PotentialsLayer):
         origins: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> CRF:
-        """Make a layer with the weights of a CRF of another library: it gives the same scores and labels.
+        """Create a layer with the weights of another library's CRF; it gives the same scores and labels.
 
         Args:
             source, layer_name, projection, origins: See `read_crf_weights`.
@@ -197,11 +198,11 @@ class CRF(PotentialsLayer):
                 `scheme`, a CRF of AllenNLP keeps its constraints.
 
         Returns:
-            The layer, with its weights. Without a kernel, its inputs are the scores of the labels, as in the `ChainCRF`
-            of DeLFT, pytorch-crf and AllenNLP.
+            The layer, with its weights. Without a kernel, its inputs are the label scores, as in the `ChainCRF` of
+            DeLFT, pytorch-crf and AllenNLP.
 
         Raises:
-            ValueError, FileNotFoundError: As `read_crf_weights`.
+            ValueError, FileNotFoundError: See `read_crf_weights`.
 
         Example:
 
@@ -257,7 +258,7 @@ class CRF(PotentialsLayer):
         if self.use_boundary:
             unary = unary + zero_padding(self.right_boundary + ops.zeros_like(unary), last)
         if self._allowed is not None:
-            # As tensors: PyTorch does not join a tensor on a GPU with an array.
+            # As tensors: PyTorch does not combine a tensor on a GPU with an array.
             no_first, no_pair, no_last = (ops.convert_to_tensor(~part, "bool") for part in self._allowed)
             unary = _forbid(unary, ops.expand_dims(first, -1) & no_first | ops.expand_dims(last, -1) & no_last)
             transitions = _forbid(transitions, no_pair)
@@ -274,12 +275,12 @@ class CRF(PotentialsLayer):
 
 
 def _check_labels(labels: Sequence[str]) -> list[str]:
-    # The order counts: a set has none, and a dict hides its numbers.
+    # The order matters: a set has none, and iterating over a dict ignores its numbers.
     if isinstance(labels, str) or not isinstance(labels, Sequence) or not all(isinstance(y, str) for y in labels):
         raise ValueError(f"`labels` must be a list of names, in the order of their numbers, but got {labels!r}.")
     repeated = sorted({label for label in labels if list(labels).count(label) > 1})
     if repeated:
-        raise ValueError(f"`labels` must differ from each other, but {', '.join(map(repr, repeated))} repeat.")
+        raise ValueError(f"`labels` must be distinct, but {', '.join(map(repr, repeated))} repeat.")
     return list(labels)
 
 

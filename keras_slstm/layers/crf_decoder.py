@@ -1,4 +1,4 @@
-"""The best labels from the output of a CRF, as a layer."""
+"""A layer that decodes the output of a CRF."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from keras_slstm.validation import check_bool
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFDecoder(ConfigFromArguments, keras.layers.Layer):
-    """The best sequence of labels from the output of a `CRF` layer, for models that are exported.
+    """Decodes the output of a `CRF` layer into the best label sequence, for models that are exported.
 
-    Train a model with the `CRF` as its last layer. `keras.Sequential([model, CRFDecoder()])`, or a functional model
-    around both, then gives labels wherever it is served.
+    Train a model with the `CRF` as its last layer. Then `keras.Sequential([model, CRFDecoder()])`, or a functional
+    model around both, returns labels wherever it is served.
 
     Args:
         return_probabilities: Whether to return the marginal probability of each label, too (`crf_marginals`).
@@ -28,7 +28,7 @@ class CRFDecoder(ConfigFromArguments, keras.layers.Layer):
         inputs: The output of a `CRF` layer.
 
     Returns:
-        The labels, `(batch, time)` int32, 0 at masked positions. With `return_probabilities` the pair of them and
+        The labels, `(batch, time)` int32, 0 at masked positions. With `return_probabilities`, a pair of the labels and
         their probabilities, `(batch, time)`, 0 at masked positions.
 
     Raises:

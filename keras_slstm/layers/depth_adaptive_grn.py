@@ -48,40 +48,40 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         inner_i = relu(r_i W_1 + b_1),   logits l_i = inner_i W_2 + b_2,   p_i = softmax(l_i)
         d_i = 1 + arg max (l_i + Gumbel noise), or 1 + arg max l_i, or floor(sum_j j p_ij)
 
-    The word reads its depth, as the column of W_2 that belongs to it, plus the sinusoidal code of its number (eq. 12
-    and 13), and starts from the inner vector:
+    The word reads an embedding of its depth, the column of W_2 that belongs to it plus a sinusoidal code (eq. 12 and
+    13), and starts from the inner vector:
 
         x_i' = [x_i; W_2[:, d_i] + code(d_i)],   h_i^0 = inner_i W_3 + b_3,   c_i^0 = 0
         g^0 = mean of h_i^0 over the words,   c_g^0 = 0
 
-    Then, in step l, all words with d_i >= l are updated by the transition of the S-LSTM (`SLSTM` has the equations; one
-    neighbour on each side, no boundary words), from the states that their neighbours have at that time; the others keep
-    h_i and c_i, and their neighbours and g go on reading them (eq. 14). g takes as many steps as the deepest word of
-    its sentence. Words that have stopped are not computed any more, in training and inference: see `Speed`.
+    Then, in step l, the transition of the S-LSTM (see `SLSTM`; one neighbour on each side, no boundary words) updates
+    all words with d_i >= l from the current states of their neighbours. The others keep h_i and c_i, which their
+    neighbours and g still read (eq. 14). g takes as many steps as the deepest word of its sentence. Stopped words are
+    no longer computed, in training and inference: see `Speed`.
 
-    The equations are in `keras_slstm/ops/depth_adaptive_grn.py`. As cells start at zero, g is 0 where all words of a
+    The equations are in `keras_slstm/ops/depth_adaptive_grn.py`. Because cells start at zero, g is 0 if all words of a
     sentence have depth 1.
 
     No gradient passes through the choice of the depth. W_1, b_1, W_3, b_3 and the sequential module learn through h^0,
-    W_2 as an embedding, and b_2 through `depth_penalty` only. The paper divides the perturbed logits by a
-    temperature, which cannot change which of them is the largest: there is no such argument here.
+    W_2 as an embedding, and b_2 only through `depth_penalty`. The paper divides the perturbed logits by a temperature,
+    which cannot change their arg max, so this layer has no such argument.
 
     Args:
         units: Number d of units of every h, c, g and c_g.
         max_depth: The largest depth L.
-        selection: How depths are chosen: `"gumbel"` (the paper's; noise in training only), `"hard"`, `"soft"`, or
+        selection: How depths are chosen: `"gumbel"` (as in the paper; noise only in training), `"hard"`, `"soft"`, or
             `"full"`: L for every word, the full-depth model that the paper compares with.
-        sequential: The sequential module: `"bilstm"` (one bidirectional LSTM of `units // 2` a direction),
-            `"sinusoidal"` or `"learned"` (x_i plus a code or a trained vector of its position; real words are counted,
+        sequential: The sequential module: `"bilstm"` (one bidirectional LSTM of `units // 2` per direction),
+            `"sinusoidal"` or `"learned"` (x_i plus a code or a trained vector of its position, counted in real words
             from 0), or None (r_i = x_i).
-        max_length: Number of positions that have a vector of their own with `sequential="learned"`, which needs it. All
-            later words share the last one.
-        depth_units: Size of the inner vectors and of the embedding of depths.
-        depth_penalty: Factor of `mean of sum_j j p_ij / L` over the real words of a batch, a number between 0 and
-            1 that is added to the loss. 0 switches it off. For `depths` that are given, nothing is added.
+        max_length: Number of position vectors with `sequential="learned"`, which requires it. All later words share the
+            last vector.
+        depth_units: Size of the inner vectors and of the depth embedding.
+        depth_penalty: Weight of a penalty that is added to the loss: the mean of `sum_j j p_ij / L`, between 0 and 1,
+            over the real words of a batch. 0 disables it. Given `depths` are not penalised.
         dropout: Fraction of the inputs x to drop, between 0 and 1.
-        recurrent_dropout: Fraction of h and g to drop where they enter matrix products of the transition (never of the
-            cells), the same ones in all steps of a call.
+        recurrent_dropout: Fraction of h and g to drop before the matrix products of the transition, the same units in
+            all steps of a call. Cells are never dropped.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g as well.
         return_depths: Whether to return the depths as well.
@@ -90,34 +90,34 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
             `sentence_gate_kernel`, `node_kernel`, `node_recurrent_kernel` and the recurrent kernels of the BiLSTM.
         bias_initializer, bias_regularizer, bias_constraint: Of all biases. The forget gates of the BiLSTM start at 1
-            whatever the initialiser.
+            regardless of the initialiser.
         position_initializer: Of `position_embeddings`.
         activity_regularizer: Of the output.
         seed: Seed of dropout and noise.
 
     Call arguments:
         inputs: `(batch, time, features)`.
-        depths: `(batch, time)` integers, used instead of the layer's own choice and kept in 1..L; or None.
-        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may stand on either side and
-            changes nothing. A masked word inside a sentence cuts the transition (its neighbours see an absent word,
-            h = c = 0), while the sequential module joins the words across it.
+        depths: `(batch, time)` integers, used instead of the layer's own choice and clipped to 1..L; or None.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be on either side and changes
+            nothing. A masked word inside a sentence separates its neighbours in the transition (they read h = c = 0),
+            while the sequential module skips it.
         training: Whether to apply dropout and noise.
 
     Returns:
         In the compute dtype: the sentence vector g, `(batch, units)`; with `return_sequences` the word vectors h,
         `(batch, time, units)`, 0 at masked positions. With `return_state` followed by g and c_g, `(batch, units)` each;
-        with `return_depths` followed by the depths, `(batch, time)` int32, 0 at masked positions. A list where there is
+        with `return_depths` followed by the depths, `(batch, time)` int32, 0 at masked positions. A list if there is
         more than one. A row without a real word gives zeros.
 
     Raises:
-        ValueError: If an argument is out of its range or does not go with another, the input, the mask or the depths
-            have another shape than the above, or the number of features is unknown.
+        ValueError: If an argument is out of range or contradicts another, the input, the mask or the depths have the
+            wrong shape, or the number of features is unknown.
 
     Weights:
         With e input features, s = `depth_units`, and r features of the sequential module (2 (d // 2) of the BiLSTM,
         else e); the seven gates of a word in the order i, l, r, f, o, u, s:
 
-        - kernel: U of eq. 2, `(e + s, 7 d)`; the rows of x_i, then those of the embedding of its depth.
+        - kernel: U of eq. 2, `(e + s, 7 d)`; the rows of x_i, then those of its depth embedding.
         - recurrent_kernel, bias, sentence_kernel, sentence_gate_kernel, node_kernel, node_recurrent_kernel, node_bias:
           as in `SLSTM` with one neighbour and one sentence node, `(3 d, 7 d)`, `(7 d,)`, `(d, 6 d)`, `(d, d)`,
           `(d, 3 d)`, `(d, 3 d)` and `(3 d,)`.
@@ -125,15 +125,15 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         - initial_kernel, initial_bias: W_3 and b_3, `(s, d)` and `(d,)`.
         - position_embeddings: `(max_length, e)`, with `sequential="learned"`.
         - depth_kernel: W_2, `(s, L)`; column d - 1 belongs to depth d.
-        - depth_bias: b_2, `(L,)`; trained with `depth_penalty` only.
+        - depth_bias: b_2, `(L,)`; trained only with `depth_penalty`.
         - bilstm/...: for each direction, the forward one first, kernel `(e, 4 (d // 2))`, recurrent kernel
           `(d // 2, 4 (d // 2))` and bias `(4 (d // 2),)`, gate order i, f, c, o: those of `keras.layers.LSTM`.
 
     Speed:
-        On TensorFlow, words are skipped eagerly and in graphs. Under XLA (`jit_compile=True`) all words are computed
-        in every step, so `compile` picks the graph by default. On JAX, where shapes are fixed, the number of words of a
-        step is rounded up, and a model that is exported for any size computes all words. The
-        input products and the reading of the sentence node are computed for all words.
+        On TensorFlow, stopped words are skipped eagerly and in graphs. Under XLA (`jit_compile=True`) all words are
+        computed in every step, so `compile` chooses a graph by default. On JAX, where shapes are static, the number of
+        words per step is rounded up, and a model exported for any size computes all words. The input products and the
+        sums of the sentence node always include all words.
 
     Example:
 
@@ -186,14 +186,14 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         self.sequential = check_choice("sequential", sequential, SEQUENTIAL)
         if (max_length is None) != (sequential != "learned"):
             raise ValueError(
-                f'`max_length` belongs to sequential="learned", and only to it, but got max_length={max_length!r} and '
+                f'Pass `max_length` if and only if sequential="learned"; got max_length={max_length!r} and '
                 f"sequential={sequential!r}."
             )
         self.max_length = None if max_length is None else check_integer("max_length", max_length, least=1)
         self.depth_units = check_integer("depth_units", depth_units, least=1)
         self.depth_penalty = check_non_negative("depth_penalty", depth_penalty)
         if self.depth_penalty and selection == "full":
-            raise ValueError('`depth_penalty` needs depths that are chosen, but `selection` is "full".')
+            raise ValueError('`depth_penalty` must be 0 with selection="full", which chooses no depths.')
         self.dropout = check_rate("dropout", dropout)
         self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
         self.return_sequences = check_bool("return_sequences", return_sequences)
@@ -202,12 +202,12 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         self.set_weight_arguments(locals())
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
-        with keras.RematScope(mode=None):  # PyTorch computes nothing again within what it computes again
+        with keras.RematScope(mode=None):  # PyTorch cannot nest recomputation
             self.bilstm = self._make_bilstm() if sequential == "bilstm" else None
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
         if not skips_under_xla():
-            self.supports_jit = False  # `jit_compile="auto"` heeds it
+            self.supports_jit = False  # `jit_compile="auto"` respects it
 
     def _make_bilstm(self) -> keras.layers.Layer:
         options = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}
@@ -236,7 +236,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         if self.max_length is not None:
             self.position_embeddings = self.add_weight_like("position", "position_embeddings", (self.max_length, e))
         self.depth_kernel = self.add_weight_like("kernel", "depth_kernel", (s, self.max_depth), quantized=False)
-        # Created last, so that its place in a file is the same whether it is trained or not.
+        # Created last, so that its position in a file is the same whether it is trained or not.
         learns = bool(self.depth_penalty)
         self.depth_bias = self.add_weight_like("bias", "depth_bias", (self.max_depth,), trainable=learns)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: e})
@@ -266,7 +266,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
 
         h_dropout_mask = g_dropout_mask = None
         if self.recurrent_dropout and training:
-            node = ops.ones((ops.shape(h0)[0], 1, self.units), dtype=h0.dtype)  # one even where there is no word
+            node = ops.ones((ops.shape(h0)[0], 1, self.units), dtype=h0.dtype)  # one even without words
             h_dropout_mask, g_dropout_mask = (
                 dropout_mask(like, self.recurrent_dropout, self.seed_generator) for like in (h0, node)
             )
@@ -291,9 +291,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
     def _check_depths(self, depths: Tensor, inputs: Tensor) -> Tensor:
         depths = ops.convert_to_tensor(depths)
         if keras.backend.standardize_dtype(depths.dtype) == "bool":
-            raise ValueError(
-                f"{self.name} expects integers as depths, but got bools. Give a mask by its name: `mask=...`."
-            )
+            raise ValueError(f"{self.name} expects integers as depths, but got bools. Pass a mask by name: `mask=...`.")
         known = (sizes for sizes in zip(inputs.shape, depths.shape) if all(isinstance(size, int) for size in sizes))
         if len(depths.shape) != 2 or any(size != expected for size, expected in known):
             raise ValueError(
@@ -303,7 +301,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         return depths
 
     def word_depths(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The depths that the layer chooses outside of training, `(batch, time)` int32, without the transition.
+        """The depths that the layer chooses at inference, `(batch, time)` int32, without running the transition.
 
         Args:
             inputs, mask: As in the call.
@@ -321,7 +319,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         return ops.relu(project(self._features(x, mask), kernel) + bias)
 
     def _logits(self, inner: Tensor) -> Tensor:
-        """L of eq. 6, `(batch, time, L)`, in at least float32: in bfloat16, many would be equal."""
+        """The logits l of eq. 6, `(batch, time, L)`, in at least float32: in bfloat16, many would be equal."""
         dtype = accumulation_dtype(self.compute_dtype)
         kernel, bias = (ops.cast(weight, self.compute_dtype) for weight in (self.depth_kernel, self.depth_bias))
         return project(ops.cast(inner, dtype), ops.cast(kernel, dtype)) + ops.cast(bias, dtype)

@@ -1,4 +1,4 @@
-"""Layers applied to a sequence in turn."""
+"""Applies layers to a sequence one after another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keras_slstm.types import Shape
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class LayerStack(ConfigFromArguments, keras.layers.Layer):
-    """Applies layers to a sequence in turn, each with the mask of the input.
+    """Applies layers to a sequence one after another, each with the mask of the input.
 
     `keras.Sequential` relies on every layer to pass the mask on, and some recurrent layers do not.
 

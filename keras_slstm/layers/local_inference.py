@@ -36,7 +36,7 @@ class LocalInference(Rematerialized, ConfigFromArguments, keras.layers.Layer):
         training: Whether to apply dropout.
 
     Returns:
-        `(batch, 8 units)`, in the compute dtype. The half of a sentence without words is zero.
+        `(batch, 8 units)`, in the compute dtype. The half for a sentence without words is zero.
 
     Weights: `projection.kernel` W, `(4 features, units)`, `projection.bias` b, `(units,)`; those of `composition`, a
         `keras.layers.Bidirectional`.

@@ -1,4 +1,4 @@
-"""Names the right loss where a model of which a CRF is the output is compiled with a loss of Keras' own."""
+"""Names the correct loss if a model with a CRF output is compiled with a built-in Keras loss."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import keras
 
 
 def refuse_keras_loss(layer: keras.layers.Layer, loss: str) -> None:
-    """Name the loss that fits before Keras computes its own, whose message speaks of shapes only.
+    """Name the correct loss before a built-in Keras loss fails with a message about shapes.
 
-    Keras has no public way to ask which model calls a layer. Where the private one has moved, Keras' message stays.
+    Keras has no public way to ask which model calls a layer. If the private one has moved, Keras' message appears.
 
     Raises:
-        ValueError: If the output of `layer` is an output of the compiled model, and its loss one of Keras' own.
+        ValueError: If the output of `layer` is an output of the compiled model, and its loss is built into Keras.
     """
     model = _model_in_training()
     if model is None or not model.compiled or layer.name not in _names_of_outputs(model):
@@ -21,13 +21,13 @@ def refuse_keras_loss(layer: keras.layers.Layer, loss: str) -> None:
     compiled = model.loss.get(layer.name) if isinstance(model.loss, dict) else model.loss
     if isinstance(compiled, str) or str(getattr(compiled, "__module__", "")).startswith("keras.src.losses"):
         raise ValueError(
-            f"The output of the layer {layer.name!r} holds the scores of label sequences: compile the model with "
+            f"The output of the layer {layer.name!r} contains the scores of label sequences. Compile the model with "
             f"loss=keras_slstm.{loss}(), not with loss={compiled!r}."
         )
 
 
 def _names_of_outputs(model: Any) -> list[str]:
-    """Names of the layers that Keras' own training step gives to the loss."""
+    """Names of the layers whose outputs Keras' own training step passes to the loss."""
     if type(model).train_step is not keras.Model.train_step or type(model).compute_loss is not keras.Model.compute_loss:
         return []
     if isinstance(model, keras.Sequential):
@@ -36,7 +36,7 @@ def _names_of_outputs(model: Any) -> list[str]:
 
 
 def _model_in_training() -> Any:
-    """The model that is trained, or of which Keras computes shapes before training, or None."""
+    """The model that is trained, or whose shapes Keras computes before training, or None."""
     try:
         from keras.src.backend.common.global_state import get_global_attribute
     except ImportError:

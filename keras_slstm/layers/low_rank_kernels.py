@@ -1,4 +1,4 @@
-"""Mixin of layers whose kernels can be adapted by matrices of low rank (LoRA)."""
+"""Mixin for layers whose kernels support low-rank adaptation (LoRA)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from keras_slstm.validation import check_integer
 
 
 class LowRankKernels:
-    """Mixin of a layer with `enable_lora`, as Keras' dense layers have it ([Hu et al. 2022], arXiv:2106.09685).
+    """Mixin that adds `enable_lora`, as in Keras' dense layers ([Hu et al. 2022], arXiv:2106.09685).
 
     A kernel W, `(rows, columns)`, is frozen, and the layer computes with
 
         W + alpha / rank * A B,   A: (rows, rank),   B: (rank, columns)
 
-    A begins with random numbers and B with zeros. A file holds the sum as the kernel: the loaded layer has no A and B.
+    A starts random and B starts at zero. Files contain the sum as the kernel: a loaded layer has no A and B.
     """
 
     _low_rank: Any = None
@@ -37,17 +37,17 @@ class LowRankKernels:
         a_initializer: Any = "he_uniform",
         b_initializer: Any = "zeros",
     ) -> None:
-        """Freeze the layer, and train for each of its kernels two matrices whose product is added to it.
+        """Freeze the layer, and train two matrices per kernel, whose product is added to it.
 
-        All other weights, biases among them, keep their values. Compile the model afterwards.
+        All other weights, including biases, keep their values. Compile the model afterwards.
 
         Args:
-            rank: The columns of A and rows of B.
-            lora_alpha: The factor of A B is this number divided by `rank`. None: 1.
-            a_initializer, b_initializer: Initialisers of Keras.
+            rank: The number of columns of A and rows of B.
+            lora_alpha: A B is multiplied by this number divided by `rank`. None: by 1.
+            a_initializer, b_initializer: Keras initialisers of A and B.
 
         Raises:
-            ValueError: If the layer is not built, is quantised, has a constraint on a kernel, or has been adapted.
+            ValueError: If the layer is not built, is quantised, has a constraint on a kernel, or is already adapted.
             NotImplementedError: If there is no kernel that can be adapted.
 
         Example:
@@ -63,7 +63,7 @@ class LowRankKernels:
         rank = check_integer("rank", rank, 1)
         parts = [part for part in layer._flatten_layers() if getattr(part, "can_quantize", False)]
         if not layer.built:
-            raise ValueError(f"{layer.name} is not built yet: call it, or the model, before `enable_lora`.")
+            raise ValueError(f"{layer.name} is not built yet. Call it, or the model, before `enable_lora`.")
         if not parts:
             raise NotImplementedError(f"{type(self).__name__} has no kernels that LoRA can adapt.")
         for part in parts:
@@ -74,10 +74,10 @@ class LowRankKernels:
             part.add_low_rank(a_initializer, b_initializer)
 
     def check_low_rank(self) -> None:
-        """Raise ValueError where no matrices can be added."""
+        """Raise ValueError if no matrices can be added."""
         layer: Any = self
         if layer.quantized_as:
-            raise ValueError(f"{layer.name} is quantised: adapt a layer with kernels in floats, and quantise it then.")
+            raise ValueError(f"{layer.name} is quantised. Enable LoRA before you quantise the layer.")
         if self.lora_enabled:
             raise ValueError(f"LoRA is already enabled for {layer.name}.")
         for kernel in self._kernels():
@@ -99,7 +99,7 @@ class LowRankKernels:
             weight.trainable = False
         self._low_rank = pairs
         layer._tracker.lock()
-        if hasattr(layer, "_track_variables"):  # a module of PyTorch holds the parameters a second time
+        if hasattr(layer, "_track_variables"):  # a PyTorch module registers the parameters a second time
             layer._track_variables()
 
     def _kernels(self) -> list[Any]:
@@ -107,7 +107,7 @@ class LowRankKernels:
         return [weight for weight in layer._trainable_variables if weight.name in layer._kernel_names]
 
     def with_low_rank(self, kernel: Any, value: Tensor) -> Tensor:
-        """The value of a kernel, or of another weight, plus what has been learned for it."""
+        """The value of a weight plus its low-rank update, if it has one."""
         if not self._low_rank or kernel.name not in self._low_rank:
             return value
         a, b = (ops.cast(ops.convert_to_tensor(each), value.dtype) for each in self._low_rank[kernel.name])
@@ -130,7 +130,7 @@ class LowRankKernels:
             b.assign(ops.zeros(b.shape))
 
     def _saved_weights(self) -> list[Any]:
-        """The weights that the layer has without LoRA, in the order in which a file has them."""
+        """The weights that the layer has without LoRA, in the order of a saved file."""
         layer: Any = self
         added = {id(weight) for pair in self._low_rank.values() for weight in pair}
         weights = [*layer._trainable_variables, *layer._non_trainable_variables]

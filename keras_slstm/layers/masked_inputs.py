@@ -24,7 +24,7 @@ def masked_inputs(
         The input in the compute dtype, zero at masked positions, and the mask as bool.
 
     Raises:
-        ValueError: If the mask has another shape, or values other than True and False.
+        ValueError: If the mask has the wrong shape, or values other than True and False.
     """
     mask = check_mask(inputs, mask, layer.name, axes)
     return zero_padding(ops.cast(inputs, layer.compute_dtype), mask), mask

@@ -1,4 +1,4 @@
-"""Base of the recurrent layers around a cell: masks of any kind, initial states, dropout."""
+"""Base class of the recurrent layers: masks of any kind, initial states, dropout."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from keras_slstm.validation import check_bool, check_rate
 
 
 class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
-    """A `keras.layers.RNN` around a cell, to be used in `keras.layers.Bidirectional` and with `initial_state`.
+    """A `keras.layers.RNN` around a cell, which works in `keras.layers.Bidirectional` and with `initial_state`.
 
     Unlike in Keras' own layers, outputs at masked positions are always 0, the last output is the state after the last
-    *real* word wherever the padding stands, and a row of nothing but padding gives zeros.
+    *real* word wherever the padding is, and a row of padding gives zeros.
 
-    A layer defines `inner_loop` as `RNN` has it (the sequences have no NaN in their padding there) and, where its
-    constructor takes other arguments, `get_config`.
+    A subclass defines `inner_loop` as in `RNN` (which sees no NaN in the padding) and, if its constructor takes other
+    arguments, `get_config`.
 
     Args:
         cell: A layer with `units`, `state_size` and the methods of `WeightArguments`. The arguments of the cell are
@@ -116,7 +116,7 @@ class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
 
 
 def make_cell(cell_class: type[keras.Layer], arguments: dict[str, Any], kwargs: dict[str, Any]) -> keras.Layer:
-    """Make the cell of a layer from `arguments` and from its arguments in `kwargs`, which are removed there."""
+    """Create the cell of a layer from `arguments` and from those in `kwargs`, which are removed from it."""
     names = tuple(inspect.signature(cell_class).parameters)
     arguments = {**arguments, **{name: kwargs.pop(name) for name in names if name in kwargs}}
     shared = {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}

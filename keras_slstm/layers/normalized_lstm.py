@@ -17,7 +17,7 @@ from keras_slstm.validation import check_features, check_integer
 
 
 def normalized_lstm_step(pre_activation: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """One step of eq. 1, from x W + h U + b, `(batch, 4 d)`, and the last cell c, `(batch, d)`, to (h, c)."""
+    """One step of eq. 1, from x W + h U + b, `(batch, 4 d)`, and the previous cell c, `(batch, d)`, to (h, c)."""
     i_hat, f_hat, u, o = ops.split(pre_activation, 4, axis=-1)
     i_hat, f_hat, u, o = ops.sigmoid(i_hat), ops.sigmoid(f_hat), tanh(u), ops.sigmoid(o)
     i = ops.sigmoid(i_hat - f_hat)  # a softmax over two
@@ -114,13 +114,13 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """The trained h and the zero c of every row, each `(batch, units)`."""
         if not self.built:
-            raise ValueError(f"{self.name} has a trained first state, which is one of its weights: build it first.")
+            raise ValueError(f"Build {self.name} first: its trained initial state is one of its weights.")
         zeros = ops.zeros((batch_size, self.units), dtype=self.compute_dtype)
         return [zeros + ops.cast(self.initial_state, self.compute_dtype), zeros]
 
 
 class _Recurrence:
-    """The cell as the loop over time runs it: inputs projected already, one dropout mask for all steps."""
+    """The cell in the loop over time: inputs are already projected, and all steps share one dropout mask."""
 
     def __init__(self, cell: NormalizedLSTMCell, dropout_mask: Tensor | None) -> None:
         self.cell = cell
@@ -140,13 +140,12 @@ class NormalizedLSTM(MaskedRNN):
 
     The equations and the weights are those of `NormalizedLSTMCell` (`layer.cell`). x W + b is computed once
     for all words. Unlike in `keras.layers.LSTM`, outputs at masked positions are always 0, the last output is
-    the state after the last *real* word wherever the padding stands, and a row of nothing but padding gives
-    zeros.
+    the state after the last *real* word wherever the padding is, and a row of padding gives zeros.
 
     Args:
         units: Number of units.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
-        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words.
+        recurrent_dropout: Fraction of the units of h to drop before U multiplies it, the same for all words.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful, unroll: As in `keras.layers.LSTM`.
         **kwargs: The other arguments of `NormalizedLSTMCell` and `keras.layers.Layer`.
@@ -154,7 +153,7 @@ class NormalizedLSTM(MaskedRNN):
     Call arguments:
         sequences: `(batch, time, features)`.
         initial_state: States h and c to start from, each `(batch, units)`. Default: the trained h, and zero.
-        mask: `(batch, time)` bool, True at real words, on either side or in between; None if all are real.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be anywhere.
         training: Whether to apply dropout.
 
     Returns:
@@ -163,7 +162,7 @@ class NormalizedLSTM(MaskedRNN):
 
     Raises:
         ValueError: If `units` is not a positive integer, a dropout rate is not in [0, 1), the number of features is
-            unknown, or the input or the mask has another shape than the above.
+            unknown, or the input or the mask has the wrong shape.
 
     Weights:
         cell/kernel, cell/recurrent_kernel, cell/bias, cell/initial_state: see `NormalizedLSTMCell`.
@@ -244,7 +243,7 @@ class NormalizedLSTM(MaskedRNN):
             sequences = sequences * dropout_mask(sequences[:, :1], self.dropout, self.seed_generator)
         if self.recurrent_dropout and training:
             h_mask = dropout_mask(initial_state[0], self.recurrent_dropout, self.seed_generator)
-        if self.go_backwards:  # here, because Keras cannot in an unrolled loop on PyTorch
+        if self.go_backwards:  # Keras cannot do this in an unrolled loop on PyTorch
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         # A loop only: it is never called as a layer and owns no weights.

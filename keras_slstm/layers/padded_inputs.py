@@ -1,4 +1,4 @@
-"""Mixin of the layers that take padded sentences: it refuses tensors of other kinds, and says how to pad them."""
+"""Mixin for layers that take padded sentences: it rejects other kinds of tensors and says how to pad them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TO_PADDED = {
 
 
 class PaddedInputs:
-    """Mixin of a layer whose input is a padded tensor with a mask.
+    """Mixin for layers whose input is a padded tensor with a mask.
 
-    The layer refuses ragged, packed, nested and sparse tensors with a ValueError that says how to pad them. Keras would
-    pass them on, to fail somewhere within.
+    The layer rejects ragged, packed, nested and sparse tensors with a ValueError that says how to pad them. Keras would
+    accept them and fail somewhere inside the layer.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
 """The sentence-state LSTM: eq. 2 and 3 of Zhang, Liu and Song (ACL 2018).
 
-A step updates all words i and all sentence nodes j at once, from the states of the step before. A word has h_i and
-c_i, a node has g^j and c_g^j; a word reads k neighbours on each side. The paper has one node and k = 1.
+A step updates all words i and all sentence nodes j in parallel, from the states of the previous step. A word has h_i
+and c_i, a node has g^j and c_g^j; a word reads k neighbours on each side. The paper has one node and k = 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keras_slstm.types import Tensor
 
 
 class SLSTMWeights(NamedTuple):
-    """The weights by the names that `keras_slstm.layers.SLSTM` explains; without nodes, the last five are None."""
+    """The weights, named as in `keras_slstm.layers.SLSTM`; without nodes, the last five are None."""
 
     kernel: Tensor
     recurrent_kernel: Tensor
@@ -30,16 +30,16 @@ class SLSTMWeights(NamedTuple):
     node_bias: Tensor = None
 
     def window(self, units: int) -> int:
-        """K."""
+        """The window size, k."""
         return int(self.recurrent_kernel.shape[0] // units - 1) // 2
 
     def nodes(self, units: int) -> int:
-        """M."""
+        """The number of nodes, m."""
         return 0 if self.node_kernel is None else int(self.node_kernel.shape[1] // (3 * units))
 
 
 class State(NamedTuple):
-    """h and c of the words, `(batch, words, d)`; g and c_g of the nodes, `(batch, m, d)`, or None where m = 0."""
+    """h and c of the words, `(batch, words, d)`; g and c_g of the nodes, `(batch, m, d)`, or None if m = 0."""
 
     h: Tensor
     c: Tensor
@@ -66,7 +66,7 @@ def slstm(
         h0: `(d,)`, the first h_i and g^j of all words and nodes; or `(batch, words, d)`, the first h_i, whose mean
             over the words is the first g^j.
         steps: Number of steps, at least 1.
-        h_dropout_mask, g_dropout_mask: Factors of h and g where they enter products, in their shapes, or None.
+        h_dropout_mask, g_dropout_mask: Multiply h and g before every product, in the same shapes, or None.
         return_words: Whether h is needed.
 
     Returns:
@@ -79,7 +79,7 @@ def slstm(
 
 
 def initial_state(weights: SLSTMWeights, x: Tensor, mask: Tensor | None, h0: Tensor) -> State:
-    """The state before the first step, with the arguments of `slstm`; cells are zero."""
+    """The state before the first step, from the arguments of `slstm`; cells are zero."""
     batch, words = ops.shape(x)[:2]
     d = h0.shape[-1]
     m = weights.nodes(d)
@@ -100,7 +100,7 @@ def step(
     h_dropout_mask: Tensor | None = None,
     g_dropout_mask: Tensor | None = None,
 ) -> State:
-    """One step of all words and sentence nodes, with the arguments of `slstm`."""
+    """Take one step with all words and sentence nodes; the arguments are those of `slstm`."""
     h, c, g, c_g = state
     h = h if h_dropout_mask is None else h * h_dropout_mask
     g = g if g_dropout_mask is None else g * g_dropout_mask
@@ -153,7 +153,7 @@ def gated_mean(pre_activations: Sequence[Tensor], values: Sequence[Tensor]) -> T
 def update_node(
     weights: SLSTMWeights, j: int, h: Tensor, c: Tensor, g: Tensor, c_g: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Eq. 3 for sentence node j, to which every other node is one more word of its sums: the new g^j and c_g^j."""
+    """Eq. 3 for sentence node j, which treats every other node as one more word: the new g^j and c_g^j."""
     d = h.shape[-1]
     m = weights.nodes(d)
     own = slice(3 * d * j, 3 * d * (j + 1))
@@ -180,6 +180,6 @@ def update_node(
 
 
 def shift(x: Tensor, offset: int) -> Tensor:
-    """x_{i + offset} in the place of x_i of `x`, `(batch, words, d)`; zero beyond the ends."""
+    """Put x_{i + offset} in the place of x_i in `x`, `(batch, words, d)`; zero beyond the ends."""
     k, n = abs(offset), ops.shape(x)[1]
     return ops.pad(x, ((0, 0), (k, k), (0, 0)))[:, k + offset : k + offset + n]

@@ -1,6 +1,6 @@
 """SuBiLSTM (Brahma, 2018): an LSTM or a GRU that starts at the first word, and one that starts at every word.
 
-Sequences are time-major, `(time, batch, ...)`, and stand in reading order: from left to right for the forward
+Sequences are time-major, `(time, batch, ...)`, and in reading order: from left to right for the forward
 direction, where "from the first word" gives the prefixes p> (eq. 1) and "from every word" the suffixes s> (eq. 2); from
 right to left for the backward direction, where they give the suffixes s< (eq. 4) and the prefixes p< (eq. 3).
 """
@@ -32,7 +32,7 @@ class RecurrentWeights(NamedTuple):
 
 
 class Context(NamedTuple):
-    """How many words a cell that starts at a word reads after it: `words`, an integer or a tensor up to `widest`."""
+    """How many words a cell reads after its first word: `words`, an integer or a tensor of at most `widest`."""
 
     words: Tensor | int
     widest: int
@@ -46,7 +46,7 @@ def lstm(a_x: Tensor, a_h: Tensor, state: Tensors) -> Tensors:
 
 
 def gru(a_x: Tensor, a_h: Tensor, state: Tensors) -> Tensors:
-    """One step from x W + b_x, h U + b_h and (h,) to the new (h,): that of Keras with `reset_after=True`."""
+    """One step from x W + b_x, h U + b_h and (h,) to the new (h,), as in Keras with `reset_after=True`."""
     x_z, x_r, x_h = ops.split(a_x, 3, axis=-1)
     h_z, h_r, h_h = ops.split(a_h, 3, axis=-1)
     z, r = ops.sigmoid(x_z + h_z), ops.sigmoid(x_r + h_r)
@@ -61,15 +61,15 @@ def from_first_word(
     dropout_mask: Tensor | None = None,
     rematerialize: bool = False,
 ) -> Tensor:
-    """H after every word of a cell that starts at the first word: eq. 1 and 4.
+    """Eq. 1 and 4: h after every word, for a cell that starts at the first word.
 
     Args:
         cell: "lstm" or "gru".
         weights: Its weights.
         x: `(time, batch, features)`.
-        mask: `(time, batch, 1)` bool, True at real words; padding leaves the state as it is. None if all are real.
-        dropout_mask: Factors of h where U multiplies it, `(batch, d)`, or None.
-        rematerialize: Whether the gradient of a kernel computes the gates again instead of keeping them.
+        mask: `(time, batch, 1)` bool, True at real words; padding leaves the state unchanged. None if all are real.
+        dropout_mask: `(batch, d)`, multiplies h before U does, or None.
+        rematerialize: Whether the gradient of a kernel recomputes the gates instead of storing them.
 
     Returns:
         `(time, batch, d)`, 0 at masked words.
@@ -88,7 +88,7 @@ def from_every_word(
     context: Context | None = None,
     rematerialize: bool = False,
 ) -> Tensor:
-    """The last h of a cell that starts at word i, for every i: eq. 2 and 3.
+    """Eq. 2 and 3: the last h of a cell that starts at word i, for every i.
 
     The cell that starts at word i reads the same sentence, in which the words before i are masked.
 
@@ -126,7 +126,7 @@ def from_first_and_every_word(
 
 
 def combine(how: str, p: Tensor, s: Tensor, kernel: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
-    """The encoding of every word in one direction from its prefix p and suffix s, by "max" (eq. 5) or otherwise."""
+    """Combine the prefix p and suffix s of every word in one direction, by "max" (eq. 5) or otherwise."""
     if how == "max":
         return ops.where(p >= s, p, s)  # `ops.maximum` rounds float64 on some backends
     if how == "mean":
@@ -141,11 +141,11 @@ def combine(how: str, p: Tensor, s: Tensor, kernel: Tensor | None = None, bias: 
 def _run(
     cell: str, weights: RecurrentWeights, x: Tensor, reads: Tensor, dropout_mask: Tensor | None, num_stacked: int
 ) -> Tensor:
-    """H of a cell that skips some words: after every word, or with `num_stacked=0` after the last.
+    """Return h of a cell that skips some words: after every word, or with `num_stacked=0` after the last.
 
     Args:
         cell, weights, x, dropout_mask: See `from_first_word`.
-        reads: `(time, batch, 1)` bool, or `(time, cells, batch, 1)` for several cells side by side.
+        reads: `(time, batch, 1)` bool, or `(time, cells, batch, 1)` for several cells in parallel.
         num_stacked: 1 or 0.
     """
     W, U, b = weights

@@ -1,4 +1,4 @@
-"""Maps the pieces of words that pretrained encoders read to words, and back."""
+"""Maps the word pieces of pretrained encoders to words, and back."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NO_WORD = -1
 
 
 def word_ids(words_of_pieces: Sequence[Sequence[int | None]], length: int | None = None) -> np.ndarray:
-    """The word of each piece as an array, `(batch, pieces)` int32, with -1 for pieces that belong to no word.
+    """Return the word of each piece as an array, `(batch, pieces)` int32; -1 for pieces that belong to no word.
 
     Args:
-        words_of_pieces: For each sentence the word of each piece, or None, as the tokenisers of Hugging Face give it.
-        length: The number of pieces to pad to; None for that of the longest sentence.
+        words_of_pieces: For each sentence the word of each piece, or None, as Hugging Face tokenizers return it.
+        length: The number of pieces to pad to; None for the length of the longest sentence.
 
     >>> word_ids([[None, 0, 0, 1, None], [None, 0, None]]).tolist()
     [[-1, 0, 0, 1, -1], [-1, 0, -1, -1, -1]]
@@ -33,7 +33,7 @@ def word_ids(words_of_pieces: Sequence[Sequence[int | None]], length: int | None
 
 
 def pool_word_pieces(vectors: Tensor, words: Any, method: str = "first") -> tuple[Tensor, Tensor]:
-    """The vectors of words from those of their pieces.
+    """Pool the vectors of word pieces into word vectors.
 
     Args:
         vectors: `(batch, pieces, features)`.
@@ -44,7 +44,7 @@ def pool_word_pieces(vectors: Tensor, words: Any, method: str = "first") -> tupl
         The vectors, `(batch, words, features)`, and the mask, `(batch, words)` bool; 0 at words without a piece.
 
     Raises:
-        ValueError: If the method is another one, or the shapes do not fit.
+        ValueError: If the method is unknown, or the shapes do not match.
 
     Example:
 
@@ -57,7 +57,7 @@ def pool_word_pieces(vectors: Tensor, words: Any, method: str = "first") -> tupl
     words = np.asarray(words)
     if words.ndim != 2 or tuple(vectors.shape[:2]) != words.shape:
         raise ValueError(
-            f"Expected the words of pieces of shape {tuple(vectors.shape[:2])}, but got shape {words.shape}."
+            f"Expected `words` of shape (batch, pieces) = {tuple(vectors.shape[:2])}, but got shape {words.shape}."
         )
     number = int(words.max(initial=NO_WORD)) + 1
     shares = (words[:, None, :] == np.arange(number)[:, None]).astype("float64")  # (batch, words, pieces)
@@ -74,7 +74,7 @@ def pool_word_pieces(vectors: Tensor, words: Any, method: str = "first") -> tupl
 
 
 def labels_of_pieces(labels: Sequence[Sequence[int]], words: Any, ignore: int = -100) -> np.ndarray:
-    """Labels of pieces, `(batch, pieces)`: that of its word at the first piece of each word, `ignore` elsewhere.
+    """Return the labels of pieces, `(batch, pieces)`: the word's label at its first piece, `ignore` elsewhere.
 
     Args:
         labels: The labels of the words of each sentence.

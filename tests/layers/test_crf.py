@@ -183,7 +183,7 @@ def test_computes_in_at_least_float32(policy):
         ({"labels": {"O": 0}}, r"in the order of their numbers, but got \{'O': 0\}"),
         ({"labels": ["O", "B-X", "I-Y"], "scheme": "BIO"}, "has 'I-Y'"),
         ({"labels": ["O", "O"]}, "'O' repeat"),
-        ({"units": 3, "scheme": "BIO"}, "needs the names"),
+        ({"units": 3, "scheme": "BIO"}, "Pass the label names"),
         ({"labels": ["O", "X"], "scheme": "BIO"}, "'X'"),
         ({"labels": BIO, "scheme": "IOB1"}, "IOB1"),
         ({"units": 3, "pairwise": True, "use_kernel": False}, "use_kernel"),

@@ -284,8 +284,8 @@ def test_regularisers_and_constraints_reach_the_weights():
             {"units": 2, "sequential": "lstm"},
             '`sequential` must be "bilstm", .* or None, but got .lstm.',
         ),
-        ({"units": 2, "sequential": "learned"}, "`max_length` belongs to .* got max_length=None"),
-        ({"units": 2, "max_length": 9}, "`max_length` belongs to .* got max_length=9"),
+        ({"units": 2, "sequential": "learned"}, "Pass `max_length` if .* got max_length=None"),
+        ({"units": 2, "max_length": 9}, "Pass `max_length` if .* got max_length=9"),
         (
             {"units": 2, "max_length": 0, "sequential": "learned"},
             "`max_length` must be an integer of at least 1, but got 0",
@@ -293,7 +293,7 @@ def test_regularisers_and_constraints_reach_the_weights():
         ({"units": 2, "depth_units": 0}, "`depth_units` must be an integer of at least 1, but got 0"),
         ({"units": 2, "depth_penalty": -1}, "`depth_penalty` must be a number of at least 0, but got -1"),
         ({"units": 2, "depth_penalty": "l2"}, "`depth_penalty` must be a number of at least 0, but got 'l2'"),
-        ({"units": 2, "depth_penalty": 1.0, "selection": "full"}, "needs depths that are chosen"),
+        ({"units": 2, "depth_penalty": 1.0, "selection": "full"}, "must be 0 with selection"),
         ({"units": 2, "dropout": 1}, r"`dropout` must be in \[0, 1\), but got 1"),
         ({"units": 2, "recurrent_dropout": "a"}, r"`recurrent_dropout` must be in \[0, 1\), but got 'a'"),
         ({"units": 2, "return_depths": None}, "`return_depths` must be True or False, but got None"),
@@ -316,7 +316,7 @@ def test_input_and_mask_must_fit():
 
 def test_a_mask_given_as_depths_is_refused():
     """By position, where other layers have the mask."""
-    with pytest.raises(ValueError, match=r"expects integers as depths, but got bools.* by its name"):
+    with pytest.raises(ValueError, match=r"expects integers as depths, but got bools.* by name"):
         layers.DepthAdaptiveGRN(2)(np.zeros((2, 3, 4), "float32"), np.ones((2, 3), bool))
 
 

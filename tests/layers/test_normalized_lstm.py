@@ -152,7 +152,7 @@ def test_a_row_without_words_has_not_started():
 
 
 def test_first_state_of_a_cell_needs_its_weights():
-    with pytest.raises(ValueError, match=r"has a trained first state, .* build it first"):
+    with pytest.raises(ValueError, match=r"Build .* first: its trained initial state"):
         layers.NormalizedLSTMCell(2).get_initial_state(3)
 
 

@@ -141,7 +141,7 @@ def test_a_crf_obeys_its_own_table_and_keeps_it():
     for crf in (layer, again, keras_slstm.CRF(3, scheme=again.scheme, use_kernel=False)):
         found = to_numpy(keras_slstm.crf_decode(crf(scores)))
         assert np.all(found[:, 1:] != found[:, :-1])
-    with pytest.raises(ValueError, match="needs the names"):
+    with pytest.raises(ValueError, match="Pass the label names"):
         keras_slstm.CRF(3, scheme="BIO")
 
 
