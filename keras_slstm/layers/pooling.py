@@ -15,7 +15,7 @@ from keras_slstm.types import Shape, Tensor
 
 
 class _MaskedGlobalPooling1D(PaddedInputs, ConfigFromArguments, keras.layers.Layer):
-    """Base of the pooling layers: `_pool` maps `(batch, time, features)` to `(batch, features)`."""
+    """Base class of the pooling layers: `_pool` maps `(batch, time, features)` to `(batch, features)`."""
 
     _pool: Callable[[Tensor, Tensor | None], Tensor]
 
@@ -38,8 +38,8 @@ class _MaskedGlobalPooling1D(PaddedInputs, ConfigFromArguments, keras.layers.Lay
 class MaskedGlobalMaxPooling1D(_MaskedGlobalPooling1D):
     """Maximum over the real positions of a sequence.
 
-    `keras.layers.GlobalMaxPooling1D` ignores masks: padding wins wherever all real values are negative.
-    Here masked positions, whatever they hold, change nothing and get a gradient of exactly zero.
+    `keras.layers.GlobalMaxPooling1D` ignores masks: padding wins if all real values are negative. Here masked positions
+    change nothing, whatever their values, and get a gradient of exactly zero.
 
     Call arguments:
         inputs: `(batch, time, features)`.
@@ -63,8 +63,8 @@ class MaskedGlobalMaxPooling1D(_MaskedGlobalPooling1D):
 class MaskedGlobalAveragePooling1D(_MaskedGlobalPooling1D):
     """Mean over the real positions of a sequence, summed in at least float32.
 
-    `keras.layers.GlobalAveragePooling1D` gives NaN for a row of padding and lets NaN in the padding through.
-    Here masked positions, whatever they hold, change nothing and get a gradient of exactly zero.
+    `keras.layers.GlobalAveragePooling1D` gives NaN for a row of padding and propagates NaN from the padding. Here
+    masked positions change nothing, whatever their values, and get a gradient of exactly zero.
 
     Call arguments:
         inputs: `(batch, time, features)`.

@@ -1,4 +1,4 @@
-"""Base of the layers whose output holds the scores of a conditional random field."""
+"""Base class of the layers that output the scores of a conditional random field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_slstm.types import Tensor
 
 
 class PotentialsLayer(WeightArguments, keras.layers.Layer):
-    """Base of `CRF` and `SemiMarkovCRF`: they compute in at least float32 and return no Keras mask."""
+    """Base class of the CRF layers: they compute in at least float32 and return no Keras mask."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -39,6 +39,6 @@ class PotentialsLayer(WeightArguments, keras.layers.Layer):
 
 
 def at_least_float32(policy: Any) -> Any:
-    """The policy, or float32 for one that computes in half precision: a CRF subtracts large sums."""
+    """Return the policy, or float32 for a half-precision one: a CRF subtracts large sums."""
     dtype = accumulation_dtype(policy.compute_dtype)
     return policy if dtype == policy.compute_dtype else keras.dtype_policies.get(dtype)

@@ -1,4 +1,4 @@
-"""Mixin of layers whose kernels can be kept in integers."""
+"""Mixin for layers whose kernels can be stored as integers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MODES = {"int8": 127, "int4": 7}
 
 
 class SavesQuantized(LowRankKernels):
-    """Mixin of a layer whose build config holds which of its parts are quantised, so that a file loads as it was."""
+    """Mixin for layers whose build config records which parts are quantised, so that saved files restore them."""
 
     def parts_with_kernels(self) -> list[Any]:
-        """The layers with kernels, this one or within it, in an order that its arguments decide."""
+        """The layers with kernels, this one or inside it, in an order that depends only on its arguments."""
         return [self]
 
     def get_build_config(self) -> dict[str, Any] | None:
@@ -38,13 +38,14 @@ class SavesQuantized(LowRankKernels):
 
 
 class QuantizedKernels(SavesQuantized):
-    """Mixin of a layer with `quantize`, as Keras' dense layers have it.
+    """Mixin that adds `quantize`, as in Keras' dense layers.
 
-    A kernel becomes integers Q, `(rows, columns)` int8, and a factor s for each column, so that it is nearly Q s. In
-    the mode `"int4"` a byte holds the integers of two columns. A call computes Q s once and goes on as before: files
-    and weights get smaller, the time does not. The kernels are no longer trained, all other weights are.
+    A kernel becomes integers Q, `(rows, columns)` int8, and a scale s per column, so that it is approximately Q s. In
+    the mode `"int4"`, one byte stores the integers of two columns. A call computes Q s once and continues as before:
+    files and weights get smaller, but calls do not get faster. The kernels are no longer trained; all other weights
+    are.
 
-    A layer class says with `has_quantized_kernels` that it reads its kernels by `kernel_value`.
+    A layer class sets `has_quantized_kernels` if it reads its kernels with `kernel_value`.
     """
 
     has_quantized_kernels = False
@@ -53,31 +54,31 @@ class QuantizedKernels(SavesQuantized):
     _kernel_scales: Any = None
 
     def note_kernel(self, name: str) -> None:
-        """Say that the weight of that name is a kernel."""
+        """Register the weight of that name as a kernel."""
         self._kernel_names = (*self._kernel_names, name)
 
     @property
     def can_quantize(self) -> bool:
-        """Whether there are kernels that `quantize` takes."""
+        """Whether there are kernels that `quantize` can replace."""
         return self.has_quantized_kernels and bool(self._kernel_names)
 
     def quantize(self, mode: str | None = None, type_check: bool = True, config: Any = None) -> None:
-        """Replace the kernels by integers, and factors of their columns.
+        """Replace the kernels by integers and column scales.
 
         Args:
             mode: `"int8"` or `"int4"`.
-            type_check: For Keras, which passes it.
-            config: A configuration of Keras. Its mode counts; its quantisers are those of dense layers.
+            type_check: Ignored; Keras passes it.
+            config: A Keras configuration. Only its mode is used; its quantisers are for dense layers.
 
         Raises:
-            NotImplementedError: If the layer or the mode is none of those.
+            NotImplementedError: If the layer or the mode is not supported.
             ValueError: If LoRA is enabled.
         """
         if mode not in MODES or not self.can_quantize:
             raise NotImplementedError(f"{type(self).__name__} cannot be quantised with mode={mode!r}.")
         if self.lora_enabled:
             raise ValueError(
-                f"{type(self).__name__} has LoRA enabled: save and load the model first, which adds A B to the kernels."
+                f"{type(self).__name__} has LoRA enabled. To merge A B into the kernels, save and load the model first."
             )
         layer: Any = self
         scales, replaced = {}, {}
@@ -95,7 +96,7 @@ class QuantizedKernels(SavesQuantized):
             elif isinstance(value, list) and any(id(each) in replaced for each in value):
                 setattr(self, name, [replaced.get(id(each), each) for each in value])
         self._kernel_scales, self.quantized_as, layer._is_quantized = scales, mode, True
-        if hasattr(layer, "_track_variables"):  # a module of PyTorch holds the parameters a second time
+        if hasattr(layer, "_track_variables"):  # a PyTorch module registers the parameters a second time
             layer._track_variables()
 
     def _add(self, name: str, values: np.ndarray, dtype: str) -> Any:
@@ -105,7 +106,7 @@ class QuantizedKernels(SavesQuantized):
         return weight
 
     def kernel_value(self, kernel: Any) -> Tensor:
-        """The kernel, or another weight, as a tensor, in the compute dtype inside of `call`."""
+        """Return a kernel, or another weight, as a tensor; inside `call`, in the compute dtype."""
         value = ops.convert_to_tensor(kernel)
         if not self.quantized_as or kernel.name not in self._kernel_scales:
             return self.with_low_rank(kernel, value)
@@ -116,14 +117,14 @@ class QuantizedKernels(SavesQuantized):
 
 
 def to_integers(kernel: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
-    """Round each column to multiples of its largest number divided by the largest integer.
+    """Quantise each column; its largest absolute value becomes the largest integer.
 
     Args:
         kernel: `(rows, columns)` float32.
         mode: One of `MODES`.
 
     Returns:
-        The integers, int8, in the mode `"int4"` those of two columns in one; and the factors, `(columns,)`.
+        The integers, int8 (in the mode `"int4"`, two columns are packed into one), and the scales, `(columns,)`.
     """
     largest = np.abs(kernel).max(axis=0)
     scale = np.where(largest > 0, largest, 1) / np.float32(MODES[mode])

@@ -37,7 +37,7 @@ def recurrent_cell(cell: str, units: int, num_layers: int, dtype: Any = None, **
         A cell for `keras.layers.RNN` and `AttentionDecoder`. Its flat states are h and c of each layer.
 
     Raises:
-        ValueError: If `cell` is unknown, or does not take one of the options.
+        ValueError: If `cell` is unknown or does not accept one of the options.
     """
     depths = _depths(cell, num_layers)
     _check_options(cell, options)
@@ -54,8 +54,8 @@ class RecurrentStack(Rematerialized, ConfigFromArguments, keras.layers.Layer):
             is a plain LSTM.)
         units: Size of the vectors, and of the states of each layer.
         num_layers: Number of layers.
-        bidirectional: Whether to read in both directions, with one stack of `units / 2` for each. Their vectors and
-            states are concatenated.
+        bidirectional: Whether to read in both directions, with one stack of `units / 2` per direction. Their vectors
+            and states are concatenated.
         dropout: Dropout rate between the layers.
         cell_options: Further arguments of `CASLSTM`.
 

@@ -1,4 +1,4 @@
-"""Layers that draw the same random numbers when `keras.RematScope` computes them again."""
+"""Layers that draw the same random numbers when `keras.RematScope` recomputes them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from keras_slstm.types import Tensor
 
 
 class Rematerialized:
-    """Mixin of a layer with dropout, or with such layers in it, which may be created inside `keras.RematScope`.
+    """Mixin for layers that use dropout, or contain such layers, and may be created inside `keras.RematScope`.
 
-    The states of its seeds are read before the call, each computation of the call begins with them, and they move on
-    after it. So the numbers are those of the layer outside of the scope. They are drawn by `keras_slstm.ops.dropout`
-    or with `seed_of`.
+    It reads the seed states before the call, starts every computation of the call from them, and advances them
+    afterwards. The random numbers are therefore those of the layer outside the scope. The layer must draw them with
+    `keras_slstm.ops.dropout` or `seed_of`.
     """
 
     def rematerialized_call(self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -26,10 +26,10 @@ class Rematerialized:
         layers = [each for each in layer._flatten_layers() if hasattr(each, "seed_generator")]
         seeds = [each.seed_generator for each in layers if each.seed_generator is not None]
         if is_recomputed() or any(is_replayed(seed) for seed in seeds):
-            return layer_call  # what is around this layer computes it again
+            return layer_call  # an enclosing layer or model recomputes this one
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            # JAX would take the flags for tensors.
+            # JAX would treat the flags as tensors.
             flags = {name: value for name, value in kwargs.items() if value is None or isinstance(value, bool)}
             tensors = {name: value for name, value in kwargs.items() if name not in flags}
             starts = [seed.state.value * 1 for seed in seeds]
@@ -53,7 +53,7 @@ class Rematerialized:
 
 
 class Dropout(Rematerialized, keras.layers.Dropout):
-    """Keras' layer, without `noise_shape`, with a gradient of the same mask inside `keras.RematScope`."""
+    """Keras' layer without `noise_shape`, whose gradient uses the same mask inside `keras.RematScope`."""
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         if not self.rate or not training:

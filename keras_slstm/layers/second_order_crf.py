@@ -1,4 +1,4 @@
-"""Conditional random field whose scores look at three labels in a row."""
+"""Conditional random field with scores for three consecutive labels."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from keras_slstm.validation import check_bool, check_features, check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class SecondOrderCRF(PotentialsLayer):
-    """Conditional random field of second order: a label depends on the two labels before it.
+    """Second-order conditional random field: a label depends on the two labels before it.
 
-    With the word vectors h_i, the score of the labels y_1 ... y_n is that of a `CRF` and a score for each three labels
-    in a row:
+    With the word vectors h_i, the score of the labels y_1 ... y_n is that of a `CRF` plus a score for every three
+    consecutive labels:
 
         score = sum_i (h_i W + b)[y_i] + sum_{i > 1} A[y_{i-1}, y_i] + sum_{i > 2} B[y_{i-2}, y_{i-1}, y_i]
                 + left[y_1] + right[y_n]
 
-    It is computed as a chain over K (K + 1) pairs of labels. Time and memory of a word grow with K^4, where those of a
-    `CRF` grow with K^2: it is for few labels.
+    It is computed as a chain over K (K + 1) label pairs. Time and memory per word grow with K^4, those of a `CRF` with
+    K^2: use it only for few labels.
 
     Args:
         units: Number K of labels.
         use_boundary: Whether to add left and right.
         chain_initializer: Initialiser of A.
-        second_chain_initializer: Initialiser of B. With zeros, the layer begins as a `CRF`.
+        second_chain_initializer: Initialiser of B. With zeros, the layer starts as a `CRF`.
         boundary_initializer: Initialiser of left and right.
         kernel_initializer, bias_initializer: Initialisers of W and b.
         kernel_regularizer, bias_regularizer, chain_regularizer, second_chain_regularizer, boundary_regularizer:
@@ -43,18 +43,18 @@ class SecondOrderCRF(PotentialsLayer):
 
     Call arguments:
         inputs: `(batch, time, features)`.
-        mask: `(batch, time)` bool, False at padding, on either side or in between; None if no position is padding. The
-            chain joins across masked positions, as if they were not there.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be anywhere. The chain skips
+            masked positions.
 
     Returns:
         Potentials, `(batch, time + K (K + 1), K (K + 1) + 1)`: the input of `SecondOrderCRFLoss`,
-        `second_order_crf_decode`, `second_order_crf_marginals` and `second_order_crf_log_likelihood`. To the functions
-        of a `CRF` they are potentials of pairs of labels: `crf_log_partition` and `crf_entropy` are right as they are,
-        and `crf_k_best` and `crf_sample` return pairs, `pair % K` is the label. In at least float32. The output has no
-        Keras mask, because it holds the mask itself.
+        `second_order_crf_decode`, `second_order_crf_marginals` and `second_order_crf_log_likelihood`. The functions of
+        a `CRF` treat them as potentials of label pairs: `crf_log_partition` and `crf_entropy` are correct as they are;
+        `crf_k_best` and `crf_sample` return pairs, where `pair % K` is the label. In at least float32. The output has
+        no Keras mask, because it contains the mask itself.
 
     Raises:
-        ValueError: If an argument is out of its range, or the input or the mask has another shape.
+        ValueError: If an argument is out of range, or the input or the mask has the wrong shape.
 
     Weights:
         kernel: W, `(features, K)`; bias: b, `(K,)`.

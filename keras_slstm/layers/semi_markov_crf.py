@@ -19,15 +19,15 @@ from keras_slstm.validation import check_bool, check_features, check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class SemiMarkovCRF(PotentialsLayer):
-    """Semi-Markov conditional random field: scores of the ways to divide a sentence into labelled segments.
+    """Semi-Markov conditional random field, which scores the ways to divide a sentence into labelled segments.
 
     With the word vectors h_i, a segment of the words s ... e with the label y scores
 
         h_s W_begin[y] + sum_{s <= i <= e} h_i W[y] + h_e W_end[y] + D[e - s + 1, y]
 
-    and each segment adds A[label before it, y]. The probability of a segmentation is exp(sum of its scores), divided by
-    the sum of that over all segmentations with segments of at most `max_length` words. Words outside of all spans are
-    segments, too, mostly of one word, with a label of their own.
+    and each segment but the first adds A[previous label, y]. The probability of a segmentation is exp(sum of its
+    scores), divided by the sum of this over all segmentations with segments of at most `max_length` words. Words
+    outside all spans are segments, too, usually of one word, with their own label.
 
     The equations are in `keras_slstm/ops/semi_crf.py`. Time grows with `time * K * (max_length + K)`. Memory grows with
     `time * K + max_length * K`, and in training with `time * K^2 + max_length * K`.
@@ -46,16 +46,16 @@ class SemiMarkovCRF(PotentialsLayer):
 
     Call arguments:
         inputs: `(batch, time, features)`.
-        mask: `(batch, time)` bool, False at padding, on either side or in between; None if no position is padding.
-            Segments join across masked positions, as if they were not there.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be anywhere. Segments skip
+            masked positions.
 
     Returns:
         Potentials, `(batch, time + K + max_length, 3 K + 1)`: the scores of each word with the mask in the last column,
         and below them A and D; the input of `SemiMarkovCRFLoss` and the functions `semi_crf_decode`, ... In at least
-        float32. The output has no Keras mask, because it holds the mask itself.
+        float32. The output has no Keras mask, because it contains the mask itself.
 
     Raises:
-        ValueError: If an argument is out of its range, or the input or the mask has another shape.
+        ValueError: If an argument is out of range, or the input or the mask has the wrong shape.
 
     Weights:
         kernel: W, W_begin and W_end, `(features, 3 K)`; bias: `(3 K,)`.

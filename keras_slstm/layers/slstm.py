@@ -24,7 +24,7 @@ from keras_slstm.validation import check_bool, check_choice, check_features, che
 class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
     """Sentence-state LSTM: all words of a sentence, and the sentence itself, are updated in parallel.
 
-    Every word has a hidden vector h_i and a cell c_i, the sentence has g and c_g. A step updates all of them at once,
+    Every word has a hidden vector h_i and a cell c_i, the sentence has g and c_g. A step updates all of them together,
     each word from its neighbours, its input and the sentence (eq. 2 of the paper):
 
         xi_i = [h_{i-k}; ...; h_i; ...; h_{i+k}]
@@ -39,29 +39,29 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         f_g, f_1, f_2, ... = softmax over (f_g^, f_1^, f_2^, ...), for each unit
         c_g' = f_g * c_g + sum_i f_i * c_i,   g' = o * tanh(c_g')
 
-    After t steps a word has seen t * `window` neighbours on each side. As cells start at zero, c_g and g are 0 after
-    the first step; g holds the cells of all words from the second step on, and a word reads that from the third step
-    on. With a wider window there is a gate l_q, r_q for each offset. Of several sentence nodes, each has its own
-    weights of eq. 3, the word gate s^j reads node j only, the other word gates read all nodes, and for a node every
-    other node is one more word of its sums (not of the mean). Without a sentence node, s and V vanish.
+    After t steps a word has seen t * `window` neighbours on each side. Because cells start at zero, c_g and g are 0
+    after the first step; g contains the cells of all words from the second step on, and words read it from the third
+    step on. A wider window has gates l_q and r_q for each offset. Each sentence node has its own weights of eq. 3. The
+    word gate s^j reads only node j, the other word gates read all nodes, and a node treats every other node as one more
+    word in its sums (but not in the mean). Without a sentence node, s and V vanish.
 
     The equations are in `keras_slstm/ops/slstm.py`. The time of a call grows linearly with the length and with `steps`.
 
     Args:
         units: Number d of units of every h, c, g and c_g.
-        steps: Number of steps T. The paper takes 9 for classification and NER and 7 for part-of-speech tagging. The
+        steps: Number of steps T. The paper uses 9 for classification and NER and 7 for part-of-speech tagging. The
             sentence vector needs at least 2: after one, g is 0 for every sentence (with sentence nodes).
         window: Number k of neighbours on each side that a word reads in a step.
         sentence_nodes: Number m of sentence nodes.
-        boundary_words: Whether trained input vectors `<s>` and `</s>` stand before the first and after the last real
-            word. They take part in every update, in mean(h) and in the softmax of eq. 3, and are dropped from the
+        boundary_words: Whether to add trained input vectors `<s>` and `</s>` before the first and after the last real
+            word. They take part in every update, in mean(h) and in the softmax of eq. 3, and are removed from the
             returned sequence.
         initial: The first h of all words and g of all nodes: `"learned"` (one trained vector for all), `"zeros"`, or
             `"projection"` (a linear projection of the input for h, and its mean over the words for g). Cells start
             at zero.
         dropout: Fraction of the inputs to drop, between 0 and 1.
-        recurrent_dropout: Fraction of h and g to drop where they enter matrix products (never of the cells), the same
-            ones in all steps of a call.
+        recurrent_dropout: Fraction of h and g to drop before every matrix product, the same units in all steps of a
+            call. Cells are never dropped.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g of the first sentence node as well.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.
@@ -75,37 +75,37 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
 
     Call arguments:
         inputs: `(batch, time, features)`.
-        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may stand on either side and
-            changes nothing. A masked word inside a sentence cuts it: its neighbours see an absent word (h = c = 0).
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be on either side and changes
+            nothing. A masked word inside a sentence separates its neighbours, which read h = c = 0 in its place.
         training: Whether to apply dropout.
 
     Returns:
         In the compute dtype: the sentence vector g of the first node, `(batch, units)` (without sentence nodes: the
         mean of h over the real words); with `return_sequences` the word vectors h, `(batch, time, units)`, 0 at
-        masked positions. With `return_state` a list of that, g and c_g, each of the latter `(batch, units)` (without
-        sentence nodes: the mean, and zeros). A row without a real word gives zeros.
+        masked positions. With `return_state`, a list of that output, g and c_g, the latter two `(batch, units)`
+        (without sentence nodes: the mean, and zeros). A row without a real word gives zeros.
 
     Raises:
-        ValueError: If an argument is out of its range, the input or the mask has another shape than the above, or the
-            number of features is unknown.
+        ValueError: If an argument is out of range, the input or the mask has the wrong shape, or the number of features
+            is unknown.
 
     Weights:
-        With e input features and G = 4 + 2k + m gates a word, in the order i, l_1..l_k, r_1..r_k, f, o, u, s^1..s^m
+        With e input features and G = 4 + 2k + m gates per word, in the order i, l_1..l_k, r_1..r_k, f, o, u, s^1..s^m
         (l_q is the gate of the word at offset -q, r_q that of the word at offset q):
 
         - kernel: U of eq. 2, `(e, G d)`.
         - recurrent_kernel: W of eq. 2, `((2k+1) d, G d)`, its rows in the order of xi, from left to right.
         - bias: b of eq. 2, `(G d,)`.
-        - sentence_kernel: V of all gates but s, `(m d, (G - m) d)`, its rows node after node.
-        - sentence_gate_kernel: V of the gates s^1..s^m side by side, each of node j, `(d, m d)`.
-        - node_kernel: U of eq. 3, `(d, 3 m d)`: node after node, in each the gates g, f, o.
+        - sentence_kernel: V of all gates but s, `(m d, (G - m) d)`, its rows node by node.
+        - sentence_gate_kernel: V of the gates s^1..s^m side by side, s^j for node j, `(d, m d)`.
+        - node_kernel: U of eq. 3, `(d, 3 m d)`: node by node, the gates g, f, o of each.
         - node_recurrent_kernel: W of eq. 3, `(d, 3 m d)`, in the same order.
         - node_bias: b of eq. 3, `(3 m d,)`, in the same order.
         - boundary_embeddings: `<s>` and `</s>`, `(2, e)`, with `boundary_words`.
         - initial_state: `(d,)`, with `initial="learned"`.
         - initial_kernel, initial_bias: `(e, d)` and `(d,)`, with `initial="projection"`.
 
-        `sentence_*` and `node_*` are absent where m = 0.
+        `sentence_*` and `node_*` are absent if m = 0.
 
     Example:
 
@@ -194,7 +194,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         h_dropout_mask = self._dropout_mask(x) if drop else None
         g_dropout_mask = self._dropout_mask(x, self.sentence_nodes) if drop and self.sentence_nodes else None
 
-        # One vector for all words is a weight; a vector for each word is divided with the rows of the batch.
+        # One vector for all words is a weight; vectors of single words are sharded with the rows of the batch.
         h0 = self._initial_vectors(x)
         shared_h0, words_h0 = (None, h0) if self.initial == "projection" else (h0, None)
 
@@ -215,7 +215,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         return ops.zeros((self.units,), x.dtype) if self.initial == "zeros" else ops.cast(self.initial_state, x.dtype)
 
     def _dropout_mask(self, x: Tensor, places: int | None = None) -> Tensor:
-        """Factors `(batch, places, d)`, by default for all words."""
+        """Draw a dropout mask, `(batch, places, d)`, by default for all words."""
         batch, words = ops.shape(x)[:2]
         ones = ops.ones((batch, words if places is None else places, self.units), dtype=x.dtype)
         return dropout(ones, self.recurrent_dropout, self.seed_generator)
@@ -224,7 +224,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         self, h: Tensor | None, g: Tensor | None, c_g: Tensor | None, mask: Tensor | None, rows: Tensor | None
     ) -> Any:
         if h is not None:
-            # Boundary words stand at masked positions where a row is padded.
+            # In padded rows, boundary words are at masked positions.
             h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
         if g is not None and c_g is not None:
             g, c_g = (zero_padding(node[:, 0], rows) for node in (g, c_g))

@@ -36,30 +36,30 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
         H_i = [max(p>_i, s>_i); max(p<_i, s<_i)]                                                   (eq. 5)
         H = max over the words of H_i                         the sentence vector                  (eq. 8)
 
-    A BiLSTM has p>_i and s<_i only, which the words next to i dominate; s>_i and p<_i end far from it. With tied
+    A BiLSTM has only p>_i and s<_i, which the words next to i dominate; s>_i and p<_i end far from it. With tied
     weights, it has the parameters of a BiLSTM.
 
-    The equations are in `keras_slstm/ops/subilstm.py`. All suffixes of a direction advance side by side, one matrix
-    product a word: a sentence of n words takes n steps, and time and memory grow with n^2. With `max_context` both
+    The equations are in `keras_slstm/ops/subilstm.py`. All suffixes of a direction advance together, with one matrix
+    product per word: a sentence of n words takes n steps, and time and memory grow with n^2. With `max_context` both
     grow with n.
 
     Args:
         units: Number d of units of each LSTM.
         tied: Whether the prefixes and suffixes of a direction share one LSTM. If not, each has its own weights.
-        combine: How p and s of a direction are combined: `"max"` or `"mean"`, element by element; `"concat"`, [p; s];
-            or `"gate"`, z * p + (1 - z) * s with z = sigmoid([p; s] K + b), with K and b of the direction.
-        cell: `"lstm"`, or `"gru"` (that of Keras with `reset_after=True`).
+        combine: How p and s of a direction are combined: `"max"` or `"mean"`, elementwise; `"concat"`, [p; s]; or
+            `"gate"`, z * p + (1 - z) * s with z = sigmoid([p; s] K + b), with K and b of the direction.
+        cell: `"lstm"`, or `"gru"` (as in Keras with `reset_after=True`).
         max_context: How many words s>_i reads after word i, and p<_i before it. Only real words count. p>_i and s<_i,
             which cost no more than a BiLSTM, keep their full reach. None for no limit. A pair (low, high) draws one
-            number for the batch in every call in training, and takes `high` otherwise.
+            number for the batch in every training call, and uses `high` otherwise.
         dropout: Fraction of the inputs to drop, the same features for all words of a sentence.
-        recurrent_dropout: Fraction of the units of h to drop where U multiplies it, the same for all words of a
+        recurrent_dropout: Fraction of the units of h to drop before U multiplies it, the same for all words of a
             recurrence; with tied weights, prefixes and suffixes share it.
-        rematerialize: Whether the gradient computes the gates again, for a few words at a time, instead of keeping
-            those of all words and suffixes. A training step then takes longer, but a fraction of the memory. With
-            `max_context`, and where XLA compiles for any length, it computes those of all words of one recurrence at a
-            time. On CPUs, XLA computes everything again at once and saves only a third of the memory; it saves most of
-            it if the environment has `XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false`.
+        rematerialize: Whether the gradient recomputes the gates, for a few words at a time, instead of storing those of
+            all words and suffixes. A training step then takes longer, but a fraction of the memory. With `max_context`,
+            and where XLA compiles for any length, it recomputes those of all words of one recurrence at a time. On
+            CPUs, XLA recomputes everything at the same time and saves only a third of the memory; it saves most of it
+            if the environment has `XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false`.
         return_sequences: Whether to return the H_i instead of the sentence vector.
         unit_forget_bias: Whether the forget gates of LSTMs start open, with a bias of 1.
         kernel_initializer, kernel_regularizer, kernel_constraint: For W and K.
@@ -70,10 +70,9 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
 
     Call arguments:
         inputs: `(batch, time, features)`.
-        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may stand on either side or in
-            between: the words on both sides of a masked one are read as if they stood side by side.
-        training: Whether to apply dropout and random context. If it is False (not merely left out), a gradient is
-            computed as with `rematerialize`.
+        mask: `(batch, time)` bool, True at real words; None if all are real. Padding may be anywhere and is skipped.
+        training: Whether to apply dropout and random context. If it is explicitly False, gradients are computed as with
+            `rematerialize`.
 
     Returns:
         In the compute dtype: the sentence vector, `(batch, 2 units)`, or with `return_sequences` the H_i, `(batch,
@@ -81,8 +80,8 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
         without a real word gives zeros.
 
     Raises:
-        ValueError: If an argument is out of its range, the input or the mask has a wrong shape, or the number of
-            features is unknown.
+        ValueError: If an argument is out of range, the input or the mask has the wrong shape, or the number of features
+            is unknown.
 
     Weights:
         With e input features and G gates, in Keras' order: i, f, c~, o (LSTM, G = 4) or z, r, h~ (GRU, G = 3).
@@ -91,7 +90,7 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
 
         - forward_kernel: W, `(e, G d)`.
         - forward_recurrent_kernel: U, `(d, G d)`.
-        - forward_bias: b, `(G d,)`; of a GRU `(2, G d)`, first the bias of x W, then that of h U.
+        - forward_bias: b, `(G d,)`; for a GRU `(2, G d)`, first the bias of x W, then that of h U.
 
         Untied, the same for `forward_prefix` (p>), `forward_suffix` (s>), `backward_prefix` (p<) and
         `backward_suffix` (s<). With `combine="gate"`, after them and for each direction:
@@ -219,7 +218,7 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
     def _encode(
         self, direction: int, words: Tensor, mask: Tensor | None, context: Context | None, training: Any
     ) -> tuple[Tensor, Tensor]:
-        """Encode one direction by a cell that starts at the first word, and one that starts at every word.
+        """Encode one direction with a cell that starts at the first word, and one that starts at every word.
 
         Args:
             direction: 0 or 1, an index of `DIRECTIONS`.
@@ -246,7 +245,7 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
         )
 
     def _weights(self, index: int) -> RecurrentWeights:
-        # Values only: on TensorFlow, a custom gradient treats variables in a special way.
+        # Values, because TensorFlow's custom gradients treat variables specially.
         kernels = (self.kernel_value(kernels[index]) for kernels in (self.kernels, self.recurrent_kernels))
         weights = (*kernels, self.biases[index])
         return RecurrentWeights(*(ops.cast(weight, self.compute_dtype) for weight in weights))

@@ -20,10 +20,10 @@ from keras_slstm.validation import check_integer, check_rate
 class TransformerEncoder(Rematerialized, ConfigFromArguments, keras.layers.Layer):
     """The encoder of Vaswani et al. (2017): blocks of self-attention and a feed-forward net, with norms and residuals.
 
-    Words are projected to `units`, and sinusoidal position codes are added. Positions count the unmasked words. Layers
-    are normalised before each part and at the end ("pre-norm"), not after each residual as in the paper: eight blocks
-    of the paper's form learn nothing without a warm-up of the learning rate, and then the other encoders would have to
-    be trained with one, too.
+    Words are projected to `units`, and sinusoidal position codes are added. Positions count the unmasked words.
+    Normalisation comes before each sublayer and at the end ("pre-norm"), not after each residual as in the paper: eight
+    blocks in the paper's form learn nothing without learning-rate warm-up, and the other encoders would have to be
+    trained with it, too.
 
     Args:
         units: Width of the model.

@@ -7,15 +7,15 @@ from keras_slstm.ops.slstm import SLSTMWeights
 
 
 class TransitionArguments(WeightArguments):
-    """Mixin of a layer that runs the transition of `keras_slstm.ops.slstm`.
+    """Mixin for layers that run the transition of `keras_slstm.ops.slstm`.
 
-    The constructor of the layer takes the arguments of weights named `kernel_...`, `recurrent_...` and `bias_...`.
+    The constructor of the layer takes the weight arguments `kernel_...`, `recurrent_...` and `bias_...`.
     """
 
     has_quantized_kernels = True
 
     def add_transition_weights(self, features: int, units: int, window: int = 1, sentence_nodes: int = 1) -> None:
-        """Create the weights of eq. 2 and 3; the docstring of `SLSTM` has their names, shapes and gate order."""
+        """Create the weights of eq. 2 and 3; the docstring of `SLSTM` lists their names, shapes and gate order."""
         d, k, m = units, window, sentence_nodes
         gates = 4 + 2 * k + m
         self.kernel = self.add_weight_like("kernel", "kernel", (features, gates * d))
@@ -29,6 +29,6 @@ class TransitionArguments(WeightArguments):
             self.node_bias = self.add_weight_like("bias", "node_bias", (3 * m * d,))
 
     def transition_weights(self) -> SLSTMWeights:
-        """The weights as tensors, in the compute dtype inside of `call`."""
+        """The weights as tensors; inside `call`, in the compute dtype."""
         weights = (getattr(self, name, None) for name in SLSTMWeights._fields)
         return SLSTMWeights(*(None if weight is None else self.kernel_value(weight) for weight in weights))

@@ -1,4 +1,4 @@
-"""Mixin for Keras' usual arguments of weights (`kernel_initializer`, ...)."""
+"""Mixin for Keras' usual weight arguments (`kernel_initializer`, ...)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _OF_KERNELS = ("kernel", "recurrent")
 
 
 class WeightArguments(QuantizedKernels, PaddedInputs, ConfigFromArguments):
-    """Mixin of a layer with arguments named `<weight>_initializer`, `<weight>_regularizer` and `<weight>_constraint`.
+    """Mixin for layers with arguments named `<weight>_initializer`, `<weight>_regularizer` and `<weight>_constraint`.
 
     The constructor passes its `locals()` to `set_weight_arguments`; `build` creates weights with `add_weight_like`.
     """
 
-    # A layer that reads both ways refuses `keras.layers.Bidirectional`.
+    # A layer that reads in both directions rejects `keras.layers.Bidirectional`.
     reads_both_ways = False
 
     def set_weight_arguments(self, arguments: Mapping[str, Any]) -> None:
-        """Resolve the arguments of weights among these (names, configs, objects) and keep them as attributes."""
+        """Resolve the weight arguments among these (names, configs, objects) and store them as attributes."""
         self._weight_argument_names = tuple(name for name in arguments if _kind(name) is not None)
         for name in self._weight_argument_names:
             setattr(self, name, _kind(name).get(arguments[name]))
@@ -47,8 +47,8 @@ class WeightArguments(QuantizedKernels, PaddedInputs, ConfigFromArguments):
     ) -> Any:
         """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`.
 
-        `initializer`, if given, replaces `<like>_initializer`. `quantize` takes matrices like `kernel` and `recurrent`,
-        unless `quantized` is False.
+        `initializer`, if given, replaces `<like>_initializer`. `quantize` replaces matrices like `kernel` and
+        `recurrent`, unless `quantized` is False.
         """
         if like in _OF_KERNELS and len(shape) == 2 and quantized:
             self.note_kernel(name)
@@ -66,13 +66,13 @@ class WeightArguments(QuantizedKernels, PaddedInputs, ConfigFromArguments):
     def from_config(cls, config: dict[str, Any]) -> Self:
         if cls.reads_both_ways and "go_backwards" in config:
             raise ValueError(
-                f"{cls.__name__} reads a sentence both ways already: use it without `keras.layers.Bidirectional`."
+                f"{cls.__name__} already reads in both directions. Use it without `keras.layers.Bidirectional`."
             )
         return super().from_config(config)
 
 
 def _kind(name: str) -> Any:
-    """Return Keras' module for the argument of a weight, such as `kernel_initializer`; None for other names."""
+    """Return Keras' module for a weight argument, such as `kernel_initializer`; None for other names."""
     return _KINDS.get(name.rpartition("_")[2])
 
 

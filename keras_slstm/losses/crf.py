@@ -26,41 +26,41 @@ _REDUCTIONS = ("sum_over_batch_size", "mean", "sum", "token_mean", "none", None)
 class CRFLoss(keras.losses.Loss):
     """The negative log-likelihood of the labels of each sentence, from the output of a `CRF` layer.
 
-    A label of -1 is unknown: the likelihood sums over all labels that it can be. Labels at masked positions do not
-    count. A label that the layer's scheme makes impossible adds about 10,000.
+    A label of -1 is unknown: the likelihood sums over all its possible values. Labels at masked positions are ignored.
+    A label that the layer's scheme forbids adds about 10,000.
 
     A label that does not exist, or a weight that is negative or not finite, raises ValueError in eager code and
     `tf.errors.InvalidArgumentError` in a `tf.function`. Code that XLA compiles (`jit_compile=True`, and all compiled
     code on JAX) cannot raise: there, the loss of the sentence is NaN.
 
     Args:
-        reduction: `"sum_over_batch_size"` (also `"mean"`): the mean over the sentences. `"sum"`. `"token_mean"`: the
-            sum divided by the number of words in the batch. None (also `"none"`): a loss for each sentence. Under a
+        reduction: `"sum_over_batch_size"` (or `"mean"`): the mean over the sentences. `"sum"`. `"token_mean"`: the sum
+            divided by the number of words in the batch. None (or `"none"`): a loss for each sentence. Under a
             `tf.distribute` strategy, sum and mean are those of the whole batch; the token mean is the mean of the
             replicas' token means.
         name: Name of the loss.
-        dtype: Of the losses. Default: that of the potentials, which are at least float32.
-        ignore_class: A label, often -100 or 255, that is treated as unknown, like -1. None for no other one.
+        dtype: The dtype of the losses. Default: that of the potentials, which is at least float32.
+        ignore_class: A label, often -100 or 255, that is treated as unknown, like -1; or None.
         label_weights: A factor >= 0 for each of the K labels, for example larger ones for rare labels; None for equal
-            ones.
-        weighting: The terms that label weights multiply. `"emission"`: the scores of labels at words (with those of the
-            ends of a sentence). `"transition"`: these, and each transition by the weight of the label it leaves.
-            `"likelihood"`: each word's part of the likelihood (de Lannoy et al., 2012); all labels must be known. The
-            first two train with other scores than those that decoding uses. The third has no lower bound where weights
-            differ, since a transition has the weight of the label it leaves: regularise the transitions.
+            weights.
+        weighting: The terms that label weights multiply. `"emission"`: the label scores of words (with the boundary
+            scores). `"transition"`: these, and each transition by the weight of the label it leaves. `"likelihood"`:
+            each word's part of the likelihood (de Lannoy et al., 2012); all labels must be known. The first two train
+            with different scores than decoding uses. The third has no lower bound if weights differ, since a transition
+            has the weight of the label it leaves: regularise the transitions.
 
     Call arguments:
-        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.
+        y_true: The labels, `(batch, time)`, from 0 to K - 1, or -1 or `ignore_class` for unknown ones.
         y_pred: The output of a `CRF` layer.
         sample_weight: `(batch,)` or `(batch, 1)`: a factor for each sentence's loss. `(batch, time)`: a factor for each
             word's part of it, -log p(its label | the labels before it, the sentence). The parts add up to the loss.
 
     Returns:
-        A number, or without a reduction `(batch,)`.
+        A scalar, or without a reduction `(batch,)`.
 
     Raises:
-        ValueError: If an argument is invalid, labels or weights do not fit the potentials, or `fit` was given
-            `class_weight`, which Keras cannot apply to labels of words.
+        ValueError: If an argument is invalid, labels or weights do not match the potentials, or `fit` was given
+            `class_weight`, which Keras cannot apply to word labels.
 
     Example:
 
@@ -111,7 +111,7 @@ class CRFLoss(keras.losses.Loss):
         reduce = _Reduction(reduction, self.name, losses.dtype)
         if reduction in ("sum", "none", None):
             return reduce(losses, losses)
-        # On PyTorch, Keras' mean is of float32. The mean of ones, which is 1 divided by the replicas, loses nothing.
+        # On PyTorch, Keras computes means in float32. The mean of ones, 1 divided by the replicas, is exact.
         ones = ops.ones_like(losses)
         return ops.sum(losses) / ops.sum(ones) * ops.cast(reduce(ones, ones), losses.dtype)
 
@@ -128,7 +128,7 @@ class CRFLoss(keras.losses.Loss):
         return -crf_token_log_likelihood(self._prepared(y_true, y_pred), replace_class(y_true, self.ignore_class))
 
     def prepared(self, y_true: Tensor, potentials: Potentials) -> Potentials | None:
-        """The potentials whose log-likelihood is the loss; None for those of the layer."""
+        """Return the potentials whose log-likelihood is the loss; None for the layer's own."""
         if self.label_weights is None:
             return None
         return with_label_weights(potentials, self.label_weights, self.weighting == "transition")
@@ -168,7 +168,7 @@ class _Reduction(keras.losses.Loss):
     """Applies Keras' own reduction, which knows the number of replicas, to given losses."""
 
     def __init__(self, reduction: str | None, name: str, dtype: Any) -> None:
-        # Keras would derive the name from that of the class, but TensorFlow refuses a scope that begins with "_".
+        # Keras would derive the name from the class name, but TensorFlow rejects scopes that start with "_".
         super().__init__(name=name, reduction=reduction, dtype=keras.backend.standardize_dtype(dtype))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Losses of a CRF that ask for a margin between the right labels and others."""
+"""CRF losses with a margin between the correct labels and others."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ FORMS = ("softmax", "hinge")
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFMarginLoss(CRFLoss):
-    """A loss of a CRF with a margin: other sequences must score less by the cost of their wrong labels.
+    """A CRF loss with a margin: other sequences must score lower by the cost of their wrong labels.
 
-    With the right labels y and the sum of the costs of the labels of another sequence, cost(y, y'),
+    With the correct labels y and cost(y, y'), the total cost of the labels y' of another sequence,
 
         softmax:  log sum_y' exp(score(y') + cost(y, y')) - score(y)
         hinge:    max_y' (score(y') + cost(y, y')) - score(y)
 
-    The softmax-margin (Gimpel and Smith, 2010) is the negative log-likelihood of `CRFLoss` where all costs are 0. The
-    structured hinge (Taskar, Guestrin and Koller, 2003) is 0 where the right labels win by the margin; its gradient is
-    a subgradient, that of the best sequence. High costs of the labels that are confused with a rare one raise its
-    recall.
+    The softmax-margin (Gimpel and Smith, 2010) is the negative log-likelihood of `CRFLoss` if all costs are 0. The
+    structured hinge (Taskar, Guestrin and Koller, 2003) is 0 if the correct labels win by the margin; its gradient is
+    a subgradient, that of the best sequence. To raise the recall of a rare label, raise the cost of the labels that
+    are predicted in its place.
 
     Args:
-        cost: A number >= 0 for each wrong label, or a matrix `(K, K)` of them, [right label, found label], with 0 on
-            the diagonal.
+        cost: A number >= 0 for each wrong label, or a matrix `(K, K)` of them, [correct label, predicted label], with 0
+            on the diagonal.
         form: `"softmax"` or `"hinge"`.
         reduction, name, dtype, ignore_class: As in `CRFLoss`.
 
     Call arguments:
         y_true: The labels, `(batch, time)`, as in `CRFLoss`. An unknown label costs nothing: the softmax-margin sums
-            over what it can be, and the hinge takes the best.
+            over its possible values, and the hinge takes the best one.
         y_pred: The output of a `CRF` layer.
-        sample_weight: As in `CRFLoss`; `(batch, time)` with `form="softmax"` only.
+        sample_weight: As in `CRFLoss`; `(batch, time)` only with `form="softmax"`.
 
     Returns:
-        A number, or without a reduction `(batch,)`, never below 0.
+        A scalar, or without a reduction `(batch,)`, never below 0.
 
     Raises:
-        ValueError: If an argument is invalid, or labels, weights or costs do not fit the potentials.
+        ValueError: If an argument is invalid, or labels, weights or costs do not match the potentials.
 
     Example:
 
@@ -88,7 +88,7 @@ class CRFMarginLoss(CRFLoss):
 
     def by_word(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         if self.form == "hinge":
-            raise ValueError("The structured hinge has no parts for words: give sample weights of shape (batch,).")
+            raise ValueError("The hinge does not support word weights. Pass sample weights of shape (batch,).")
         return super().by_word(y_true, y_pred)
 
     def prepared(self, y_true: Tensor, potentials: Potentials) -> Potentials:

@@ -1,4 +1,4 @@
-"""The cross-entropy of the marginals of a CRF."""
+"""The cross-entropy of a CRF's marginals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from keras_slstm.validation import check_rate
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFMarginalLoss(CRFLoss):
-    """The cross-entropy of the probability of each label at each word, with smoothed labels.
+    """The cross-entropy of the marginal label probabilities of each word, with label smoothing.
 
-    With the marginals p_i of a CRF, the right labels y, and the number K_i of labels that word i can have,
+    With the marginals p_i of a CRF, the correct labels y, and the number K_i of labels that word i can have,
 
         sum_i ((1 - s) (-log p_i(y_i)) + s / K_i sum_y (-log p_i(y)))
 
-    where s is `label_smoothing`. It asks for every label by itself, not for the whole sequence as `CRFLoss` does
-    (Kakade, Teh and Roweis, 2002): it suits a model that is judged by words, or whose probabilities are used. It is the
+    where s is `label_smoothing`. It scores every label separately, where `CRFLoss` scores the whole sequence (Kakade,
+    Teh and Roweis, 2002): it suits models that are evaluated word by word, or whose probabilities are used. It is the
     `learn_mode="marginal"` of keras-contrib.
 
     Args:
@@ -33,15 +33,15 @@ class CRFMarginalLoss(CRFLoss):
         reduction, name, dtype, ignore_class: As in `CRFLoss`.
 
     Call arguments:
-        y_true: The labels, `(batch, time)`, as in `CRFLoss`. A word whose label is unknown does not count.
+        y_true: The labels, `(batch, time)`, as in `CRFLoss`. Words with unknown labels are ignored.
         y_pred: The output of a `CRF` layer.
         sample_weight: As in `CRFLoss`.
 
     Returns:
-        A number, or without a reduction `(batch,)`.
+        A scalar, or without a reduction `(batch,)`.
 
     Raises:
-        ValueError: If an argument is invalid, or labels or weights do not fit the potentials.
+        ValueError: If an argument is invalid, or labels or weights do not match the potentials.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The negative log-likelihood of a CRF of second order."""
+"""The negative log-likelihood of a second-order CRF."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from keras_slstm.types import Tensor
 class SecondOrderCRFLoss(CRFLoss):
     """The negative log-likelihood of the labels of each sentence, from the output of a `SecondOrderCRF` layer.
 
-    A label of -1 is unknown: the likelihood sums over all labels that it can be. Labels at masked positions do not
-    count.
+    A label of -1 is unknown: the likelihood sums over all its possible values. Labels at masked positions are ignored.
 
     Args:
         reduction, name, dtype, ignore_class: As in `CRFLoss`.
 
     Call arguments:
-        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.
+        y_true: The labels, `(batch, time)`, from 0 to K - 1, or -1 or `ignore_class` for unknown ones.
         y_pred: The output of a `SecondOrderCRF` layer.
         sample_weight: `(batch,)` or `(batch, 1)`: a factor for each sentence's loss.
 
     Returns:
-        A number, or without a reduction `(batch,)`.
+        A scalar, or without a reduction `(batch,)`.
 
     Raises:
-        ValueError: If an argument is invalid, or labels or weights do not fit the potentials.
+        ValueError: If an argument is invalid, or labels or weights do not match the potentials.
 
     Example:
 
@@ -54,7 +53,7 @@ class SecondOrderCRFLoss(CRFLoss):
         return -second_order_crf_log_likelihood(y_pred, replace_class(y_true, self.ignore_class))
 
     def by_word(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        raise ValueError(f"{self.name} has no parts for words: give sample weights of shape (batch,).")
+        raise ValueError(f"{self.name} does not support word weights. Pass sample weights of shape (batch,).")
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()

@@ -24,16 +24,16 @@ class SemiMarkovCRFLoss(keras.losses.Loss):
         reduction, name, dtype: As in `keras.losses.Loss`; in at least float32.
 
     Call arguments:
-        y_true: `(batch, time)`: the label of each segment at its first word, -1 at its other words; any at masked
-            positions.
+        y_true: `(batch, time)`: the label of each segment at its first word, -1 at its other words. Values at masked
+            positions are ignored.
         y_pred: The output of a `SemiMarkovCRF` layer.
         sample_weight: `(batch,)` or `(batch, 1)`: a factor for each sentence's loss.
 
     Returns:
-        A number, or without a reduction `(batch,)`. A segment that is too long adds about 10,000.
+        A scalar, or without a reduction `(batch,)`. A segment that is too long adds about 10,000.
 
     Raises:
-        ValueError: As `semi_crf_log_likelihood`, or if weights do not fit the potentials.
+        ValueError: See `semi_crf_log_likelihood`; also if weights do not match the potentials.
 
     Example:
 
@@ -49,7 +49,7 @@ class SemiMarkovCRFLoss(keras.losses.Loss):
         name: str = "semi_markov_crf_loss",
         dtype: Any = None,
     ) -> None:
-        # Keras casts the labels, too, but half precision holds few integers.
+        # Keras also casts the labels, but half precision represents few integers.
         policy = keras.dtype_policies.get(dtype or keras.backend.floatx())
         super().__init__(name=name, reduction=reduction, dtype=accumulation_dtype(policy.compute_dtype))
         self.max_length = check_integer("max_length", max_length, least=1)
@@ -60,7 +60,7 @@ class SemiMarkovCRFLoss(keras.losses.Loss):
             weights, valid = check_weights(sample_weight, unpack_segments(y_pred, self.max_length).mask)
             if len(weights.shape) != 1:
                 raise ValueError(
-                    f"{self.name} has no parts for words: expected sample weights of shape (batch,), but got "
+                    f"{self.name} does not support word weights. Pass sample weights of shape (batch,), not "
                     f"{tuple(weights.shape)}."
                 )
             sample_weight = nan_unless(valid, weights)

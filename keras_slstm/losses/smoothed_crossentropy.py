@@ -27,7 +27,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
         sample_weight: A factor for each loss, `(batch,)`.
 
     Returns:
-        A number, or without a reduction `(batch,)`.
+        A scalar, or without a reduction `(batch,)`.
 
     Raises:
         ValueError: If `label_smoothing` is not in [0, 1).

@@ -12,12 +12,12 @@ Numbers = Sequence[float] | np.ndarray
 
 
 def pearson(one: Numbers, other: Numbers) -> float:
-    """Pearson's correlation; 0 where all numbers of one side are equal."""
+    """Pearson's correlation; 0 if all numbers of one side are equal."""
     return float(np.corrcoef(one, other)[0, 1]) if min(np.std(one), np.std(other)) > 0 else 0.0
 
 
 def spearman(one: Numbers, other: Numbers) -> float:
-    """Pearson's correlation of the ranks, equal numbers sharing theirs.
+    """Spearman's rank correlation; ties share their mean rank.
 
     Raises:
         ImportError: If SciPy is missing.

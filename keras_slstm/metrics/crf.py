@@ -16,24 +16,24 @@ from keras_slstm.types import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFAccuracy(keras.metrics.Mean):
-    """The fraction of words whose label in the best sequence (Viterbi) is right.
+    """The fraction of words whose label in the best sequence (Viterbi) is correct.
 
-    Words of unknown label (-1) and masked positions do not count. All words since the last reset count alike, however
-    they were divided into batches.
+    Words with an unknown label (-1) and masked positions are ignored. All words since the last reset have the same
+    weight, regardless of how they were batched.
 
     Args:
         name: Name of the metric.
-        dtype: Of the result.
-        ignore_class: A label that is treated as unknown, like -1; None for no other one. See `CRFLoss`.
+        dtype: The dtype of the result.
+        ignore_class: A label that is treated as unknown, like -1; or None. See `CRFLoss`.
 
     Call arguments:
-        y_true: The labels, `(batch, time)`, numbers from 0 to K - 1, -1, or `ignore_class`.
+        y_true: The labels, `(batch, time)`, from 0 to K - 1, or -1 or `ignore_class` for unknown ones.
         y_pred: The output of a `CRF` layer.
-        sample_weight: `(batch,)`, `(batch, 1)` or `(batch, time)`: how much each sentence's words, or each word, count.
+        sample_weight: `(batch,)`, `(batch, 1)` or `(batch, time)`: weights of sentences or words.
 
     Raises:
-        ValueError: If labels or weights do not fit the potentials, or have values that `CRFLoss` refuses, too. Inside
-            functions compiled by XLA such values make the result NaN.
+        ValueError: If labels or weights do not match the potentials, or have values that `CRFLoss` rejects, too. Inside
+            functions compiled by XLA, such values make the result NaN.
 
     Example:
 
@@ -55,7 +55,7 @@ class CRFAccuracy(keras.metrics.Mean):
             given, finite = check_weights(sample_weight, parts.mask)
             given = ops.cast(nan_unless(finite, given), self.dtype)
             weights = weights * (given[:, None] if len(given.shape) == 1 else given)
-        # One row, because Keras averages within rows first: words of short sentences would count more.
+        # One row, because Keras averages within rows first, which would give words of short sentences more weight.
         super().update_state(ops.reshape(right, (-1,)), ops.reshape(weights, (-1,)))
 
     def get_config(self) -> dict[str, Any]:

@@ -14,18 +14,18 @@ from keras_slstm.types import Tensor
 class ScorePearson(keras.metrics.Metric):
     """Pearson's correlation between the expected scores of two distributions over equally spaced levels.
 
-    It is computed over all pairs since the last reset, however they were divided into batches. (The average over
-    batches that `keras.metrics.PearsonCorrelation` gives is something else.) It does not depend on which numbers the
-    levels stand for. Where all true or all predicted scores are equal, it is 0.
+    It is computed over all pairs since the last reset, regardless of how they were batched. (The average over batches
+    of `keras.metrics.PearsonCorrelation` is a different quantity.) It does not depend on which numbers the levels stand
+    for. If all true or all predicted scores are equal, it is 0.
 
     Args:
         name: Name of the metric.
-        dtype: Of the result.
+        dtype: The dtype of the result.
 
     Call arguments:
         y_true: The true scores, each as a distribution over the levels: `(batch, levels)`.
-        y_pred: The predicted ones.
-        sample_weight: How much each pair counts, `(batch,)` or `(batch, 1)`.
+        y_pred: The predicted scores, in the same form.
+        sample_weight: Weights of the pairs, `(batch,)` or `(batch, 1)`.
 
     Example:
 
@@ -61,7 +61,7 @@ class ScorePearson(keras.metrics.Metric):
         x, y = x / count, y / count
         covariance = xy / count - x * y
         variances = ops.stack([xx / count - x * x, yy / count - y * y])
-        # Rounding gives equal scores a variance of up to 1e-7, and so a meaningless correlation.
+        # Rounding gives equal scores a variance of up to 1e-7, and therefore a meaningless correlation.
         varied = ops.all(variances > 1e-6)
         safe = ops.where(varied, variances, ops.ones_like(variances))
         return ops.where(varied, covariance / ops.sqrt(safe[0] * safe[1]), ops.zeros_like(covariance))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 
 def right_by_length(lengths: Sequence[int], right: Sequence[bool]) -> dict[str, list[int]]:
-    """For each length, the number of sentences, and of those that were classified right."""
+    """For each length, the number of sentences, and how many of them were classified correctly."""
     counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for length, correct in zip(lengths, right, strict=True):
         counts[length][0] += 1

@@ -1,4 +1,4 @@
-"""The accuracy of labels of words."""
+"""The accuracy of word labels."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from keras_slstm.types import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class TokenAccuracy(keras.metrics.Mean):
-    """The fraction of words whose most probable label is right. Words of unknown label, -1, do not count.
+    """The fraction of words whose most probable label is correct. Words with an unknown label, -1, are ignored.
 
     Args:
-        name, dtype: As of any metric.
+        name, dtype: As in `keras.metrics.Metric`.
 
     Call arguments:
-        y_true: Labels, `(batch, time)` integers, -1 at padding and where the label is unknown.
+        y_true: Labels, `(batch, time)` integers, -1 at padding and for unknown labels.
         y_pred: A score or probability of each label, `(batch, time, labels)`.
-        sample_weight: `(batch,)`, `(batch, 1)` or `(batch, time)`: how much each sentence's words, or each word, count.
+        sample_weight: `(batch,)`, `(batch, 1)` or `(batch, time)`: weights of sentences or words.
 
     Raises:
-        ValueError: If labels or weights do not fit the scores, a label does not exist, or the weight of a known label
-            is negative or not finite. Inside functions compiled by XLA such values make the result NaN.
+        ValueError: If labels or weights do not match the scores, a label does not exist, or the weight of a known label
+            is negative or not finite. Inside functions compiled by XLA, such values make the result NaN.
 
     Example:
 

@@ -46,7 +46,7 @@ def attend(h: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         score(h, m_s) = h W_a m_s,   a = softmax of the scores over the real s,   c = sum_s a(s) m_s
 
     Args:
-        h: The queries, `(batch * n, d)`: n for each sequence of the memory, those of one sequence side by side.
+        h: The queries, `(batch * n, d)`: n adjacent ones for each sequence of the memory.
         memory: See `remember`.
 
     Returns:

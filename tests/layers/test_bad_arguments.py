@@ -72,5 +72,5 @@ def test_outputs_at_masked_positions_are_always_zero(layer_class):
 
 @pytest.mark.parametrize("layer_class", [layers.SLSTM, layers.DepthAdaptiveGRN, layers.SuBiLSTM])
 def test_layers_that_read_both_ways_refuse_a_direction(layer_class):
-    with pytest.raises(ValueError, match=r"reads a sentence both ways .* without `keras.layers.Bidirectional`"):
+    with pytest.raises(ValueError, match=r"already reads in both directions.* without `keras.layers.Bidirectional`"):
         keras.layers.Bidirectional(layer_class(4))

@@ -181,7 +181,7 @@ def test_computes_in_at_least_float32(policy):
         ({"labels": "OBI"}, "list of names"),
         ({"labels": {"O"}}, r"in the order of their numbers, but got \{'O'\}"),
         ({"labels": {"O": 0}}, r"in the order of their numbers, but got \{'O': 0\}"),
-        ({"labels": ["O", "B-X", "I-Y"], "scheme": "BIO"}, "has 'I-Y'"),
+        ({"labels": ["O", "B-X", "I-Y"], "scheme": "BIO"}, "with 'I-Y'"),
         ({"labels": ["O", "O"]}, "'O' repeat"),
         ({"units": 3, "scheme": "BIO"}, "Pass the label names"),
         ({"labels": ["O", "X"], "scheme": "BIO"}, "'X'"),

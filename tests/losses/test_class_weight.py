@@ -24,11 +24,11 @@ def _model(layer, loss):
     ids=["CRFLoss", "CRFMarginLoss", "SemiMarkovCRFLoss"],
 )
 def test_fit_refuses_it(layer, loss):
-    with pytest.raises(ValueError, match=r"`class_weight` weighs examples.*label_weights"):
+    with pytest.raises(ValueError, match=r"`class_weight` weights examples.*label_weights"):
         _model(layer, loss).fit(WORDS, LABELS, class_weight={0: 1.0, 1: 5.0}, verbose=0)
 
 
 def test_train_on_batch_refuses_it_and_takes_weights_of_sentences():
-    with pytest.raises(ValueError, match="`class_weight` weighs examples"):
+    with pytest.raises(ValueError, match="`class_weight` weights examples"):
         _model(CRF(2), CRFLoss()).train_on_batch(WORDS, LABELS, class_weight={0: 1.0, 1: 5.0})
     assert _model(CRF(2), CRFLoss()).train_on_batch(WORDS, LABELS, sample_weight=np.zeros(4)) == 0.0

@@ -1,4 +1,4 @@
-"""Positions of the largest numbers."""
+"""Arg max, by operations that exported models support."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from keras_slstm.types import Tensor
 
 
 def argmax(x: Tensor, axis: int) -> Tensor:
-    """The position of the largest number along an axis, int32; the first of equal ones."""
-    # Keras' own reads the bits of floats, by operations that LiteRT, TensorFlow.js and onnxruntime lack.
+    """The index of the largest number along an axis, int32; the first of equal numbers."""
+    # Keras' own reads the bits of floats, with operations that LiteRT, TensorFlow.js and onnxruntime lack.
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 

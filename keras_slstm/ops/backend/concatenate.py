@@ -1,4 +1,4 @@
-"""Tensors one after the other."""
+"""Concatenation that jax2onnx converts correctly."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from keras_slstm.types import Tensor
 
 
 def concatenate(parts: Sequence[Tensor], axis: int) -> Tensor:
-    """`ops.concatenate` of tensors of one dtype; on JAX in export mode, by the operation that jax2onnx converts right.
+    """Like `ops.concatenate` for tensors of one dtype, but converted correctly by jax2onnx in export mode.
 
-    jax2onnx (0.17) gives the result of `jnp.concatenate` the size of its first part if that is unknown.
+    jax2onnx (0.17) gives the result of `jnp.concatenate` the size of its first part if that size is unknown.
     """
     if in_jax_export():
         import jax

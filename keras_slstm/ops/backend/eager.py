@@ -1,4 +1,4 @@
-"""Short ways for eager code on PyTorch, where an operation of Keras costs as much as five of PyTorch."""
+"""Shortcuts for eager code on PyTorch, where one Keras operation costs as much as five of PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras_slstm.types import Tensor
 
 
 def runs_torch_eagerly(*arrays: Tensor) -> bool:
-    """Whether PyTorch runs operation by operation, and traces no function; and all arrays are its tensors."""
+    """Whether PyTorch runs eagerly, without tracing, and all arrays are its tensors."""
     if keras.backend.backend() != "torch":
         return False
     import torch
@@ -22,7 +22,7 @@ def runs_torch_eagerly(*arrays: Tensor) -> bool:
 
 
 def keeps_no_graph() -> bool:
-    """Whether PyTorch computes something that nobody can differentiate, as it does in the gradient of a training."""
+    """Whether PyTorch records no graph, as in the backward pass of training."""
     if keras.backend.backend() != "torch":
         return False
     import torch
@@ -31,7 +31,7 @@ def keeps_no_graph() -> bool:
 
 
 def cond(condition: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """Like `keras.ops.cond`, which makes an operation out of each call."""
+    """Like `keras.ops.cond`, without the overhead of creating an operation on PyTorch."""
     if runs_torch_eagerly() and not condition.is_meta:
         return then() if condition else otherwise()
     return ops.cond(condition, then, otherwise)

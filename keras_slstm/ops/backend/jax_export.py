@@ -1,4 +1,4 @@
-"""Whether a model is being exported from JAX, where jax2onnx converts only some forms of an operation right."""
+"""Whether a model is being exported from JAX: jax2onnx converts only some forms of an operation correctly."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from keras_slstm.ops.export_mode import in_export_mode
 
 
 def in_jax_export() -> bool:
-    """Return whether the export mode is on and Keras runs on JAX."""
+    """Return whether export mode is on and Keras runs on JAX."""
     return in_export_mode() and keras.backend.backend() == "jax"

@@ -1,4 +1,4 @@
-"""Functions that keep the precision of float64 and add up in at least float32."""
+"""Functions that preserve float64 and accumulate in at least float32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether values are computed a second time for the gradient, and then draw other random numbers."""
+"""Detects whether a call is recomputed for the gradient, which would draw different random numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import keras
 
-# Where a backend runs a function whose values it does not keep: the end of the file, the functions.
+# Where a backend runs functions that it recomputes: the end of the file's path, and the functions.
 _PLACES = {
     "tensorflow": (("tensorflow", "python", "ops", "custom_gradient.py"), ("recompute_grad.",)),
     "torch": (("torch", "utils", "checkpoint.py"), ("checkpoint", "_checkpoint_without_reentrant_generator.")),
@@ -15,9 +15,9 @@ _PLACES = {
 
 
 def is_recomputed() -> bool:
-    """Whether this call stands in a function that the backend computes again, now or later.
+    """Whether this call is inside a function that the backend recomputes, now or later.
 
-    TensorFlow and PyTorch run the function as Python once more, so that the state of a seed has moved on. JAX traces it
+    TensorFlow and PyTorch run the Python function again, when the state of its seeds has advanced. JAX traces it only
     once: always False.
     """
     path, names = _PLACES.get(keras.backend.backend(), ((), ()))
@@ -31,5 +31,5 @@ def is_recomputed() -> bool:
 
 
 def restores_dropout(seed: keras.random.SeedGenerator) -> bool:
-    """Whether a function that is computed again repeats the dropout of a generator: PyTorch restores its own state."""
+    """Whether recomputation repeats the dropout of a generator: PyTorch restores its own random state."""
     return keras.backend.backend() == "torch" and seed.get_config()["seed"] is None

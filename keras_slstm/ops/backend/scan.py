@@ -1,4 +1,4 @@
-"""A loop over time on every backend: the primitive that the equations and kernels of this package are written with."""
+"""A loop over time on every backend: the primitive behind the equations and kernels of this package."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def scan(
 ) -> Tensors:
     """Run `state = step(state, inputs at time t)` over time and return the states.
 
-    Unlike `keras.ops.scan`, it stacks only the tensors that are asked for, and on TensorFlow it keeps the state out of
-    tensor arrays. It is differentiable on every backend, except under XLA on TensorFlow with an unknown number of
-    steps: kernels that train there bring their own gradient.
+    Unlike `keras.ops.scan`, it stacks only the requested tensors, and on TensorFlow it keeps the state out of tensor
+    arrays. It is differentiable on every backend, except under XLA on TensorFlow with an unknown number of steps:
+    kernels that train there define their own gradient.
 
     Args:
-        step: Maps a state and the inputs of one time to the next state, of the same shapes and dtypes.
+        step: Maps a state and the inputs at one time to the next state, with the same shapes and dtypes.
         initial: The state before the first step.
         inputs: Tensors `(time, ...)`.
         reverse: Whether to run from the last time to the first. The result is in the order of time either way.
-        num_stacked: How many tensors of the state, counted from the first, are returned for every time. The others
-            are returned as they are after the last step. Default: all are returned for every time.
+        num_stacked: How many tensors of the state, counted from the first, are returned for every time. Of the others,
+            only the last value is returned. Default: all are returned for every time.
 
     Returns:
         For each stacked tensor of the state, `(time, *its shape)`; for each of the others, its last value.
@@ -49,17 +49,17 @@ def _tensorflow(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, nu
     steps = time  # a static bound lets XLA differentiate the loop
     if time is None:
         time = tf.shape(inputs[0])[0]
-        # XLA evaluates the body's reads even if the loop makes no step: give them one row to read.
+        # XLA evaluates the body's reads even if the loop takes no step: give them one row to read.
         spare = tf.cast(time == 0, tf.int32)
         inputs = tuple(tf.pad(x, [[0, spare]] + [[0, 0]] * (len(x.shape) - 1)) for x in inputs)
-    # An empty array has no element shape to stack: keep at least one place, which an empty loop leaves as it is.
+    # An empty array has no element shape to stack: keep at least one element, which an empty loop does not change.
     stacks = tuple(tf.TensorArray(x.dtype, tf.maximum(time, 1)).write(0, x) for x in initial[:num_stacked])
 
     def body(count: Tensor, state: Tensors, stacks: Tensors) -> Tensors:
         t = time - 1 - count if reverse else count
         state = step(state, tuple(x[t] for x in inputs))  # slices, because unstacking into an array would copy
         for x, first in zip(state, initial):
-            x.set_shape(first.shape)  # a reshape of unknown length loses it
+            x.set_shape(first.shape)  # a reshape of unknown length loses the shape
         return count + 1, state, tuple(stack.write(t, x) for stack, x in zip(stacks, state))
 
     _, state, stacks = tf.while_loop(
@@ -69,7 +69,7 @@ def _tensorflow(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, nu
 
 
 def _tensorflow_for_export(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stacked: int) -> Tensors:
-    """Write the stacks as plain tensors: 20 to 80% slower, but every converter knows them."""
+    """Write the stacks as plain tensors: 20 to 80% slower, but every converter supports them."""
     import tensorflow as tf
 
     time = tf.shape(inputs[0])[0]
@@ -95,7 +95,7 @@ def _jax(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_stack
         state = step(state, inputs_now)
         return state, state[:num_stacked]
 
-    flip = reverse and in_export_mode()  # jax2onnx knows no reverse loop
+    flip = reverse and in_export_mode()  # jax2onnx supports no reverse loop
     if flip:
         inputs = tuple(ops.flip(x, axis=0) for x in inputs)
     state, stacked = jax.lax.scan(body, initial, inputs, reverse=reverse and not flip)
@@ -117,17 +117,17 @@ def _torch(step: Step, initial: Tensors, inputs: Tensors, reverse: bool, num_sta
 
 
 def _check_length(time: Any) -> None:
-    """Raise ValueError while PyTorch exports a loop: it would fix the number of steps to that of its example."""
+    """Raise ValueError if PyTorch is exporting a loop: it would fix the number of steps to that of its example."""
     import torch
 
     traced = torch.jit.is_tracing() and (in_export_mode() or torch.onnx.is_in_onnx_export())  # type: ignore[no-untyped-call]
     if traced or isinstance(time, torch.SymInt):
         raise ValueError(
-            "PyTorch cannot export a loop over time for any number of words: give an `input_signature` of a fixed "
+            "PyTorch cannot export a loop over time for any number of words. Pass an `input_signature` of a fixed "
             "length, or load the model with KERAS_BACKEND=tensorflow and export it there."
         )
 
 
 def _no_step(initial: Tensors, num_stacked: int) -> Tensors:
-    """Return the result of a loop over no time."""
+    """Return the result of a loop without steps."""
     return (*(ops.expand_dims(initial[i], 0)[:0] for i in range(num_stacked)), *initial[num_stacked:])

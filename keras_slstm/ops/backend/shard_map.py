@@ -12,11 +12,11 @@ def shard_map(function: Callable[..., Any], weights: Any, *inputs: Any) -> Any:
     """Compute `function(weights, *inputs)` with one call per device under `keras.distribution.DataParallel`.
 
     If a function uses the same weights several times, XLA sums their gradient over all devices at every use. Here each
-    device first sums the gradients of its own rows, so they travel once. On one device, on other backends, and where
-    the rows do not divide by the number of devices, this is a plain call.
+    device first sums the gradients of its own rows, so they are exchanged once. On one device, on other backends, and
+    if the number of rows is not divisible by the number of devices, this is a plain call.
 
     Args:
-        function: Computes each row by itself, without random numbers.
+        function: Computes each row independently, without random numbers.
         weights: Nested structure of tensors or None.
         *inputs: Nested structures of tensors whose first axis is the batch, or None.
 

@@ -1,4 +1,4 @@
-"""Checks of the values of tensors: an error where values are visible or can be asserted, NaN where they cannot."""
+"""Checks the values of tensors: an error if they are known or can be asserted, NaN otherwise."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from keras_slstm.types import Tensor
 
 
 def check_values(values: Tensor, valid: Tensor, expected: str) -> Tensor | None:
-    """Refuse a tensor that holds an invalid value.
+    """Reject a tensor with an invalid value.
 
-    Eager code raises at once. A TensorFlow graph asserts while it runs. XLA drops assertions and JAX has none:
+    Eager code raises immediately. A TensorFlow graph asserts while it runs. XLA drops assertions and JAX has none:
     there, the caller makes its result NaN where `valid` is False, which stops a training run.
 
     Args:
@@ -21,10 +21,10 @@ def check_values(values: Tensor, valid: Tensor, expected: str) -> Tensor | None:
         expected: The expected values, for the message: "labels from 0 to 8".
 
     Returns:
-        None if all values were found to be valid; `valid` if they are only known when the compiled function runs.
+        None if all values are valid; `valid` if they are known only when the compiled function runs.
 
     Raises:
-        ValueError: If a value is visible and invalid; the message holds the value and its position.
+        ValueError: If a known value is invalid; the message contains the value and its position.
     """
     seen = value_of(valid)
     if seen is None:
@@ -38,7 +38,7 @@ def check_values(values: Tensor, valid: Tensor, expected: str) -> Tensor | None:
 
 
 def nan_unless(valid: Tensor | None, x: Tensor) -> Tensor:
-    """`x`, `(batch, ...)`, but NaN in the rows where `valid`, `(batch,)` or None for all, is False."""
+    """Set the rows of `x`, `(batch, ...)`, to NaN where `valid`, `(batch,)`, is False; None means all are valid."""
     if valid is None:
         return x
     rows = ops.reshape(valid, (-1, *(1 for _ in x.shape[1:])))
@@ -46,7 +46,7 @@ def nan_unless(valid: Tensor | None, x: Tensor) -> Tensor:
 
 
 def value_of(x: Tensor) -> np.ndarray | None:
-    """The value of a tensor, or None while a compiled function is traced."""
+    """The value of a tensor, or None while a function is traced."""
     try:
         return np.asarray(ops.convert_to_numpy(x))
     except Exception:  # each backend has its own
@@ -58,7 +58,7 @@ def _assert_in_graph(values: Tensor, valid: Tensor, expected: str) -> None:
         return
     import tensorflow as tf
 
-    # An empty tensor has no first element: append one that is valid.
+    # An empty tensor has no first element: append a valid one.
     flat = tf.concat([tf.reshape(values, (-1,)), tf.zeros((1,), values.dtype)], axis=0)
     is_valid = tf.concat([tf.reshape(valid, (-1,)), [True]], axis=0)
     wrong = flat[tf.argmin(tf.cast(is_valid, "int32"))]
