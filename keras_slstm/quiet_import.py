@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-# TensorFlow 2.21 writes such lines while its libraries load, whatever TF_CPP_MIN_LOG_LEVEL says.
+# TensorFlow 2.21 writes such lines while its libraries load, regardless of TF_CPP_MIN_LOG_LEVEL.
 _CHATTER = re.compile(rb"[IW]\d{4} \d\d:|WARNING: All log messages before absl::InitializeLog|E\d{4} .*cuInit")
 
 

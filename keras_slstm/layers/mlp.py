@@ -30,7 +30,7 @@ class MLP(Rematerialized, ConfigFromArguments, keras.layers.Layer):
     Args:
         units: The size of each hidden layer. There must be at least one.
         dropout: Dropout rate before the first hidden layer and after the last one.
-        batch_norm: Whether to apply batch normalisation in these places. It uses the statistics of the batch in
+        batch_norm: Whether to apply batch normalisation there, too. It uses the statistics of the batch in
             training, and moving averages otherwise.
         activation: The activation of the hidden layers, by its name in Keras, such as `"linear"`.
 

@@ -38,7 +38,7 @@ def check_cost(cost: Any) -> float | list[list[float]]:
     if found.ndim != 2 or found.shape[0] != found.shape[1]:
         raise ValueError(f"`cost` must be a number or a matrix (labels, labels), but got shape {found.shape}.")
     if np.any(np.diag(found)):
-        raise ValueError(f"`cost` must be 0 for a right label, but its diagonal is {np.diag(found)}.")
+        raise ValueError(f"`cost` must be 0 for the correct label, but its diagonal is {np.diag(found)}.")
     return [[float(x) for x in row] for row in found]
 
 

@@ -1,6 +1,6 @@
 """The loop of `suffix_rnn` on TensorFlow without XLA: the state grows by one row per word.
 
-It computes no row in vain, even if the length of the sentences is unknown.
+It computes no unneeded rows, even if the length of the sentences is unknown.
 """
 
 from __future__ import annotations
