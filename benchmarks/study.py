@@ -101,10 +101,15 @@ class Training:
     @property
     def key(self) -> Line:
         """The fields that identify the training. They change if the options of the study change."""
+        key = {"row": self.row, "data": self.data, "seed": self.seed, "value": self.value}
+        return {**key, "recipe": self.recipe}
+
+    @property
+    def recipe(self) -> str:
+        """A fingerprint of the command and its options, without the seed and the searched value."""
         study = self.study
         recipe = [study.command, repr(study.options), repr(study.data[self.data]), repr(study.rows[self.row])]
-        key = {"row": self.row, "data": self.data, "seed": self.seed, "value": self.value}
-        return {**key, "recipe": fingerprint(recipe)}
+        return fingerprint(recipe)
 
     def words(self, root: Path) -> list[str]:
         """Return the arguments of the command, without the output folder."""
@@ -141,7 +146,7 @@ def lines_of(study: Study) -> list[Line]:
         for line in lines
         if line["row"] in study.rows
         and line["data"] in study.data
-        and line["recipe"] == Training(study, line["row"], line["data"], line["seed"], line["value"]).key["recipe"]
+        and line["recipe"] == Training(study, line["row"], line["data"], line["seed"], line["value"]).recipe
     ]
 
 
@@ -166,14 +171,18 @@ def trainings(study: Study) -> Iterator[Training]:
                 yield Training(study, row, data, seed, value)
 
 
+def training_folder(training: Training, work: Path) -> Path:
+    """The folder of a training below that of all trainings."""
+    return work / training.study.name / fingerprint([repr(training.key)])
+
+
 def train(training: Training, root: Path, work: Path) -> Line:
     """Train or resume, and return the line of results.
 
     Raises:
         subprocess.CalledProcessError: If the command fails.
     """
-    name = fingerprint([repr(training.key)])
-    folder = work / training.study.name / name
+    folder = training_folder(training, work)
     words = [*training.words(root), "--output", str(folder), "--results", str(folder.with_suffix(".jsonl"))]
     with open(work / "log.txt", "a", encoding="utf-8") as log:
         subprocess.run([sys.executable, "-m", "keras_slstm", *words], check=True, stdout=log)

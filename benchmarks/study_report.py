@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks import study_statistics
 from benchmarks.study import Line, Study, chosen_value, lines_of, read_study
+from benchmarks.study_seconds import seconds_of
 from keras_slstm.metrics.summaries import mean_and_spread
 
 STUDIES = Path(__file__).parent / "studies"
@@ -31,8 +32,8 @@ def table(study: Study) -> str:
     searched = f"{study.searched} (of {len(study.search[study.searched])})" if study.searched else "setting"
     heads = ["data", "row", searched, "development", "test", f"against {study.baseline} [95%]", "McNemar's p"]
     rows = [
-        "| " + " | ".join([*heads, "seeds", "best epoch of", "parameters"]) + " |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| " + " | ".join([*heads, "seeds", "best epoch of", "parameters", "s a thousand"]) + " |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for data in study.data:
         for row in study.rows:
@@ -133,7 +134,10 @@ def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[
     cells += [_percent([line[f"{part}_score"] for line in of_seeds]) for part in ("development", "test")]
     cells += ["", ""] if row == study.baseline else _compare(study, lines, data, runs)
     epochs = ", ".join(f"{line['best_epoch']} of {line['epochs']}" for line in of_seeds)
-    return [*cells, str(len(runs)), epochs, f"{of_seeds[0]['parameters']:,}"]
+    seconds = seconds_of(study).get((data, row))
+    return [
+        *cells, str(len(runs)), epochs, f"{of_seeds[0]['parameters']:,}", "" if seconds is None else f"{seconds:.2f}",
+    ]  # fmt: skip
 
 
 def _compare(study: Study, lines: Sequence[Line], data: str, runs: dict[int, Line]) -> list[str]:

@@ -12,8 +12,9 @@ from scipy import stats
 from sklearn.metrics import f1_score
 
 from benchmarks import study as studies
-from benchmarks import study_report, study_statistics
+from benchmarks import study_report, study_seconds, study_statistics
 from keras_slstm.cli.main import parse
+from keras_slstm.training.results import append_result
 
 FILE = """
 question = "Is one better?"
@@ -146,7 +147,18 @@ class TestRun:
         for found in lines:
             counts = np.array(found["items"])
             assert study_statistics.score(counts) == pytest.approx(found["test_score"])
+        for measured in study_seconds.measure(study, "a", tmp_path / "work", rounds=2):
+            assert measured["examples"] == len(lines[0]["items"])
+            assert 0 < measured["fastest"] <= measured["seconds"] <= measured["slowest"]
+            append_result(study.results.with_suffix(".seconds.jsonl"), measured)
+        seconds = study_seconds.seconds_of(study)
+        assert set(seconds) == {("a", "one"), ("a", "two")}
+        assert f"| {seconds['a', 'two']:.2f} |" in study_report.table(study)
+        other = dataclasses.replace(study, options={**study.options, "updates": 3})
+        assert study_seconds.seconds_of(other) == {}
         shutil.rmtree(tmp_path / "work")
+        with pytest.raises(ValueError, match="holds no model of 'one' on 'a'"):
+            study_seconds.measure(study, "a", tmp_path / "work", rounds=2)
         studies.run(study, tmp_path, tmp_path / "work")  # nothing is left to do
         assert len(read(study)) == 2
 
