@@ -54,5 +54,5 @@ def test_names_of_data_sets(load, name, meant):
 @pytest.mark.parametrize("load", [load_corpus, load_pair_corpus, load_tagged_corpus, load_parallel_corpus])
 def test_a_missing_manual_dir_is_said_to_be_missing(load, tmp_path):
     pytest.importorskip("tensorflow_datasets")
-    with pytest.raises(FileNotFoundError, match=rf"^There is no folder {tmp_path}/missing \(`manual_dir`\)\.$"):
+    with pytest.raises(FileNotFoundError, match=rf"^The folder {tmp_path}/missing \(`manual_dir`\) does not exist\.$"):
         load("trec", data_dir=tmp_path, manual_dir=tmp_path / "missing")

@@ -1,4 +1,4 @@
-"""Reads the texts of any data set."""
+"""Reading of the texts of any data set."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "depre
 _NOT_A_WORD = re.compile(r"\d+[-.]\d+")  # id of a multiword token or an empty node (CoNLL-U)
 
 Column = int | str
-Block = list[tuple[int, bytes]]  # the lines of a sentence, each with its number
+Block = list[tuple[int, bytes]]  # the numbered lines of a sentence
 
 
 class TaggedSentence(NamedTuple):
-    """The words of a sentence, with the tag and the line number of each word."""
+    """The words of a sentence, with a tag and a line number for each word."""
 
     tokens: list[str]
     tags: list[str]
@@ -36,11 +36,11 @@ def read_conll(
     on_error: OnError = "raise",
     conllu: bool | None = None,
 ) -> list[TaggedSentence]:
-    r"""Read tagged sentences from a file of columns, which may be gzip-compressed if its name ends in `.gz`.
+    r"""Read tagged sentences from a column file, which may be gzip-compressed if its name ends in `.gz`.
 
     A file named `.conllu` is read as CoNLL-U: ten columns separated by tabs, with comments after `#`. Lines of
-    multiword tokens (`3-4`) and empty nodes (`8.1`) hold no word and are skipped. Any other file is read like the files
-    of CoNLL-2003: all lines have as many columns as the first one, separated by tabs if that line has a tab, and by
+    multiword tokens (`3-4`) and empty nodes (`8.1`) hold no word and are skipped. Any other file is read like those of
+    CoNLL-2003: all lines have the same number of columns, separated by tabs if the first line contains a tab and by
     spaces otherwise. `-DOCSTART-` lines are skipped.
 
     Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
@@ -48,23 +48,23 @@ def read_conll(
 
     Args:
         path: The file, in UTF-8.
-        tag_column: Number of the column with the tag, counted from 0, or from the end if negative. In CoNLL-U it may
-            also be a name (`"upos"`, `"xpos"`). Default: the last column, or `"upos"` in CoNLL-U.
-        token_column: The same for the word. Default: the first column, or `"form"` in CoNLL-U.
-        scheme: The scheme in which the tags must be valid: `"IOB1"`, `"BIO"` or `"BIOES"`. None: the tags may be of any
-            kind, such as parts of speech.
-        on_error: `"raise"` stops at the first malformed line. `"skip"` skips the sentences of malformed lines and
-            warns with their number.
+        tag_column: Index of the tag column, from the end if negative. In CoNLL-U it may also be a name (`"upos"`,
+            `"xpos"`). Default: the last column, or `"upos"` in CoNLL-U.
+        token_column: Likewise for the word. Default: the first column, or `"form"` in CoNLL-U.
+        scheme: The scheme in which the tags must be valid: `"IOB1"`, `"BIO"` or `"BIOES"`. None: the tags can be
+            anything, such as parts of speech.
+        on_error: `"raise"` stops at the first malformed line. `"skip"` skips sentences with malformed lines and warns
+            how many were skipped.
         conllu: Whether the file is CoNLL-U. None: judge by its name.
 
     Returns:
         The sentences, in the order of the file.
 
     Raises:
-        DataError: If the file holds no sentence, or a line is malformed: it has another number of columns than the
-            first word, no such column, an empty word or tag, a tag that the scheme does not allow there, a word id
-            that does not continue 1, 2, 3 (CoNLL-U), or bytes that are not UTF-8.
-        ValueError: If a column is neither a number nor, in CoNLL-U, a name.
+        DataError: If the file contains no sentences, or a line is malformed: a different number of columns from the
+            first line, a missing column, an empty word or tag, a tag that the scheme does not allow there, a word id
+            that does not continue 1, 2, 3 (CoNLL-U), or invalid UTF-8.
+        ValueError: If a column is neither an index nor, in CoNLL-U, a name.
 
     Example:
 
@@ -91,11 +91,11 @@ def read_conll(
         except DataError as error:
             problems.add(error)
         else:
-            if sentence.tokens:  # otherwise, the block holds only comments
+            if sentence.tokens:  # a block may contain only comments
                 sentences.append(sentence)
     problems.warn()
     if not sentences:
-        raise DataError(path, 1, "the file holds no sentence")
+        raise DataError(path, 1, "the file contains no sentences")
     return sentences
 
 
@@ -108,8 +108,8 @@ def keep_valid(
         path: The file, for messages.
         sentences: The result of `read_conll`.
         scheme: `"IOB1"`, `"BIO"` or `"BIOES"`.
-        on_error: `"raise"` stops at the first invalid tag. `"skip"` skips the sentences of invalid tags and warns with
-            their number.
+        on_error: `"raise"` stops at the first invalid tag. `"skip"` skips sentences with invalid tags and warns how
+            many were skipped.
 
     Raises:
         DataError: If a tag is not valid, or no sentence is left.
@@ -125,12 +125,12 @@ def keep_valid(
             valid.append(sentence)
     problems.warn()
     if not valid:
-        raise DataError(path, 1, f"the file holds no sentence with valid tags ({scheme})")
+        raise DataError(path, 1, f"the file contains no sentences with valid tags ({scheme})")
     return valid
 
 
 def is_conllu(path: PathLike) -> bool:
-    """Whether a file is named `.conllu`, perhaps with `.gz` or `.zst` behind."""
+    """Whether the name of a file ends in `.conllu`, optionally followed by `.gz` or `.zst`."""
     return without_compression(path).endswith(".conllu")
 
 
@@ -190,7 +190,7 @@ class _Columns:
         return sentence
 
     def fields(self, number: int, text: str) -> list[str] | None:
-        """Split a line into its columns. Return None if it holds no word."""
+        """Split a line into its columns. Return None if it contains no word."""
         if not self.width and "\t" not in text:
             self.separator = " "
         fields = text.split(self.separator)
@@ -199,7 +199,7 @@ class _Columns:
         self.width = self.width or len(fields)
         if len(fields) != self.width:
             expected = "in CoNLL-U" if self.names else "as in the first line with a word"
-            raise DataError(self.path, number, f"{self.width} columns expected {expected}, found {len(fields)}")
+            raise DataError(self.path, number, f"expected {self.width} columns {expected}, found {len(fields)}")
         return fields
 
     def check_id(self, number: int, fields: list[str], expected: int) -> None:
@@ -211,7 +211,7 @@ class _Columns:
         if not isinstance(column, int) or isinstance(column, bool):
             names = f" or one of {', '.join(self.names)}" if self.names else ""
             hint = did_you_mean(column, self.names)
-            raise ValueError(f"`{argument}` must be the number of a column{names}, but got {column!r}.{hint}")
+            raise ValueError(f"`{argument}` must be a column index{names}, but got {column!r}.{hint}")
         return column
 
 
@@ -228,4 +228,4 @@ class _ConlluColumns(_Columns):
 
     def check_id(self, number: int, fields: list[str], expected: int) -> None:
         if fields[0] != str(expected):
-            raise DataError(self.path, number, f'the word id {expected} expected, found "{fields[0]}"')
+            raise DataError(self.path, number, f'expected the word id {expected}, found "{fields[0]}"')

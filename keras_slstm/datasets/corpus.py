@@ -29,7 +29,7 @@ __all__ = ["Corpus", "Texts", "complete_parts", "is_file", "load_corpus", "load_
 
 # Names that published data sets give to their text, in order of preference.
 TEXT_FEATURES = ("text", "sentence", "description", "content", "review", "review_body")
-# Features that the papers on these data sets classify together, joined by a space.
+# Features that the papers on these data sets join by a space for classification.
 JOINED_FEATURES = {"ag_news_subset": "title+description", "dbpedia": "title+content"}
 
 
@@ -63,14 +63,14 @@ def load_corpus(
 ) -> Corpus:
     """Load a corpus of labelled texts, by name or from a file.
 
-    If the corpus lacks a validation or test part, the part is drawn at random from its training part. The same seed
-    draws the same part. The sizes are `round(validation * n)` and `round(test * n)` of the `n` texts: 8,530 / 1,066 /
+    If the corpus lacks a validation or test part, the part is drawn at random from its training part, in the same way
+    for the same seed. The sizes are `round(validation * n)` and `round(test * n)` of the `n` texts: 8,530 / 1,066 /
     1,066 for the 10,662 sentences of `"movie_review"`, and 4,907 / 545 / 500 for the questions of `"trec"`.
 
     | name | texts | labels | parts |
     | --- | --- | --- | --- |
     | `travel_desk` | generated requests | 12 | all three |
-    | `movie_review`, `subj`, `cr`, `mpqa` | sentences | 2 | none: see `load_folds`, too |
+    | `movie_review`, `subj`, `cr`, `mpqa` | sentences | 2 | none: see also `load_folds` |
     | `trec/coarse`, `trec/fine` | questions | 6, 50 | test |
     | `sst/sentences_5`, `sst/sentences_2` | sentences | 5, 2 | all three |
     | `sst/phrases_5`, `sst/phrases_2` | phrases to train on | 5, 2 | all three |
@@ -84,25 +84,25 @@ def load_corpus(
             the data set: `trec/coarse`, `sst/sentences_5`, `fdu_mtl/all`.
         data_dir: The folder in which TFDS keeps prepared data: by default `$TFDS_DATA_DIR` or
             `~/tensorflow_datasets`. Data is prepared once; an interrupted preparation starts again.
-        manual_dir: A folder with files that you downloaded yourself, for data sets that can be read from such files;
-            or a folder with a subfolder for each data set, named after it.
+        manual_dir: A folder with files that you downloaded yourself, or with a subfolder of such files for each data
+            set, named after it.
         seed: Seed of the random parts.
-        validation: Share of the texts that become the validation part, if there is none.
-        test: Share of the texts that become the test part, if there is none.
+        validation: Fraction of the texts that become the validation part, if there is none.
+        test: Fraction of the texts that become the test part, if there is none.
         validation_path: File of the validation part, if `name` is a file.
         test_path: File of the test part, if `name` is a file.
         text_column: Column, JSON key or TFDS feature of the text, if its name or type does not identify it. TFDS
             features can be joined: the default is `"title+content"` for `dbpedia` and `"title+description"` for
             `ag_news_subset`, as in the papers.
-        label_column: The same for the label.
-        on_error: Treatment of malformed lines of a file: `"raise"`, or `"skip"` with a warning.
+        label_column: Likewise for the label.
+        on_error: How to treat malformed lines in a file: `"raise"`, or `"skip"` with a warning.
 
     Returns:
         A `Corpus`.
 
     Raises:
         DataError: If a file is malformed. The message names the file and the line.
-        FileNotFoundError: If a file is missing. For the data sets above, the message says which files to put where.
+        FileNotFoundError: If a file is missing. For the data sets above, the message says where to put which files.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, or the data set lacks a text or a label.
 
@@ -133,18 +133,18 @@ def load_folds(
 ) -> list[Corpus]:
     r"""Load a corpus without a split as k folds, for cross-validation.
 
-    Every text is in the test part of exactly one fold. Of the other texts of a fold, the share `validation` is drawn at
-    random for the validation part, and the rest is the training part. The sizes of the test parts differ by at most one
-    text; labels are not balanced between them. The same seed gives the same folds.
+    Every text is in the test part of exactly one fold. A fraction `validation` of the other texts is drawn at random
+    for the validation part, and the rest is the training part. The sizes of the test parts differ by at most one text;
+    labels are not stratified. The same seed gives the same folds.
 
     The papers on sentence classification use 10 folds (MR, CR, Subj, MPQA). The paper on the depth-adaptive GRN states
-    10 in its table of data and 5 in its text.
+    10 in its table of data sets and 5 in its text.
 
     Args:
         name: `"movie_review"`, `"subj"`, `"cr"`, `"mpqa"`, another corpus whose texts are all in one part, or a file.
         k: Number of folds.
         seed: Seed of the folds.
-        validation: Share of the texts outside the test part that become the validation part.
+        validation: Fraction of the texts outside the test part that become the validation part.
         data_dir, manual_dir, text_column, label_column, on_error: See `load_corpus`.
 
     Returns:
@@ -168,8 +168,8 @@ def load_folds(
     sources = read_texts(name, data_dir, manual_dir, text_column, label_column, on_error)
     if len(sources.parts) > 1:
         raise ValueError(
-            f'"{os.fspath(name)}" comes with a part of its own for {" and ".join(list(sources.parts)[1:])}: use '
-            "`load_corpus`. Folds are for a corpus that has no split."
+            f'"{os.fspath(name)}" already has a {" and a ".join(list(sources.parts)[1:])} part: use `load_corpus`. '
+            "Folds are for a corpus without a split."
         )
     texts = sources.parts["train"].part(Texts)
     if not isinstance(k, int) or not 2 <= k <= len(texts):
@@ -195,7 +195,7 @@ def read_texts(
     on_error: OnError = "raise",
     held_out: Mapping[str, PathLike | None] | None = None,
 ) -> Sources:
-    """Read the parts that a corpus of labelled texts comes with; see `load_corpus`."""
+    """Read the existing parts of a corpus of labelled texts; see `load_corpus`."""
 
     def read_file(path: PathLike) -> list[Row]:
         examples = read_labelled_text(path, text_column or "text", label_column or "label", on_error)
@@ -209,7 +209,7 @@ def read_texts(
         names = features[label].names
 
         def row_of(record: dict[str, Any]) -> Row | None:
-            if record[label] < 0:  # the labels of some test parts are not published, as in GLUE
+            if record[label] < 0:  # some test parts have no published labels, as in GLUE
                 return None
             return Row(" ".join(record[text].decode("utf-8") for text in texts if record[text]), names[record[label]])
 
@@ -230,7 +230,7 @@ def is_file(name: PathLike) -> bool:
         file_kind(name)
     except ValueError:
         return False
-    return True  # it has the name of such a file: reading it reports that it is missing
+    return True  # named like such a file: reading it reports that it is missing
 
 
 def _travel_desk() -> Sources:

@@ -18,17 +18,17 @@ from keras_slstm.errors import DataError
 from keras_slstm.suggestions import list_names
 
 PARTS = ("train", "validation", "test")
-NO_SCORE = -1.0  # the score in TFDS of all examples of a test part whose scores are not published
+NO_SCORE = -1.0  # TFDS gives this score to all examples of a test part without published scores
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Base of the parts of a corpus: two columns of the same length."""
+    """Base class of the parts of a corpus: two columns of the same length."""
 
     def __post_init__(self) -> None:
         (x_name, x), (y_name, y) = ((field.name, getattr(self, field.name)) for field in fields(self))
         if len(x) != len(y):
-            raise ValueError(f"As many {y_name} as {x_name} expected: {len(x)} {x_name}, {len(y)} {y_name}")
+            raise ValueError(f"Pass as many {y_name} as {x_name}, not {len(y)} {y_name} for {len(x)} {x_name}.")
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
@@ -43,7 +43,7 @@ Part = TypeVar("Part", bound=Examples)
 
 @dataclass(frozen=True)
 class Splits(Generic[Part]):
-    """Base of the corpora: the three parts."""
+    """Base class of the corpora: the three parts."""
 
     name: str
     train: Part
@@ -52,7 +52,7 @@ class Splits(Generic[Part]):
 
 
 class Row(NamedTuple):
-    """An example: its input, its target, and its line numbers in the file (one, or one for each word)."""
+    """An example: its input, its target, and its line numbers in the file (one, or one per word)."""
 
     x: Any
     y: Any
@@ -68,7 +68,7 @@ class Source:
     is_file: bool = False
 
     def error(self, row: Row, problem: str, position: int = 0) -> ValueError:
-        """Return an error that names a row: by its line in the file or, without a file, by its text."""
+        """Return an error that identifies a row by its line in the file or, without a file, by its text."""
         if self.is_file:
             return DataError(self.origin, row.lines[position], problem)
         text = " ".join(row.x) if isinstance(row.x, (list, tuple)) else row.x
@@ -81,7 +81,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """The parts that a corpus comes with, and the names of its labels if the data set defines their order."""
+    """The existing parts of a corpus, and the names of its labels if the data set defines their order."""
 
     parts: dict[str, Source]
     label_names: list[str] | None = None
@@ -108,8 +108,8 @@ class Sources:
 
 
 Generated = Mapping[str, Callable[[], Sources]]
-# Takes the name of a data set and its builder. Returns a function from a record to a row (None: the record is no
-# example) and the names of the labels.
+# Takes the name of a data set and its builder. Returns a function from a record to a row (None: skip the record) and
+# the names of the labels.
 Convert = Callable[[str, Any], tuple[Callable[[dict[str, Any]], Row | None], list[str] | None]]
 
 
@@ -123,7 +123,7 @@ def read_sources(
     data_dir: PathLike | None = None,
     manual_dir: PathLike | None = None,
 ) -> Sources:
-    """Read the parts that a corpus comes with.
+    """Read the existing parts of a corpus.
 
     Args:
         name: The name of a corpus, or a file (or a tuple of files).
@@ -144,11 +144,13 @@ def read_sources(
         return Sources(parts)
     name = os.fspath(name)
     if any(path is not None for path in held_out.values()):
-        raise ValueError(f"{' and '.join(f'`{argument}`' for argument in held_out)} go with a file. Received: {name=}")
+        raise ValueError(
+            f"{' and '.join(f'`{argument}`' for argument in held_out)} need a file as `name`. Received: {name=}"
+        )
     if name in generated:
         return generated[name]()
     if name.partition("/")[0] in generated:
-        raise ValueError(f"No corpus is named {name!r}. Expected one of {list_names(generated)}.")
+        raise ValueError(f"Unknown corpus {name!r}. Expected one of {list_names(generated)}.")
     builder = prepared.prepare(name, data_dir, manual_dir)
     row_of, label_names = convert(name, builder)
     parts = {}
@@ -194,11 +196,11 @@ def complete_parts(parts: Mapping[str, Part], validation: float, test: float, se
 
 
 def check_shares(validation: float, test: float) -> None:
-    """Raise ValueError unless the shares of the other parts leave texts for training."""
+    """Raise ValueError unless the two shares leave texts for training."""
     check_share("validation", validation)
     check_share("test", test)
     if validation + test >= 1:
-        raise ValueError(f"Nothing is left to train on. Received: validation={validation}, test={test}")
+        raise ValueError(f"`validation` + `test` must be below 1. Received: validation={validation}, test={test}")
 
 
 def check_share(argument: str, share: float) -> None:
@@ -208,7 +210,7 @@ def check_share(argument: str, share: float) -> None:
 
 
 def part_size(name: str, share: float, total: int) -> int:
-    """Return the number of examples of a part.
+    """Return the number of examples in a part.
 
     Raises:
         ValueError: If it is 0.
@@ -216,11 +218,11 @@ def part_size(name: str, share: float, total: int) -> int:
     size = round(share * total)
     if not size:
         are_too_few = "example is too few" if total == 1 else "examples are too few"
-        raise ValueError(f"{total} {are_too_few}: none would be left for the {name} part")
+        raise ValueError(f"{total} {are_too_few}: the {name} part would be empty")
     return size
 
 
 def shuffled(size: int, seed: int) -> list[int]:
-    """Return the numbers below `size` in a random order that is the same on every machine and Python version."""
+    """Return the integers below `size` in a random order that is the same on every machine and Python version."""
     draw = random.Random(seed).random
     return sorted(range(size), key=lambda _: draw())

@@ -1,4 +1,4 @@
-"""Spells out numbers in English and German."""
+"""Numbers spelled out in English and German."""
 
 from __future__ import annotations
 
@@ -86,4 +86,4 @@ def _german(number: int) -> str:
 
 def _check(number: int) -> None:
     if not 0 <= number <= 9999:
-        raise ValueError(f"Numbers from 0 to 9999 can be written out, but got {number!r}.")
+        raise ValueError(f"`number` must be from 0 to 9999, but got {number!r}.")

@@ -1,8 +1,8 @@
 """The grammar of the office notes in English and German. `office_grammar.toml` holds the names and patterns.
 
-A value (a date, a time, an amount of money ...) has several English forms, in words and in figures, but only one German
+A value (a date, a time, an amount of money ...) has several English forms, in words and in figures, but a single German
 form in words and one in figures, so that a translation is either right or wrong. German clauses are stored in parts,
-which `office_notes` arranges in the word order of a main clause, a question or a subordinate clause.
+and `office_notes` arranges them in the word order of a main clause, a question or a subordinate clause.
 
 Placeholders in patterns: `{date}`, `{day}` (without a day of the week), `{time}`, `{amount}`, `{duration}` and
 `{number}` are values; `{person}` and `{person3}` are names; `{event}`, `{bill}` ... are things; `{main}`, `{question}`
@@ -113,7 +113,7 @@ def time(hour: int, minute: int) -> Value:
 
 
 def amount(whole: int, hundredths: int, currency: Currency) -> Value:
-    """Return an amount of money, of at least two units of the currency."""
+    """Return an amount of money of at least two units of the currency."""
     words, german_words = [f"{english(whole)} {currency.english}"], f"{german(whole)} {currency.german}"
     english_figure, german_figure = f"{whole:,}", f"{whole:,}".replace(",", ".")
     if hundredths:
@@ -125,20 +125,20 @@ def amount(whole: int, hundredths: int, currency: Currency) -> Value:
 
 
 def duration(count: int, unit: tuple[str, str]) -> Value:
-    """Return a number of minutes, hours ..., at least two."""
+    """Return a duration of at least two minutes, hours, ..."""
     return Value(
         [f"{english(count)} {unit[0]}"], [f"{count} {unit[0]}"], f"{german(count)} {unit[1]}", f"{count} {unit[1]}"
     )
 
 
 def hours_and_a_half(hours: int) -> Value:
-    """Return a number of hours, at least one, and half an hour."""
+    """Return a duration of at least one hour plus half an hour."""
     words = ["an hour and a half", "one and a half hours"] if hours == 1 else [f"{english(hours)} and a half hours"]
     german_words = f"{'ein' if hours == 1 else german(hours)}einhalb Stunden"
     return Value(words, [f"{hours}.5 hours"], german_words, f"{hours},5 Stunden")
 
 
 def count(number: int) -> Value:
-    """Return a number of things, at least two."""
+    """Return a count of at least two things."""
     words = [english(number)] + (["a dozen"] if number == 12 else [])
     return Value(words, [str(number)], german(number), str(number))

@@ -1,8 +1,8 @@
 """A corpus of short notes in English and German, generated from the package's own grammar.
 
-The notes are about appointments, journeys and payments. They are full of dates, times and amounts, which one language
-writes out and the other gives in figures. To translate a note, a model must read numbers that are written in several
-ways, place them as German does, and move the verb to the end of a subordinate clause.
+The notes are about appointments, journeys and payments. They are full of dates, times and amounts, in words in one
+language and in figures in the other. To translate a note, a model must read numbers that are written in several ways,
+order them as in German, and move the verb to the end of a subordinate clause.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def generate_notes(count: int = 12_000, seed: int = 0, task: str = "to_figures")
     Args:
         count: Number of notes.
         seed: Seed of the generator.
-        task: `"to_figures"`: the English notes write numbers out, and the German notes have figures. `"to_words"`: the
+        task: `"to_figures"`: the English notes spell numbers out, and the German notes use figures. `"to_words"`: the
             reverse.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Corpora of labelled or scored pairs of texts: TFDS data sets and your own files."""
+"""Corpora of labelled or scored text pairs: TFDS data sets and your own files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pairs(Examples):
 
 @dataclass(frozen=True)
 class PairCorpus(Splits[Pairs]):
-    """A corpus of pairs of texts: three parts, and the possible targets.
+    """A corpus of text pairs: three parts, and the possible targets.
 
     The target of a pair is one of `label_names` or, if there are none, a score within `score_range`.
     """
@@ -54,7 +54,7 @@ def load_pair_corpus(
     score_range: ScoreRange | None = None,
     on_error: OnError = "raise",
 ) -> PairCorpus:
-    r"""Load a corpus of labelled or scored pairs of texts, by name or from a file.
+    r"""Load a corpus of labelled or scored text pairs, by name or from a file.
 
     If the corpus lacks a validation or test part, the part is drawn at random from its training part, as in
     `load_corpus`.
@@ -73,10 +73,10 @@ def load_pair_corpus(
     Args:
         name: A name from the table, or the path of a file (see `read_labelled_pairs`).
         first_column: Column, JSON key or TFDS feature of the first text, if it has none of the usual names.
-        second_column: The same for the second text.
-        label_column: The same for the label or score.
+        second_column: Likewise for the second text.
+        label_column: Likewise for the label or score.
         scores: Whether the labels of a file are scores. For a TFDS data set, this follows from its features.
-        score_range: Lowest and highest score. Default: those of the training part, rounded down and up to integers.
+        score_range: Lowest and highest score. Default: those of the training part, rounded outwards to integers.
         data_dir, manual_dir, seed, validation, test, validation_path, test_path, on_error: See `load_corpus`.
 
     Returns:
@@ -85,7 +85,7 @@ def load_pair_corpus(
     Raises:
         DataError: If a file is malformed, a label does not occur in the training file, or a score is out of range. The
             message names the file and the line.
-        FileNotFoundError: If a file is missing. For the data sets above, the message says which files to put where.
+        FileNotFoundError: If a file is missing. For the data sets above, the message says where to put which files.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, the data set lacks two texts or a label, or `score_range` is given for a
             corpus with labels.
@@ -111,7 +111,9 @@ def load_pair_corpus(
     else:
         labels = sources.labels()
         if score_range is not None:
-            raise ValueError(f"`score_range` needs scores, but {os.fspath(name)} has labels: {', '.join(labels)}.")
+            raise ValueError(
+                f"`score_range` is only for scores, but {os.fspath(name)} has labels: {', '.join(labels)}."
+            )
         sources.check_labels(labels)
     parts = sources.complete(Pairs, validation, test, seed)
     return PairCorpus(os.fspath(name), **parts, label_names=labels, score_range=limits)
@@ -126,7 +128,7 @@ def read_pairs(
     on_error: OnError = "raise",
     held_out: Mapping[str, PathLike | None] | None = None,
 ) -> Sources:
-    """Read the parts that a corpus of pairs comes with; see `load_pair_corpus`. Scores are floats."""
+    """Read the existing parts of a corpus of pairs; see `load_pair_corpus`. Scores are floats."""
 
     def read_file(path: PathLike) -> list[Row]:
         read = read_scored_pairs if scores else read_labelled_pairs
@@ -140,13 +142,13 @@ def read_pairs(
             for role, column, usual in zip(("first", "second"), columns, zip(*PAIR_COLUMNS))
         )
         if first == second:
-            raise ValueError(f'"{name}" does not hold pairs: its one text is "{first}"')
+            raise ValueError(f'"{name}" does not contain pairs: its only text is "{first}"')
         target, names = _target(name, features, columns[2])
 
         def row_of(record: dict[str, Any]) -> Row | None:
             texts = record[first].decode("utf-8"), record[second].decode("utf-8")
             if not names:
-                return Row(texts, float(str(np.float32(record[target]))))  # the decimal before float32
+                return Row(texts, float(str(np.float32(record[target]))))  # the decimal number as written
             return Row(texts, names[record[target]]) if record[target] >= 0 else None  # -1: no label
 
         return row_of, names
@@ -176,5 +178,5 @@ def _check_scores(sources: Sources, limits: ScoreRange | None) -> ScoreRange:
     for source in sources.parts.values():
         for row in source.rows:
             if not limits[0] <= row.y <= limits[1]:
-                raise source.error(row, f"a score from {limits[0]} to {limits[1]} expected, found {row.y:g}")
+                raise source.error(row, f"expected a score from {limits[0]} to {limits[1]}, found {row.y:g}")
     return limits

@@ -1,4 +1,4 @@
-"""Readers of your own files of labelled or scored pairs of texts, which may be gzip-compressed."""
+"""Readers of your own files of labelled or scored text pairs, which may be gzip-compressed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAIR_COLUMNS = (
 
 
 class PairExample(NamedTuple):
-    """A labelled (or scored) pair of texts, and the number of the line on which it begins."""
+    """A labelled (or scored) text pair, and the number of the line on which it begins."""
 
     texts: Pair
     label: str
@@ -35,7 +35,7 @@ def read_labelled_pairs(
     label_column: str | None = None,
     on_error: OnError = "raise",
 ) -> list[PairExample]:
-    r"""Read labelled pairs of texts from a table (`.tsv`, `.csv`, `.txt`) or JSON (`.jsonl`, `.ndjson`, `.json`).
+    r"""Read labelled text pairs from a table (`.tsv`, `.csv`, `.txt`) or JSON (`.jsonl`, `.ndjson`, `.json`).
 
     The formats are those of `read_labelled_text`, with a column for each of the two texts.
 
@@ -43,9 +43,10 @@ def read_labelled_pairs(
         path: The file, in UTF-8.
         first_column: Name of the column (JSONL: key) of the first text. By default `text_a`, `premise`, `sentence1`,
             `question1` or `sentence_A`.
-        second_column: The same for the second text: `text_b`, `hypothesis`, `sentence2`, `question2` or `sentence_B`.
-        label_column: The same for the label: `label` or `score`. In JSON, a label may be a string or a number.
-        on_error: `"raise"` stops at the first malformed line. `"skip"` skips such lines and warns with their number.
+        second_column: Likewise for the second text: `text_b`, `hypothesis`, `sentence2`, `question2` or `sentence_B`.
+        label_column: Likewise for the label: `label` or `score`. In JSON, a label may be a string or a number.
+        on_error: `"raise"` stops at the first malformed line. `"skip"` skips such lines and warns how many were
+            skipped.
 
     Returns:
         The examples, in the order of the file.
@@ -81,7 +82,7 @@ def read_scored_pairs(
     label_column: str | None = None,
     on_error: OnError = "raise",
 ) -> list[PairExample]:
-    """Read pairs of texts whose labels are numbers; otherwise like `read_labelled_pairs`.
+    """Read text pairs whose labels are numbers; otherwise like `read_labelled_pairs`.
 
     Raises:
         DataError: If a label is not a finite number. See also `read_labelled_pairs`.
@@ -95,12 +96,12 @@ def read_scored_pairs(
             problems.report(example.line, f'the score must be a number, found "{example.label[:40]}"')
     problems.warn()
     if not examples:
-        raise DataError(path, 1, "the file holds no example")
+        raise DataError(path, 1, "the file contains no examples")
     return examples
 
 
 def read_pair_lines(path: PathLike) -> list[Pair]:
-    """Read a file with one pair per line, such as pairs to classify: two texts, separated by a tab.
+    """Read a file with one pair per line, such as pairs to classify: two texts separated by a tab.
 
     Empty lines are skipped.
 
@@ -108,16 +109,16 @@ def read_pair_lines(path: PathLike) -> list[Pair]:
         path: The file, in UTF-8. It is gzip-compressed if its name ends in `.gz`.
 
     Raises:
-        DataError: If a line is not UTF-8 or does not hold two texts, or the file holds no pair.
+        DataError: If a line is not UTF-8 or does not contain two texts, or the file contains no pairs.
     """
     pairs = []
     for number, line in decoded_lines(path, Problems(path, "raise")):
         texts = line.split("\t")
         if len(texts) != 2 or not all(text.strip() for text in texts):
-            raise DataError(path, number, f"two texts, separated by a tab, expected, found {line[:60]!r}")
+            raise DataError(path, number, f"expected two texts separated by a tab, found {line[:60]!r}")
         pairs.append((texts[0], texts[1]))
     if not pairs:
-        raise DataError(path, 1, "the file holds no pair")
+        raise DataError(path, 1, "the file contains no pairs")
     return pairs
 
 

@@ -55,7 +55,8 @@ def load_parallel_corpus(
             other (see `read_aligned_lines`).
         validation_paths: Files of the validation part, if `name` is a pair of files.
         test_paths: Files of the test part, if `name` is a pair of files.
-        source: The language to translate from: a key of the translation feature. Default: as the data set declares.
+        source: The language to translate from: a key of the translation feature. Default: the one that the data set
+            declares.
         target: The language to translate into, likewise.
         data_dir, manual_dir, seed, validation, test, on_error: See `load_corpus`.
 
@@ -112,8 +113,8 @@ def read_aligned_lines(source_path: PathLike, target_path: PathLike, on_error: O
         source_path: The file of the texts.
         target_path: The file of their translations.
         on_error: `"raise"` stops at the first line that is empty in one of the files or not UTF-8. `"skip"` skips such
-            lines together with their translations and warns with their number. Files of different lengths are always an
-            error.
+            lines together with their translations and warns how many were skipped. Files of different lengths are
+            always an error.
 
     Returns:
         The pairs, in the order of the files.
@@ -150,7 +151,7 @@ def read_aligned_lines(source_path: PathLike, target_path: PathLike, on_error: O
     for each in problems:
         each.warn()
     if not pairs:
-        raise DataError(source_path, 1, "the file holds no text")
+        raise DataError(source_path, 1, "the file contains no texts")
     return TextPairs([source for source, _ in pairs], [target for _, target in pairs])
 
 

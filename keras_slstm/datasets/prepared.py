@@ -1,4 +1,4 @@
-"""TFDS data sets of this package and of others. They are prepared once, and then read without TensorFlow."""
+"""TFDS data sets of this package and others, prepared once and then read without TensorFlow."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def prepare(name: str, data_dir: PathLike | None = None, manual_dir: PathLike | 
         ValueError: If the data set is unknown, or has no such configuration.
     """
     if manual_dir is not None and not Path(manual_dir).expanduser().is_dir():
-        raise FileNotFoundError(f"There is no folder {os.fspath(manual_dir)} (`manual_dir`).")
+        raise FileNotFoundError(f"The folder {os.fspath(manual_dir)} (`manual_dir`) does not exist.")
     tfds = require("tensorflow_datasets", "datasets")
     builder = _builder(tfds, name, data_dir)
     builder.download_and_prepare(
         download_config=tfds.download.DownloadConfig(manual_dir=manual_dir),
-        # Array records can be read without TensorFlow. Data that is prepared already keeps its format.
+        # Array records can be read without TensorFlow. Already prepared data keeps its format.
         file_format="array_record" if importlib.util.find_spec("array_record") else None,
     )
     return builder
@@ -49,10 +49,10 @@ def read_split(builder: Any, split: str) -> Iterator[dict[str, Any]]:
     tfds = require("tensorflow_datasets", "datasets")
     try:
         source = builder.as_data_source(split=split)
-    except NotImplementedError:  # only TensorFlow reads the format of this data
+    except NotImplementedError:  # only TensorFlow can read this format
         yield from tfds.as_numpy(builder.as_dataset(split=split))
         return
-    for start in range(0, len(source), BLOCK):  # much faster than one by one
+    for start in range(0, len(source), BLOCK):  # much faster than record by record
         yield from source.__getitems__(list(range(start, min(start + BLOCK, len(source)))))
 
 
@@ -63,7 +63,7 @@ def _builder(tfds: Any, name: str, data_dir: PathLike | None) -> Any:
     if base in BUILDERS:
         known = list(BUILDERS[base].builder_configs)
         if config and config not in known:
-            configs = f"one of {', '.join(known)}" if known else "nothing behind its name"
+            configs = f"one of {', '.join(known)}" if known else "no configuration"
             hint = did_you_mean(config, known)
             raise ValueError(f'"{base}" has no configuration "{config}". Expected {configs}.{hint}')
         return BUILDERS[base](config=config or None, data_dir=data_dir)
@@ -71,7 +71,7 @@ def _builder(tfds: Any, name: str, data_dir: PathLike | None) -> Any:
         return tfds.builder(name, data_dir=data_dir)
     except tfds.core.DatasetNotFoundError as error:
         raise ValueError(
-            f"No corpus is named {name!r}. Expected {', '.join(GENERATED)}, {', '.join(BUILDERS)}, the name of a TFDS "
+            f"Unknown corpus {name!r}. Expected {', '.join(GENERATED)}, {', '.join(BUILDERS)}, the name of a TFDS "
             f"data set, or a file named {', '.join(KINDS[:-1])} or {KINDS[-1]}."
             + did_you_mean(base, [*GENERATED, *BUILDERS, *tfds.list_builders(with_community_datasets=False)])
         ) from error
@@ -80,7 +80,7 @@ def _builder(tfds: Any, name: str, data_dir: PathLike | None) -> Any:
 def feature(
     name: str, features: Any, role: str, kind: str, wanted: Any, usual_names: Sequence[str], sequence: bool = False
 ) -> str:
-    """Return the name of the feature that holds the text, the label ... of a data set.
+    """Return the name of the feature that contains the text, the label, ... of a data set.
 
     Args:
         name: The data set, for messages.
@@ -106,7 +106,7 @@ def feature(
         fitting = [key for key in usual_names if key in fitting][:1]
     if len(fitting) != 1:
         found = ", ".join(f"{key} ({type(features[key]).__name__})" for key in features)
-        asked = f'the feature "{wanted}"' if wanted else f"a feature that clearly holds the {role}"
+        asked = f'the feature "{wanted}"' if wanted else f"a feature that is clearly the {role}"
         raise ValueError(
             f'"{name}" does not have {asked}, a {"sequence of " * sequence}{kind}; its features: {found}. Name one as '
             f"`{role}_column`.{did_you_mean(wanted, features) if wanted else ''}"

@@ -26,29 +26,30 @@ def read_labelled_text(
 ) -> list[Example]:
     r"""Read labelled texts from a table (`.tsv`, `.csv`, `.txt`) or from JSON (`.jsonl`, `.ndjson`, `.json`).
 
-    Any of them may be compressed, with `.gz` or `.zst` (extra `stream`) after its name. Empty lines are skipped.
+    Any of them may be compressed, with `.gz` or `.zst` (extra `stream`) appended to its name. Empty lines are skipped.
 
     The first line of a table names its columns. They are separated by tabs in `.tsv` files and by commas in `.csv`
     files. If the columns are only found with another separator (tabs, commas, semicolons, vertical bars), that
-    separator is used, with a warning. In `.txt` files the separator is always guessed in this way. With tabs there is
-    no quoting: a quotation mark is part of the text. JSON has one object per line or, in a `.json` file, one array of
-    objects; labels may be strings or integers. Spaces around labels are removed.
+    separator is used, with a warning. In `.txt` files the separator is always guessed in this way. Tab-separated files
+    have no quoting: a quotation mark is part of the text. JSON has one object per line or, in a `.json` file, one array
+    of objects; labels may be strings or integers. Spaces around labels are removed.
 
     Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
     feed, and nowhere else.
 
     Args:
         path: The file, in UTF-8.
-        text_column: Name of the column (JSON: key) that holds the text.
-        label_column: Name of the column (JSON: key) that holds the label.
-        on_error: `"raise"` stops at the first malformed line. `"skip"` skips such lines and warns with their number.
+        text_column: Name of the column (JSON: key) of the text.
+        label_column: Name of the column (JSON: key) of the label.
+        on_error: `"raise"` stops at the first malformed line. `"skip"` skips such lines and warns how many were
+            skipped.
 
     Returns:
         The examples, in the order of the file.
 
     Raises:
-        DataError: If the file is empty, lacks a column or has it twice, or a line is malformed: it has a wrong number
-            of columns, an empty text or label, invalid JSON, a text that is not a string, or bytes that are not UTF-8.
+        DataError: If the file is empty, lacks a column or has it twice, or a line is malformed: the wrong number of
+            columns, an empty text or label, invalid JSON, a text that is not a string, or invalid UTF-8.
         ValueError: If the file name has another suffix.
 
     Example:
@@ -70,18 +71,18 @@ def read_lines(path: PathLike, on_error: OnError = "raise") -> list[str]:
 
     Args:
         path: The file, in UTF-8. It is gzip-compressed if its name ends in `.gz`.
-        on_error: `"raise"` stops at the first line that is not UTF-8. `"skip"` skips such lines and warns with their
-            number.
+        on_error: `"raise"` stops at the first line that is not UTF-8. `"skip"` skips such lines and warns how many were
+            skipped.
 
     Returns:
         The texts, in the order of the file.
 
     Raises:
-        DataError: If a line is not UTF-8, or the file holds no text.
+        DataError: If a line is not UTF-8, or the file contains no texts.
     """
     problems = Problems(path, on_error)
     texts = [text for _, text in decoded_lines(path, problems)]
     problems.warn()
     if not texts:
-        raise DataError(path, 1, "the file holds no text")
+        raise DataError(path, 1, "the file contains no texts")
     return texts

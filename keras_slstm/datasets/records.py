@@ -1,4 +1,4 @@
-"""Reads the records of your own files: tables (TSV, CSV, TXT) and JSON (lines or an array)."""
+"""Reading of records from your own files: tables (TSV, CSV, TXT) and JSON (lines or an array)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Column(NamedTuple):
 
 
 class Problems:
-    """Raises an error at the first malformed line, or skips and counts such lines, which a warning calls `unit`."""
+    """Raises an error at the first malformed line, or skips and counts them; the warning calls them `unit`."""
 
     def __init__(self, path: PathLike, on_error: str, unit: str = "malformed lines"):
         if on_error not in ("raise", "skip"):
@@ -88,8 +88,8 @@ def file_kind(path: PathLike) -> str:
     kind = Path(without_compression(path)).suffix
     if kind not in KINDS:
         raise ValueError(
-            f"Labelled text is read from files named {', '.join(KINDS[:-1])} or {KINDS[-1]} "
-            f"(also with .gz or .zst behind). Received: {path}"
+            f"Labelled text must be in a file named {', '.join(KINDS[:-1])} or {KINDS[-1]}, optionally followed by "
+            f".gz or .zst. Received: {path}"
         )
     return kind
 
@@ -106,7 +106,7 @@ def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -
 def iterate_columns(
     path: PathLike, columns: Sequence[Column], on_error: OnError, stacklevel: int = 5
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield what `read_columns` returns, example by example: memory holds one line (of `.json`: the whole array)."""
+    """Yield the result of `read_columns` one by one: memory holds one line (of `.json`: the whole array)."""
     path = Path(path)
     problems = Problems(path, on_error)
     kind = file_kind(path)
@@ -120,9 +120,9 @@ def iterate_columns(
         else:
             empty = False
             yield line, values
-    problems.warn(stacklevel)  # the warning names the line that calls the public reader
+    problems.warn(stacklevel)  # the warning points to the caller of the public reader
     if empty:
-        raise DataError(path, 1, "the file holds no example")
+        raise DataError(path, 1, "the file contains no examples")
 
 
 def decoded_lines(path: PathLike, problems: Problems) -> Iterator[tuple[int, str]]:
@@ -160,11 +160,11 @@ def _table_records(path: Path, columns: Sequence[Column], problems: Problems) ->
         if len(fields) == len(header):
             yield line, names, [fields[index] for index in indices]
         else:
-            problems.report(line, f"{len(header)} columns expected as in the header, found {len(fields)}")
+            problems.report(line, f"expected {len(header)} columns as in the header, found {len(fields)}")
 
 
 def _separator(path: Path, columns: Sequence[Column]) -> str:
-    """Return the usual separator of such a file, unless the header has the columns only with another separator."""
+    """Return the usual separator of the file type, unless the columns are only found with another separator."""
     header = next((line for _, line in raw_lines(path) if line.strip()), b"").decode("utf-8", errors="replace")
     usual = USUAL_SEPARATORS[file_kind(path)]
     for separator in sorted(SEPARATORS, key=lambda one: one != usual):  # the usual one first
@@ -184,7 +184,7 @@ def _tsv_rows(path: Path, problems: Problems) -> Iterator[Row]:
 def _csv_rows(path: Path, separator: str, problems: Problems) -> Iterator[Row]:
     """Parse CSV. A quoted field may span several lines; a row has the number of its first line.
 
-    A line that is not UTF-8 is parsed as well, to find the end of its row. Then the whole row is skipped.
+    A line that is not UTF-8 is still parsed, to find the end of its row; then the whole row is skipped.
     """
     last = 0
     bad: list[DataError] = []  # of the current row
@@ -226,7 +226,7 @@ def _json_records(path: Path, columns: Sequence[Column], problems: Problems) -> 
     is_array = file_kind(path) == ".json" and first.startswith(b"[")
     for number, record in _array(path) if is_array else _json_lines(path, problems):
         if not isinstance(record, dict):
-            problems.report(number, f"a JSON object expected, found {type(record).__name__}")
+            problems.report(number, f"expected a JSON object, found {type(record).__name__}")
             continue
         names = [column.among(record) for column in columns]
         problem = next(filter(None, (_json_problem(record, *each) for each in zip(columns, names))), None)
@@ -256,7 +256,7 @@ def _array(path: Path) -> Iterator[tuple[int, Any]]:
         if text[start : start + 1] == "]":
             return
         if start == len(text):
-            raise DataError(path, line, "the JSON array is not closed: the file is not complete")
+            raise DataError(path, line, "the JSON array is not closed: the file is incomplete")
         value, end = _parse(path, line, raw_decode, text, start)
         yield line, value
         end = _skip_space(text, end)
@@ -264,7 +264,7 @@ def _array(path: Path) -> Iterator[tuple[int, Any]]:
             end += 1
         elif text[end : end + 1] not in ("]", ""):
             line += text.count("\n", counted, end)
-            raise DataError(path, line, f"a comma or ] expected in the JSON array, found {text[end : end + 20]!r}")
+            raise DataError(path, line, f"expected a comma or ] in the JSON array, found {text[end : end + 20]!r}")
 
 
 def _skip_space(text: str, start: int) -> int:
@@ -280,7 +280,7 @@ def _parse(path: Path, number: int, parse: Callable[..., Any], text: str, *start
         line = error.lineno if start else number
         raise DataError(path, line, f"invalid JSON at column {error.colno}: {error.msg}") from error
     except (RecursionError, ValueError) as error:  # nested too deeply, or a number with too many digits
-        raise DataError(path, number, f"JSON that Python cannot read: {error}") from error
+        raise DataError(path, number, f"Python cannot read this JSON: {error}") from error
 
 
 def _json_problem(record: dict[str, Any], column: Column, name: str | None) -> str | None:
@@ -292,5 +292,5 @@ def _json_problem(record: dict[str, Any], column: Column, name: str | None) -> s
         found = f"a {type(value).__name__}" if isinstance(value, (dict, list)) else f"{value!r:.60}"
         return f'the {column.role} (key "{name}") must be {kinds}, found {found}'
     if not is_encodable(str(value)):
-        return f'the {column.role} (key "{name}") has half of a surrogate pair: {value!r:.60}'
+        return f'the {column.role} (key "{name}") contains a lone surrogate: {value!r:.60}'
     return None

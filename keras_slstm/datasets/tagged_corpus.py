@@ -36,14 +36,14 @@ class TaggedSentences(Examples):
 
     def __post_init__(self) -> None:
         if list(map(len, self.tokens)) != list(map(len, self.tags)):
-            raise ValueError("A tag for each word of every sentence is expected.")
+            raise ValueError("Every sentence must have one tag per word.")
 
 
 @dataclass(frozen=True)
 class TaggedCorpus(Splits[TaggedSentences]):
     """A corpus for tagging: three parts, the names of all tags in their fixed order, and their scheme.
 
-    `scheme` is `"BIO"` or `"BIOES"` if tags mark spans, and None if each tag stands for itself.
+    `scheme` is `"BIO"` or `"BIOES"` if the tags encode spans, and None if each tag stands alone.
     """
 
     label_names: list[str]
@@ -81,12 +81,12 @@ def load_tagged_corpus(
             (see `read_conll`).
         manual_dir: A folder with files that you downloaded yourself: `eng.train`, `eng.testa` and `eng.testb` for
             `conll2003`, the `.conllu` files for `ud_ewt`; or a folder with a subfolder named after the data set.
-        token_column: Column of the words in a file, or TFDS feature, if it is not the usual one.
-        tag_column: The same for the tags.
-        scheme: `"BIO"` or `"BIOES"`: the tags mark spans and are converted to that scheme from any of `SCHEMES`. None:
-            the tags are used unchanged. `"auto"`: BIO if any tag of the training part begins with `B-`, `I-`, `E-` or
-            `S-`, and unchanged otherwise.
-        on_error: Treatment of malformed sentences of a file: `"raise"`, or `"skip"` with a warning.
+        token_column: Column of the words in a file, or TFDS feature. Default: the usual one.
+        tag_column: Likewise for the tags.
+        scheme: `"BIO"` or `"BIOES"`: the tags encode spans and are converted to that scheme from any of `SCHEMES`.
+            None: the tags are used unchanged. `"auto"`: BIO if any tag of the training part begins with `B-`, `I-`,
+            `E-` or `S-`, and unchanged otherwise.
+        on_error: How to treat malformed sentences in a file: `"raise"`, or `"skip"` with a warning.
         data_dir, seed, validation, test, validation_path, test_path: See `load_corpus`.
 
     Returns:
@@ -96,7 +96,7 @@ def load_tagged_corpus(
     Raises:
         DataError: If a file is malformed, its tags do not fit their scheme, or a tag of the validation or test
             part does not occur in the training part. The message names the file and the line.
-        FileNotFoundError: If a file is missing. For the data sets above, the message says which files to put where.
+        FileNotFoundError: If a file is missing. For the data sets above, the message says where to put which files.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, or the data set lacks words or tags.
 
@@ -148,7 +148,7 @@ def load_tagged_corpus(
 
 
 def _convert(source: Source, found: str, wanted: str, on_error: OnError) -> Source:
-    """Convert the tags to another scheme. Sentences that are not valid in their own scheme are errors, or skipped."""
+    """Convert the tags to another scheme. Sentences that are invalid in scheme `found` are errors, or skipped."""
     rows = source.rows
     if source.is_file:
         sentences = [TaggedSentence(row.x, row.y, list(row.lines)) for row in rows]

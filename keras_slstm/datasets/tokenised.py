@@ -1,4 +1,4 @@
-"""The data sets whose published texts are tokenised."""
+"""Data sets whose published texts are tokenised."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A corpus of requests to a travel desk, generated from the package's own grammar.
 
-Every request asks for one of twelve things (four actions on a flight, a hotel or a car). Most requests also mention,
-in the same words, a second one that is *not* asked for. Only word order, scope and references tell which one is meant,
-so a model that counts words stays clearly behind a model that reads the sentence.
+Every request asks for one of twelve things (four actions on a flight, a hotel or a car). Most requests also mention, in
+the same words, a second one that is *not* asked for. Only word order, scope and references tell which one is meant, so
+a model that counts words does clearly worse than one that reads the sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Request:
     """One request: tokens, a BIO tag (IOB2) for each, and the intent.
 
-    `construction` names the construction of the grammar, to find out which constructions a model handles.
+    `construction` names the construction of the grammar, to show which constructions a model handles.
     """
 
     tokens: list[str]
@@ -148,7 +148,7 @@ class _Writer:
         return Request(list(tokens), list(tags), intent, name)
 
     def _construction_for(self, action: str) -> tuple[str, grammar.Construction]:
-        # A thing that is yet to be booked cannot be cancelled or changed as well.
+        # Nobody cancels or changes a thing that is yet to be booked.
         fitting = [
             (name, construction)
             for name, construction in grammar.CONSTRUCTIONS.items()

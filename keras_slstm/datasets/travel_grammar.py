@@ -7,10 +7,9 @@ Notation of a pattern (words are separated by spaces, so punctuation stands alon
                      listed twice is drawn twice as often;
 - `{slot}`           a value of that slot, tagged `B-slot I-slot ...`; `SLOTS` names the phrase that yields the
                      values, and `{slot:symbol}` takes them from another phrase;
-- `<want>`, `<other>`  in `CONSTRUCTIONS` only: the request of the traveller, and another one that is mentioned
-                     but not meant. `<want>` is a whole verb phrase ("move my flight to friday"), `<want.it>` the
-                     same with a pronoun, `<want.ing>` its gerund, `<want.say>` a sentence of its own, and
-                     `<want.verb>`, `<want.np>`, `<want.tail>` are its parts.
+- `<want>`, `<other>`  in `CONSTRUCTIONS` only: the request of the traveller, and another one that is mentioned but not
+  meant. `<want>` is a whole verb phrase ("move my flight to friday"), `<want.it>` the same with a pronoun, `<want.ing>`
+  its gerund, `<want.say>` a separate sentence, and `<want.verb>`, `<want.np>`, `<want.tail>` are its parts.
 
 Tagging rules: cities of a flight (or of a one-way car) are `origin`, `destination` or `via`; any other city
 is `city`. Every person is `name` and every calendar date `date`, in both requests.

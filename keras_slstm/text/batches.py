@@ -19,37 +19,35 @@ from keras_slstm.validation import check_integer
 class Batches(SeededEpochs):
     """Batches of sentences of similar length, for `fit`, `evaluate` and `predict` on every backend.
 
-    Sentences are sorted by their padded length and divided into batches, and the batches are shuffled. Sentences
-    of equal padded length are permuted in each epoch, so batches differ from epoch to epoch. The order of an epoch
-    depends on `(seed, epoch)` alone. Every sentence occurs exactly once in an epoch, or, where the sentences make fewer
-    than `min_batches`, as often as it takes to have so many.
+    Sentences are sorted by their padded length and divided into batches, and the batches are shuffled. Sentences of
+    equal padded length are permuted in each epoch, so batches differ from epoch to epoch. The order of an epoch depends
+    on `(seed, epoch)` alone. Every sentence occurs exactly once in an epoch, unless the epoch repeats them to reach
+    `min_batches`.
 
-    The package's own models know these batches. With another model, call
-    `fit(batches, shuffle=False, callbacks=[batches.follow_epochs()])`: the shuffling of `fit` is neither
-    seeded nor needed, and with the callback a training that resumes at epoch 7 gets the same batches as an
-    uninterrupted one.
+    The models of this package accept these batches directly. With another model, call `fit(batches, shuffle=False,
+    callbacks=[batches.follow_epochs()])`: the shuffling of `fit` is not seeded and not needed, and the callback makes a
+    run that resumes at epoch 7 see the same batches as an uninterrupted run.
 
-    Subclasses make the inputs of a batch in `inputs`, and its labels in `targets`.
+    Subclasses implement `inputs`, and override `targets` where labels need padding.
 
     Args:
         lengths: Number of words of each sentence.
-        labels: An integer, or a row of numbers, for each sentence; or None (prediction).
+        labels: An integer or a row of numbers for each sentence. None for prediction.
         sample_weight: A weight for each sentence, or None.
-        batch_size: Sentences in a batch; the last batch (of the longest sentences) may be smaller.
-        shuffle: Whether to shuffle as described above. Otherwise every epoch is the same, from short to long
-            sentences; `restore_order` brings predictions back into the order of the sentences.
-        seed: Seed of the shuffling.
+        batch_size: Sentences per batch. The last batch (of the longest sentences) may be smaller.
+        shuffle: Whether to shuffle as described above. Otherwise every epoch runs from short to long sentences, and
+            `restore_order` returns predictions to the original order.
+        seed: Seed for shuffling.
         multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
-        max_lengths: The largest number of different padded lengths, or None for any number. They are chosen so that
-            the padding is as little as possible. With the smaller last batch, 7 lengths make at most eight shapes for
-            which a model is compiled.
-        by_length: Whether the sentences of a batch are of similar length. Otherwise a batch is a random sample, which
-            batch normalisation needs: the statistics of short and of long sentences differ.
-        min_batches: The least number of batches in an epoch. A training of few sentences would otherwise spend its
-            time between the epochs.
+        max_lengths: Maximum number of distinct padded lengths, chosen to minimise padding. None: no limit. With the
+            smaller last batch, 7 lengths give at most eight shapes for which a model is compiled.
+        by_length: Whether a batch holds sentences of similar length. Otherwise it is a random sample, as batch
+            normalisation needs: short and long sentences have different statistics.
+        min_batches: Minimum number of batches per epoch. With few sentences, the overhead between epochs would
+            otherwise dominate the training time.
 
     Raises:
-        ValueError: If there is no sentence, a sentence has no word, or an argument is out of range.
+        ValueError: If there are no sentences, a sentence has no words, or an argument is out of range.
     """
 
     def __init__(
@@ -69,10 +67,10 @@ class Batches(SeededEpochs):
     ):
         super().__init__(**kwargs)
         if not len(lengths):
-            raise ValueError("There is no sentence: `ids` is empty.")
+            raise ValueError("There are no sentences: `ids` is empty.")
         for position, length in enumerate(lengths):
             if not length:
-                raise ValueError(f"Sentence {position} of `ids` has no word.")
+                raise ValueError(f"Sentence {position} of `ids` has no words.")
         check_lengths(len(lengths), labels=labels, sample_weight=sample_weight)
         self.labels = labels
         self.sample_weight = None if sample_weight is None else np.asarray(sample_weight, np.float32)
@@ -88,7 +86,7 @@ class Batches(SeededEpochs):
         self._order = self._batches_of_epoch(0)
 
     def inputs(self, chosen: np.ndarray) -> Any:
-        """The inputs of the batch of the sentences with these numbers."""
+        """The inputs of the batch of these sentences (indices)."""
         raise NotImplementedError
 
     def targets(self, chosen: np.ndarray) -> np.ndarray:
@@ -96,7 +94,7 @@ class Batches(SeededEpochs):
         return self.labels[chosen]
 
     def collate(self, chosen: np.ndarray) -> tuple[Any, ...]:
-        """The batch of the sentences with these numbers: inputs, then labels and weights if there are any."""
+        """The batch of these sentences: inputs, then labels and weights if there are any."""
         if self.labels is None:
             return (self.inputs(chosen),)
         batch = self.inputs(chosen), self.targets(chosen)
@@ -110,23 +108,23 @@ class Batches(SeededEpochs):
 
     @property
     def order(self) -> list[np.ndarray]:
-        """The numbers of the sentences of each batch of the current epoch."""
+        """The indices of the sentences in each batch of the current epoch."""
         return self._order
 
     def shape_of(self, index: int) -> tuple[int, int]:
-        """Number of sentences, and padded length, of a batch of this epoch."""
+        """Number of sentences and padded length of a batch of the current epoch."""
         chosen = self._order[index]
         return len(chosen), self.padded_length(chosen)
 
     def padded_length(self, chosen: np.ndarray) -> int:
-        """The length to which the sentences with these numbers are padded together."""
+        """The length to which these sentences are padded in one batch."""
         return int(self._padded[chosen].max())
 
     def begin_epoch(self, epoch: int) -> None:
         self._order = self._batches_of_epoch(epoch)
 
     def restore_order(self, outputs: np.ndarray) -> np.ndarray:
-        """Bring the outputs of `predict`, a row for each sentence, into the order of the sentences."""
+        """Return the outputs of `predict`, one row per sentence, to the original order of the sentences."""
         restored = np.empty_like(outputs)
         restored[np.concatenate(self._order)] = outputs
         return restored
@@ -150,11 +148,11 @@ class Batches(SeededEpochs):
 
 
 class Sentences:
-    """Sentences as lists of ids, which become arrays batch by batch.
+    """Sentences as lists of ids, padded to arrays batch by batch.
 
     Args:
-        ids: Word ids, a list for each sentence.
-        characters: Character ids, a list for each word of each sentence, or None.
+        ids: A list of word ids for each sentence.
+        characters: A list of character ids for each word of each sentence, or None.
         contextual: The `ContextualVectors` of the sentences, or None.
 
     Raises:
@@ -176,11 +174,11 @@ class Sentences:
         self._width = round_up(longest, WIDTH_MULTIPLE)
 
     def pad(self, chosen: Sequence[int] | np.ndarray, multiple_of: int) -> dict[str, np.ndarray]:
-        """The sentences with these numbers, padded to the length of the longest, rounded up to such a multiple.
+        """Pad these sentences to the length of the longest, rounded up to a multiple of `multiple_of`.
 
         Returns:
-            `words`, `(batch, time)` int32 with 0 as padding, and, if there are any, `characters`, `(batch, time,
-            width)` int32 of the same width in all batches, and `contextual`, `(batch, time, features)` float32.
+            `words`, `(batch, time)` int32 with 0 as padding, and, if present, `characters`, `(batch, time, width)`
+            int32 with the same width in all batches, and `contextual`, `(batch, time, features)` float32.
         """
         arrays = {"words": pad([self.ids[i] for i in chosen], multiple_of)}
         time = arrays["words"].shape[1]
@@ -192,10 +190,10 @@ class Sentences:
 
 
 class TextBatches(Batches):
-    """Batches of sentences of similar length with one label each; see `Batches`.
+    """Batches of sentences of similar length with one label per sentence; see `Batches`.
 
-    The inputs are word ids, `(batch, time)` int32 with 0 as padding. With characters or contextual vectors, they are a
-    dict of these `words` and of the arrays that `Sentences.pad` adds.
+    The inputs are word ids, `(batch, time)` int32 with 0 as padding. With characters or contextual vectors, they are
+    the dict that `Sentences.pad` returns.
 
     Args:
         ids, characters, contextual: See `Sentences`. A sentence has at least one word.
@@ -203,7 +201,7 @@ class TextBatches(Batches):
         **options: Further arguments of `Batches`.
 
     Raises:
-        ValueError: If lengths differ, there is no sentence, or an argument is out of range.
+        ValueError: If lengths differ, there are no sentences, or an argument is out of range.
 
     Example:
 
@@ -235,7 +233,7 @@ def alone(arrays: dict[str, np.ndarray]) -> Any:
 
 
 def compact(labels: Any) -> np.ndarray | None:
-    """Labels as an int32 array, or as a float32 one if they are no integers; None stays None."""
+    """Integer labels as an int32 array, others as float32; None stays None."""
     if labels is None:
         return None
     labels = np.asarray(labels)
@@ -243,14 +241,14 @@ def compact(labels: Any) -> np.ndarray | None:
 
 
 def check_lengths(sentences: int, **columns: Sized | None) -> None:
-    """Raise ValueError unless every column has as many entries as there are sentences."""
+    """Raise ValueError unless every column has one entry per sentence."""
     for name, values in columns.items():
         if values is not None and len(values) != sentences:
             raise ValueError(f"There are {sentences} sentences, but {len(values)} `{name}`.")
 
 
 def check_words(ids: Sequence[Sequence[int]], **columns: Sequence[Sequence[Any]] | None) -> None:
-    """Raise ValueError unless every column has, for each sentence, as many entries as the sentence has words."""
+    """Raise ValueError unless every column has one entry per word of each sentence."""
     for name, column in columns.items():
         for position, (words, values) in enumerate(zip(ids, column or ())):
             if len(words) != len(values):
@@ -258,12 +256,12 @@ def check_words(ids: Sequence[Sequence[int]], **columns: Sequence[Sequence[Any]]
 
 
 def count_epochs(updates: int, batches: Any, steps_per_epoch: int | None = None) -> int:
-    """Return the number of epochs that make at least so many updates of the weights.
+    """Return the number of epochs that perform at least `updates` weight updates.
 
     Args:
-        updates: The number of updates.
+        updates: Number of weight updates.
         batches: The training data.
-        steps_per_epoch: As of `keras.Model.fit`. None: all batches.
+        steps_per_epoch: As in `keras.Model.fit`. None: all batches.
 
     Raises:
         ValueError: If `updates` is not a positive integer, or the number of batches in an epoch is unknown.
@@ -273,8 +271,8 @@ def count_epochs(updates: int, batches: Any, steps_per_epoch: int | None = None)
         return -(-updates // steps_per_epoch)
     if not isinstance(batches, keras.utils.PyDataset):
         raise ValueError(
-            "To count updates, the number of batches must be known: give raw examples, `model.batches(...)`, or "
-            f"another keras.utils.PyDataset, but not {type(batches).__name__}."
+            "The number of batches must be known to count updates: pass raw examples, `model.batches(...)` or "
+            f"another keras.utils.PyDataset, not {type(batches).__name__}."
         )
     return -(-updates // len(batches))
 
@@ -282,8 +280,8 @@ def count_epochs(updates: int, batches: Any, steps_per_epoch: int | None = None)
 def vary_first_two(batches: list[np.ndarray], lengths: np.ndarray) -> None:
     """Put a full batch first and, if there is one, a batch of another length second.
 
-    On TensorFlow, Keras reads the first two batches, and if they have the same length it assumes that length for all;
-    distributed training needs a first batch that divides by the number of replicas.
+    On TensorFlow, Keras infers the input shape from the first two batches and fixes the length if both have the same.
+    Distributed training needs a first batch whose size is divisible by the number of replicas.
     """
     if len(batches) < 2:
         return

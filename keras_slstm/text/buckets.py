@@ -1,4 +1,4 @@
-"""Few padded lengths for sentences of many lengths."""
+"""A small set of padded lengths for sentences of many lengths."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 
 def bucket_lengths(lengths: Sequence[int] | np.ndarray, most: int) -> np.ndarray:
-    """The lengths to pad to, of which there are at most `most`, so that the padding is as little as possible.
+    """Choose at most `most` padded lengths that minimise the total padding.
 
-    A model is compiled once for each padded length, and every padded word takes the time of a word.
+    A model is compiled once for each padded length, and a padded word costs as much time as a real one.
 
     Args:
         lengths: The length of each sentence.
-        most: The largest number of different padded lengths.
+        most: Maximum number of distinct padded lengths.
 
     Returns:
-        The padded length of each sentence, one of `lengths` and not below its own.
+        The padded length of each sentence: one of `lengths`, and at least its own length.
 
     Example:
 
@@ -30,12 +30,12 @@ def bucket_lengths(lengths: Sequence[int] | np.ndarray, most: int) -> np.ndarray
 
 
 def bucket_bounds(values: np.ndarray, counts: np.ndarray, most: int) -> np.ndarray:
-    """The lengths to pad to, ascending, for so many sentences of each length; see `bucket_lengths`.
+    """The padded lengths, ascending, given the number of sentences of each length; see `bucket_lengths`.
 
     Args:
         values: The lengths that occur, ascending.
-        counts: How many sentences have them.
-        most: The largest number of padded lengths.
+        counts: The number of sentences of each of these lengths.
+        most: Maximum number of padded lengths.
 
     Example:
 
@@ -45,7 +45,7 @@ def bucket_bounds(values: np.ndarray, counts: np.ndarray, most: int) -> np.ndarr
     n = len(values)
     if n <= most:
         return values
-    shorter = np.concatenate([[0], np.cumsum(counts)])  # the number of sentences below each length
+    shorter = np.concatenate([[0], np.cumsum(counts)])  # number of sentences shorter than each length
     # cost[j]: padded words of the j shortest lengths. starts[k][j]: where the last of their k + 1 buckets begins.
     cost = np.concatenate([[0.0], np.full(n, np.inf)])
     starts = []

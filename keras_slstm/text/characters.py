@@ -1,4 +1,4 @@
-"""Ids of the characters of words."""
+"""Character ids of words."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from keras_slstm.text.vocabulary import PADDING_ID, Vocabulary, is_encodable
 
-WIDTH_MULTIPLE = 8  # widths are rounded up, so that a model is compiled for few of them
+WIDTH_MULTIPLE = 8  # widths are rounded up, so that a model is compiled for few widths
 
 
 class CharacterVocabulary:
-    """Turns tokens into ids of their characters, with a vocabulary learned from tokens.
+    """Turns tokens into character ids, with a vocabulary learned from tokens.
 
     Args:
-        max_characters: Longer tokens keep half as many characters of their beginning and half of their end.
+        max_characters: Longer tokens keep half of this number from their beginning and half from their end.
 
     Attributes:
         vocabulary: The characters.
-        keeps_end: Whether long tokens keep their end; if False, they keep as many characters of their beginning.
+        keeps_end: Whether long tokens keep half of the characters from their end. False: all come from their beginning.
     """
 
     def __init__(self, max_characters: int):
@@ -30,16 +30,16 @@ class CharacterVocabulary:
         self.keeps_end = True
 
     def learn(self, counts: Mapping[str, int]) -> None:
-        """Learn the characters of tokens from the counts of the tokens: the most frequent first."""
+        """Learn the characters, the most frequent first, from the counts of the tokens."""
         characters: Counter[str] = Counter()
         for token, count in counts.items():
             for character in token:
-                if character != "\n" and is_encodable(character):  # the others cannot be written as a line of a file
+                if character != "\n" and is_encodable(character):  # the file is UTF-8 with one character per line
                     characters[character] += count
         self.vocabulary.learn(characters)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[list[int]]]:
-        """The ids of the characters of each token. Equal tokens share one list: do not change it."""
+        """The character ids of each token. Equal tokens share one list: do not modify it."""
         known: dict[str, list[int]] = {}
         for tokens in (sentences := list(sentences)):
             for token in tokens:
@@ -48,7 +48,7 @@ class CharacterVocabulary:
         return [[known[token] for token in tokens] for tokens in sentences]
 
     def tensorflow_function(self) -> tuple[Callable[[Any], Any], Any]:
-        """The same mapping as a TensorFlow function, and its look-up table, which a SavedModel has to track.
+        """The same mapping as a TensorFlow function, and its lookup table, which a SavedModel has to track.
 
         The function maps a tensor of strings to `(*its shape, max_characters)` int32.
         """
@@ -74,7 +74,7 @@ class CharacterVocabulary:
 
     @property
     def _kept_ends(self) -> tuple[int, int]:
-        """Numbers of characters of the beginning and of the end of a long token that are kept."""
+        """Numbers of characters that a long token keeps from its beginning and from its end."""
         last = self.max_characters // 2 if self.keeps_end else 0
         return self.max_characters - last, last
 
@@ -86,12 +86,12 @@ class CharacterVocabulary:
 
 
 def pad_characters(ids: Sequence[Sequence[Sequence[int]]], time: int, width: int) -> np.ndarray:
-    """Put lists of character ids into one array, with padding on the right.
+    """Pad lists of character ids on the right into one array.
 
     Args:
         ids: For each sentence, a list of ids for each of its words.
-        time: Words a sentence.
-        width: Characters a word.
+        time: Words per sentence.
+        width: Characters per word.
 
     Returns:
         `(len(ids), time, width)` int32.

@@ -1,4 +1,4 @@
-"""Lines of files, read as bytes, so that an error can name the line that is not UTF-8."""
+"""Reading of lines as bytes, so that an error can name the line that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # spreadsheets write it at the beginning of UTF-8 files
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # spreadsheets put it at the start of UTF-8 files
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 COMPRESSIONS = (".gz", ".zst")
 
 
 def without_compression(path: str | os.PathLike[str]) -> str:
-    """The name of a file in lower case, without a final `.gz` or `.zst`.
+    """The lower-cased name of a file without a final `.gz` or `.zst`.
 
     >>> without_compression("data/Reviews.TSV.gz")
     'reviews.tsv'
@@ -29,7 +29,7 @@ def without_compression(path: str | os.PathLike[str]) -> str:
 
 
 def open_bytes(path: str | os.PathLike[str]) -> io.BufferedIOBase:
-    """Open a file to read its bytes: decompressed if its name ends in `.gz` or `.zst`.
+    """Open a file for reading bytes; decompress it if its name ends in `.gz` or `.zst`.
 
     Raises:
         ImportError: If the file ends in `.zst` and `zstandard` is not installed.
@@ -45,14 +45,14 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedIOBase:
 def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     r"""Yield the lines of a file with their numbers, counted from 1.
 
-    Lines end at a line feed, after an optional carriage return, and nowhere else: texts may contain the other
-    characters at which `str.splitlines` cuts. Only in a file without any line feed do they end at carriage returns.
+    Lines end at a line feed with an optional carriage return before it, and nowhere else: texts may contain the other
+    characters at which `str.splitlines` splits. In a file without any line feed, lines end at carriage returns.
 
     Args:
         path: The file; compressed if its name ends in `.gz` or `.zst`.
 
     Raises:
-        DataError: If the file is empty, is UTF-16, or its compression is damaged.
+        DataError: If the file is empty or UTF-16, or its compressed data is damaged.
     """
     number = 0
     try:

@@ -1,4 +1,4 @@
-"""Batches of pairs of sentences."""
+"""Batches of sentence pairs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from keras_slstm.text.contextual_vectors import ContextualVectors
 
 
 class PairBatches(Batches):
-    """Batches of pairs of sentences of similar length; see `Batches`.
+    """Batches of sentence pairs of similar length; see `Batches`.
 
     The length of a pair is the length of its longer sentence. The inputs of a batch are word ids, `(batch, 2, time)`
-    int32 with 0 as padding. With characters or contextual vectors, they are a dict of these `words` and of the arrays
-    that `Sentences.pad` adds, each with the same two axes in front.
+    int32 with 0 as padding. With characters or contextual vectors, they are the dict that `Sentences.pad` returns, each
+    array with the same two leading axes.
 
     Args:
-        first: Word ids of the first sentence of each pair, a non-empty list.
+        first: A non-empty list of word ids for the first sentence of each pair.
         second: The same for the second sentence.
         labels, sample_weight: See `Batches`.
-        characters, contextual: See `Sentences`: first and second sentence of each pair in turn.
+        characters, contextual: See `Sentences`; the first and second sentences of the pairs alternate.
         **options: Further arguments of `Batches`.
 
     Raises:
-        ValueError: If lengths differ, there is no pair, a sentence has no word, or an argument is out of range.
+        ValueError: If lengths differ, there are no pairs, a sentence is empty, or an argument is out of range.
 
     Example:
 
@@ -51,7 +51,7 @@ class PairBatches(Batches):
         **options: Any,
     ):
         check_lengths(len(first), second=second)
-        # `Batches` refuses the length 0, which stands for a pair with an empty sentence.
+        # `Batches` rejects length 0, which marks a pair with an empty sentence.
         lengths = [max(len(a), len(b)) if a and b else 0 for a, b in zip(first, second)]
         super().__init__(lengths, compact(labels), sample_weight, **options)
         self.sentences = Sentences([ids for pair in zip(first, second) for ids in pair], characters, contextual)

@@ -1,4 +1,4 @@
-"""Vectoriser of texts into ids of subwords and back, with byte pair encoding (extra: `translation`)."""
+"""Vectoriser from texts to subword ids and back, with byte pair encoding (extra: `translation`)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from keras_slstm.validation import check_integer, check_optional_integer
 
 START_ID = 1
 END_ID = 2
-SPECIAL_IDS = 3  # padding, start and end; the subwords come behind
+SPECIAL_IDS = 3  # padding, start and end; subwords follow
 BYTES = 256
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
-    """Turns texts into lists of subword ids, with byte pair encoding learned from texts, and such lists into texts.
+    """Turns texts into lists of subword ids and back, with byte pair encoding learned from texts.
 
-    Byte pair encoding on bytes: every text can be encoded, nothing is unknown, and `decode(encode(texts))` is `texts`.
-    Subwords never cross a space or the border between letters and digits, and each digit is a subword of its own, so
-    that a model can read numbers. Texts of several languages share the subwords.
+    Encoding works on bytes: no text contains unknown symbols, and `decode(encode(texts))` is `texts`. Subwords never
+    cross a space or a boundary between letters and digits, and each digit is a separate subword, so that a model can
+    read numbers. Languages share the subwords.
 
-    It is a Keras layer only so that the `.keras` file of a model contains the subwords (as the asset
-    `subwords.json`, in the format of the library `tokenizers`). It runs in plain Python on every backend.
+    It is a Keras layer only so that the `.keras` file of a model contains the subwords (as the asset `subwords.json`,
+    in the format of the `tokenizers` library). It runs in plain Python on every backend.
 
-    Id 0 is padding, 1 the start and 2 the end of a text; `encode` writes neither start nor end.
+    Id 0 is padding, 1 the start and 2 the end of a text; `encode` adds neither start nor end.
 
     Args:
-        max_tokens: Largest size of the vocabulary, the three special ids and 256 bytes included. The paper of the
-            CAS-LSTM has 10,000.
-        min_count: Pairs that occur less often than this in `adapt` are not joined.
+        max_tokens: Maximum size of the vocabulary, including the three special ids and 256 bytes. The CAS-LSTM paper
+            uses 10,000.
+        min_count: Pairs that occur less often than this in `adapt` are not merged.
         max_length: Keep only this many subwords of a text. None: all.
 
     Raises:
@@ -68,12 +68,12 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
 
     @property
     def is_adapted(self) -> bool:
-        """Whether there are subwords."""
+        """Whether subwords have been learned."""
         return self._subwords.is_learned
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of ids, the special ones included."""
+        """Number of ids, including the special ones."""
         return SPECIAL_IDS + self._subwords.tokenizer.get_vocab_size()
 
     def adapt(self, texts: Iterable[str]) -> None:
@@ -84,11 +84,11 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
 
         Raises:
             ImportError: If `tokenizers` is not installed.
-            ValueError: If there is no text, or one is not a string.
+            ValueError: If there are no texts, or one is not a string.
         """
         texts = list(check_texts(texts))
         if not texts:
-            raise ValueError("There is no text to learn subwords from.")
+            raise ValueError("`texts` is empty: pass texts to learn subwords from.")
         self._subwords.learn(texts, self.max_tokens - SPECIAL_IDS, self.min_count)
 
     def copy_subwords(self, other: SubwordVectorizer) -> None:
@@ -96,16 +96,16 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
         self._subwords.load(other._subwords.json)
 
     def encode(self, texts: Iterable[str]) -> list[list[int]]:
-        """The ids of the subwords of each text; none for an empty one.
+        """The subword ids of each text; an empty list for an empty text.
 
         Raises:
-            ValueError: If there are no subwords yet, or something is not a string.
+            ValueError: If there are no subwords yet, or an element is not a string.
         """
         self._check_adapted()
         return [ids[: self.max_length] for ids in self._subwords.encode(list(check_texts(texts)))]
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """The text of each list of ids. Special ids are left out; bytes that are not UTF-8 show as U+FFFD.
+        """The text of each list of ids. Special ids are skipped; invalid UTF-8 becomes U+FFFD.
 
         Raises:
             ValueError: If there are no subwords yet.
@@ -114,7 +114,7 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
         return self._subwords.decode([[int(i) for i in row if i >= SPECIAL_IDS] for row in ids])
 
     def describe(self) -> dict[str, Any]:
-        """Return what makes ids without this package: the subwords by id, and the library's tokenizer."""
+        """Everything needed to encode without this package: the subwords by id and the library's tokenizer."""
         self._check_adapted()
         return {"vocabulary": ["", "<start>", "<end>", *self._subwords.names], "tokenizer": self._subwords.json}
 
@@ -130,13 +130,13 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
         content = path.read_bytes()
         try:
             json.loads(content)
-        except (ValueError, RecursionError) as error:  # not UTF-8, too
+        except (ValueError, RecursionError) as error:  # ValueError also covers invalid UTF-8
             raise DataError(path, getattr(error, "lineno", 1), f"the subwords are not valid JSON: {error}") from error
         self._subwords.load(content.decode("utf-8"))
 
 
 class _Subwords:
-    """A tokenizer of the library, imported when it is needed. Keras would copy it as an attribute of the layer."""
+    """The library's tokenizer, imported on first use. As an attribute of the layer, Keras would copy it."""
 
     def __init__(self) -> None:
         self.json = ""
@@ -198,5 +198,5 @@ def _new(tokenizers: Any) -> Any:
 
 
 def _with_space(text: str) -> str:
-    """Put a space before the text, so that its first word is encoded like any other."""
+    """Prepend a space, so that the first word is encoded like any other."""
     return f" {text}"

@@ -1,4 +1,4 @@
-"""Tagged sentences as text: CoNLL columns, JSON with offsets of characters, and HTML with marked spans."""
+"""Tagged sentences as text: CoNLL columns, JSON with character offsets, and HTML with highlighted spans."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _COLORS = ("#bfe1d9", "#f9d7a8", "#d5c6ee", "#f5b7b1", "#aed6f1", "#d4e6a5", "#f
 
 
 def token_offsets(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
-    """The position of each token in a text: the number of its first character and of the one behind it.
+    """The character offsets of each token in a text: its start and its exclusive end.
 
     Raises:
-        ValueError: If a token is not found behind the one before it.
+        ValueError: If a token is not found after the previous one.
 
     >>> token_offsets("To  Rome.", ["To", "Rome", "."])
     [(0, 2), (4, 8), (8, 9)]
@@ -24,7 +24,7 @@ def token_offsets(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
         start = text.find(token, behind) if token else -1
         if start < 0:
             raise ValueError(
-                f"Token {number}, {token!r}, does not stand in the text from character {behind} on: {text!r}."
+                f"Token {number}, {token!r}, is not found in the text from character {behind} onwards: {text!r}."
             )
         behind = start + len(token)
         found.append((start, behind))
@@ -32,10 +32,10 @@ def token_offsets(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def as_conll(sentences: Iterable[Sequence[str]], tags: Iterable[Sequence[str]]) -> str:
-    r"""Tagged sentences in columns: a token and its tag a line, an empty line after each sentence.
+    r"""Tagged sentences in columns: one token and its tag per line, an empty line after each sentence.
 
     Raises:
-        ValueError: If a sentence has not as many tags as tokens, or a token or a tag is empty or holds white space,
+        ValueError: If a sentence does not have one tag per token, or a token or tag is empty or contains white space,
             which separates the columns.
 
     >>> as_conll([["To", "Rome"]], [["O", "B-LOC"]])
@@ -48,7 +48,7 @@ def as_conll(sentences: Iterable[Sequence[str]], tags: Iterable[Sequence[str]]) 
         for token, name in zip(tokens, names):
             for kind, text in (("Token", token), ("Tag", name)):
                 if text.split() != [text]:
-                    raise ValueError(f"{kind} {text!r} of sentence {number} is empty or holds white space.")
+                    raise ValueError(f"{kind} {text!r} of sentence {number} is empty or contains white space.")
             lines.append(f"{token} {name}\n")
         lines.append("\n")
     return "".join(lines)
@@ -57,21 +57,21 @@ def as_conll(sentences: Iterable[Sequence[str]], tags: Iterable[Sequence[str]]) 
 def as_records(
     sentences: Iterable[Sequence[str]], spans: Iterable[Iterable[Any]], texts: Iterable[str] | None = None
 ) -> list[dict[str, Any]]:
-    """The spans of sentences, with offsets of characters, as dicts that JSON can hold.
+    """The spans of sentences with character offsets, as JSON-serialisable dicts.
 
     Args:
         sentences: The tokens of each sentence.
         spans: The spans of each sentence, from `tagger.find_spans` or `tags_to_spans`.
-        texts: The sentences as text, in which the tokens stand; None to join the tokens by spaces.
+        texts: The sentences as text. None: the tokens joined by spaces.
 
     Returns:
-        For each sentence its `text`, `tokens` and `spans`; for each span its `type`, `text`, the numbers `start` and
-        `end` of its first character and the one behind its last, those of its tokens, `start_token` and `end_token`,
-        and `confidence`, where it has one.
+        For each sentence its `text`, `tokens` and `spans`; for each span its `type`, its `text`, its character offsets
+        `start` and `end`, its token offsets `start_token` and `end_token` (ends are exclusive), and its `confidence`,
+        if it has one.
 
     Raises:
-        ValueError: If there is not one text and one list of spans a sentence, or a token does not stand in its text, or
-            a span does not lie in its sentence.
+        ValueError: If there is not one text and one list of spans per sentence, a token is not found in its text, or a
+            span lies outside its sentence.
 
     >>> from keras_slstm.text import Span
     >>> as_records([["To", "Rome"]], [[Span("LOC", 1, 2)]])[0]["spans"]
@@ -86,7 +86,7 @@ def as_records(
         for span in found:
             if not 0 <= span.start < span.end <= len(tokens):
                 raise ValueError(
-                    f"The span {span.type!r} from token {span.start} to {span.end} does not lie in sentence {number}, "
+                    f"The span {span.type!r} from token {span.start} to {span.end} lies outside sentence {number}, "
                     f"which has {len(tokens)} tokens."
                 )
             start, end = offsets[span.start][0], offsets[span.end - 1][1]
@@ -100,12 +100,12 @@ def as_records(
 
 
 def as_json(records: Iterable[dict[str, Any]]) -> str:
-    """Records of `as_records` as lines of JSON, one a sentence."""
+    """Records of `as_records` as JSON lines, one per sentence."""
     return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
 
 
 def as_html(records: Iterable[dict[str, Any]]) -> str:
-    """Records of `as_records` as HTML: each sentence a paragraph, its spans marked with their types."""
+    """Records of `as_records` as HTML: one paragraph per sentence, with the spans highlighted and their types named."""
     records = list(records)
     types = sorted({span["type"] for record in records for span in record["spans"]})
     colors = {kind: _COLORS[number % len(_COLORS)] for number, kind in enumerate(types)}

@@ -1,4 +1,4 @@
-"""Tags that mark spans of words (entities, slots): the schemes of tags, and conversion between them.
+"""Tag schemes for spans of words (entities, slots), and conversion between them.
 
 A tag is `O` (in no span) or a letter, a hyphen and the type of a span, `B-PER`:
 
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from keras_slstm import span_letters
 from keras_slstm.suggestions import did_you_mean
 
-# With the letters of their tags.
+# The schemes and the letters of their tags.
 SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
 
 
@@ -32,11 +32,11 @@ class Span(NamedTuple):
 
 
 class TagError(ValueError):
-    """A tag that its scheme does not have, or does not allow in its place.
+    """A tag that its scheme does not have, or does not allow at its position.
 
     Args:
-        position: The word at fault, counted from 0.
-        problem: The fault, and what was expected instead.
+        position: Index of the word.
+        problem: What is wrong with the tag, and what was expected.
     """
 
     def __init__(self, position: int, problem: str):
@@ -49,11 +49,11 @@ class TagError(ValueError):
 
 
 def check_tags(tags: Sequence[str], scheme: str) -> None:
-    """Raise `TagError` at the first tag that the scheme does not allow in its place.
+    """Raise `TagError` at the first tag that the scheme does not allow at its position.
 
     >>> check_tags(["O", "I-PER"], "BIO")
     Traceback (most recent call last):
-    keras_slstm.text.tag_schemes.TagError: word 1: "I-PER" goes on with a span, but "O" stands before it (BIO)
+    keras_slstm.text.tag_schemes.TagError: word 1: "I-PER" continues a span, but the tag before it is "O" (BIO)
     """
     _check_scheme(scheme)
     before = "O"
@@ -68,17 +68,17 @@ def check_tags(tags: Sequence[str], scheme: str) -> None:
 
 
 def tags_to_spans(tags: Sequence[str], scheme: str) -> list[Span]:
-    """The spans that the tags mark, from left to right.
+    """The spans that the tags encode, from left to right.
 
-    Predicted tags may be inconsistent. Words that are not marked as the scheme demands form no span, such as an `I-`
-    (BIO) without a preceding span of its type, or a `B-` (BIOES) without its `E-`.
+    Predicted tags may be inconsistent. Words whose tags violate the scheme form no span, such as an `I-` (BIO) without
+    a preceding span of its type, or a `B-` (BIOES) without its `E-`.
 
     >>> tags_to_spans(["B-PER", "I-PER", "O", "B-LOC"], "BIO")
     [Span(type='PER', start=0, end=2), Span(type='LOC', start=3, end=4)]
     """
     _check_scheme(scheme)
     letters = span_letters.SCHEMES[scheme]
-    marks_end = letters.inside != letters.last  # then only the letter of the last word ends a span
+    marks_end = letters.inside != letters.last  # then a span ends only at the letter of its last word
     spans: list[Span] = []
     start: int | None = None  # of the span of the preceding word
     before = ("O", "")
@@ -106,7 +106,7 @@ def spans_to_tags(spans: Iterable[Span], length: int, scheme: str) -> list[str]:
     """The tags of a sentence of `length` words with these spans.
 
     Raises:
-        ValueError: If a span is empty, reaches beyond the sentence, or overlaps another.
+        ValueError: If a span is empty, extends beyond the sentence, or overlaps another.
 
     >>> spans_to_tags([Span("PER", 0, 2), Span("PER", 2, 3)], 4, "IOB1")
     ['I-PER', 'I-PER', 'B-PER', 'O']
@@ -129,7 +129,7 @@ def spans_to_tags(spans: Iterable[Span], length: int, scheme: str) -> list[str]:
 
 
 def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
-    """The same spans in another scheme.
+    """Rewrite tags in another scheme; the spans stay the same.
 
     Raises:
         TagError: If the tags are not valid in the scheme `source`.
@@ -142,9 +142,9 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """Guess the scheme of the tags of sentences: the one that the fewest words violate, as data may have faults.
+    """Guess the scheme of the tags: the one that the fewest words violate, because data may contain errors.
 
-    Without any span it is `"BIO"`.
+    Without any span, return `"BIO"`.
     """
     letters: set[str] = set()
     breaks: Counter[str] = Counter()
@@ -163,7 +163,7 @@ def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
 
 
 def scheme_labels(types: Iterable[str], scheme: str) -> list[str]:
-    """All tags of a scheme for these types of span: `O`, then the others by type.
+    """All tags of a scheme for these span types: `O`, then the others by type.
 
     >>> scheme_labels(["PER", "LOC"], "BIO")
     ['O', 'B-LOC', 'I-LOC', 'B-PER', 'I-PER']
@@ -173,7 +173,7 @@ def scheme_labels(types: Iterable[str], scheme: str) -> list[str]:
 
 
 def split_tag(tag: str, scheme: str, position: int = 0) -> tuple[str, str]:
-    """The letter of a tag and its type, which is empty for `O`.
+    """The letter and the type of a tag; the type of `O` is empty.
 
     Raises:
         TagError: If the scheme has no such tag; it carries `position`.
@@ -183,13 +183,13 @@ def split_tag(tag: str, scheme: str, position: int = 0) -> tuple[str, str]:
     if tag == "O" or (letter and letter in SCHEMES[scheme] and hyphen == "-" and kind):
         return letter, kind
     letters = ", ".join(f"{letter}-" for letter in SCHEMES[scheme])
-    raise TagError(position, f'"{tag}" is no tag of {scheme}: O, or {letters} and a type expected')
+    raise TagError(position, f'"{tag}" is not a tag of {scheme}: expected O, or {letters} followed by a type')
 
 
 def span_scores(
     true: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], scheme: str
 ) -> tuple[float, float, float]:
-    """Precision, recall and F1 of the predicted spans over all sentences, by exact match of type and words.
+    """Precision, recall and F1 of the predicted spans over all sentences; type and words must match exactly.
 
     >>> span_scores([["B-PER", "I-PER", "O"]], [["B-PER", "I-PER", "B-LOC"]], "BIO")
     (0.5, 1.0, 0.6666666666666666)
@@ -206,9 +206,9 @@ def _problem(before: str, tag: str, scheme: str) -> str | None:
     """The reason why `tag` may not follow `before` (`O` at the beginning of a sentence); None if it may."""
     letter, letters = tag[0], span_letters.SCHEMES[scheme]
     if scheme != "IOB1" and letters.continues(letter) and not _is_inside(before, tag, letters):
-        return f'"{tag}" goes on with a span, but "{before}" stands before it'
+        return f'"{tag}" continues a span, but the tag before it is "{before}"'
     if letters.has_to_go_on(before[0]) and not letters.continues(letter):
-        return f'"{before}" before it is not the last word of its span, but "{tag}" does not go on with that'
+        return f'"{before}" before it is not the last word of its span, but "{tag}" does not continue that span'
     return None
 
 
@@ -220,4 +220,4 @@ def _is_inside(before: str, tag: str, letters: span_letters.Letters) -> bool:
 def _check_scheme(scheme: str) -> None:
     if scheme not in SCHEMES:
         known = f"Known schemes: {', '.join(SCHEMES)}.{did_you_mean(scheme, SCHEMES)}"
-        raise ValueError(f"There is no tag scheme {scheme!r}. {known}")
+        raise ValueError(f"Unknown tag scheme {scheme!r}. {known}")

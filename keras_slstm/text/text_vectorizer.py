@@ -1,4 +1,4 @@
-"""Vectoriser of raw texts into word ids: tokeniser and vocabulary."""
+"""Vectoriser from raw texts to word ids: tokeniser and vocabulary."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from keras_slstm.text.word_vectorizer import WordVectorizer
 from keras_slstm.validation import check_bool, check_choice, check_integer, check_optional_integer
 
-# These patterns mean the same to Python's `regex` and to RE2 (`tf.strings`), so that an exported SavedModel
-# tokenises as the Python code does. RE2 has no look-around: words are matched, not cut at boundaries.
+# These patterns mean the same to Python's `regex` and to RE2 (`tf.strings`), so that an exported SavedModel tokenises
+# as the Python code does. RE2 has no look-around, so the patterns match words instead of splitting at boundaries.
 _LETTER = "[\\p{L}\\p{M}\\p{N}_\u200c\u200d]"  # with the joiners that Persian and Indic scripts need in words
 _WORD_OR_SYMBOL = rf"{_LETTER}+(?:'{_LETTER}+)*|[^\p{{Z}}\p{{Cc}}]"
 _SEPARATORS = r"[\p{Z}\p{Cc}]+"
 _HAN = r"(\p{Han})"
 _NOT_WHITESPACE = r"[^ \t\n\v\f\r]+"
-# The parts into which the Penn Treebank, and the texts behind most word vectors, split words: `do n't`, `john 's`.
+# The Penn Treebank and the training texts of most word vectors split words into these parts: `do n't`, `john 's`.
 CLITICS = ("n't", "'s", "'m", "'d", "'re", "'ve", "'ll")
 _CLITIC = r"[nN]'[tT]|'(?:[sSmMdD]|[rR][eE]|[vV][eE]|[lL][lL])"
 _HYPHEN = r"([\p{L}\p{N}])-([\p{L}\p{N}])"
@@ -33,31 +33,28 @@ _TOKENIZERS = ("words", "whitespace")
 class TextVectorizer(WordVectorizer):
     """Turns texts into lists of word ids, with a vocabulary learned from texts.
 
-    See `WordVectorizer` for what it has in common with `TokenVectorizer`.
+    There are two tokenisers (the base class `WordVectorizer` has the rest):
 
-    Two tokenisers:
-
-    - `"words"`: a word is a run of letters, digits, combining marks and underscores, with apostrophes
-      inside it (`don't`, `o'clock`; a typographic apostrophe counts as a plain one). Every other character
-      that is neither space nor control character is a token of its own, and so is every Han character.
-    - `"whitespace"`: for text that is tokenised already. Splits at ASCII white space (and NUL) only, so that
-      unusual spaces (U+00A0, U+0085) inside tokens stay.
+    - `"words"`: a word is a run of letters, digits, combining marks and underscores, with apostrophes inside it
+      (`don't`, `o'clock`; a typographic apostrophe counts as a plain one). Every other character that is neither a
+      space nor a control character is a separate token, and so is every Han character.
+    - `"whitespace"`: for text that is already tokenised. It splits only at ASCII white space (and NUL), so that unusual
+      spaces (U+00A0, U+0085) stay inside tokens.
 
     Text is not normalised: if it mixes composed and decomposed accents, compose it (NFC) first.
 
     Args:
-        max_tokens: Largest size of the vocabulary, the two special ids included. None: no limit.
-        min_count: Words that occur less often than this in `adapt` are left out: they are unknown words, so that the
-            vector of the unknown word is trained. Words of word vectors stay. None: 2, or 1 for small texts, in which
-            more than a tenth of the running words occurs once.
+        max_tokens: Maximum size of the vocabulary, including the two special ids. None: no limit.
+        min_count: Words that occur less often than this in `adapt` become the unknown word, which trains its vector.
+            Words that have a vector stay. None: 2, or 1 if words that occur once make up more than a tenth of the text.
         lowercase: Whether to lower-case the text first.
         tokenizer: `"words"` or `"whitespace"`.
-        split_words: Whether to split clitics off (`do n't`, `john 's`) and words at hyphens (`well - known`), as texts
-            are split before word vectors are trained. None: if more running words have a vector that way, which
-            `adapt` finds out and keeps as this attribute; without word vectors no word is split.
+        split_words: Whether to split off clitics (`do n't`, `john 's`) and to split at hyphens (`well - known`), as is
+            usual before training word vectors. None: `adapt` splits if more of the text then has a vector, and stores
+            the choice in this attribute; without word vectors, no word is split.
         max_length: Keep only this many tokens of a text. None: all.
-        max_characters: Encode the characters of each token, too (`encode_characters`). Longer tokens keep half as many
-            characters of their beginning and half of their end. None: no characters.
+        max_characters: Also encode the characters of each token (`encode_characters`). Longer tokens keep half of this
+            number from their beginning and half from their end. None: no characters.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -92,7 +89,7 @@ class TextVectorizer(WordVectorizer):
         self._decides = split_words is None
 
     def count(self, texts: Iterable[str]) -> Counter[str]:
-        """Count the tokens of texts: for `adapt`, `load_word_vectors` and `WordVectors.coverage` in one pass."""
+        """Count the tokens of texts once, for `adapt`, `load_word_vectors` and `WordVectors.coverage`."""
         return Counter(token for text in check_texts(texts) for token in self.tokenize(text))
 
     def adapt(self, texts: Iterable[str] | Counter[str], known: Iterable[str] = ()) -> None:
@@ -100,8 +97,8 @@ class TextVectorizer(WordVectorizer):
 
         Args:
             texts: The training texts, or the result of `count`.
-            known: Further words, put behind those of the texts: words that have a vector already. Words that this
-                tokeniser never produces are left out.
+            known: Words that have a vector, appended to those of the texts. Words that this tokeniser never produces
+                are skipped.
 
         Raises:
             ValueError: If no word remains.
@@ -125,7 +122,7 @@ class TextVectorizer(WordVectorizer):
             self.split_words = None
 
     def look_ups(self, texts: Iterable[str]) -> set[str]:
-        """All tokens of texts, and the parts of those that may be split: the words for `load_word_vectors`."""
+        """The words for `load_word_vectors`: all tokens and, if `split_words` is undecided, their split parts."""
         counts = self.count(texts)
         return {*counts, *(_split_counts(counts) if self.split_words is None else ())}
 
@@ -133,12 +130,12 @@ class TextVectorizer(WordVectorizer):
         """Use these words, in this order, from id 2 on.
 
         Raises:
-            ValueError: If a word is empty, holds a line break, or occurs twice.
+            ValueError: If a word is empty, contains a line break, or occurs twice.
         """
         self._vocabulary.set(words)
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of one text; none for an empty one.
+        """The tokens of one text; an empty list for an empty text.
 
         >>> TextVectorizer().tokenize("Don't go to St. John's!")
         ["don't", 'go', 'to', 'st', '.', "john's", '!']
@@ -154,31 +151,31 @@ class TextVectorizer(WordVectorizer):
         return [part for token in tokens for part in split_word(token)] if self.split_words else tokens
 
     def encode(self, texts: Iterable[str]) -> list[list[int]]:
-        """The ids of the words of each text.
+        """The word ids of each text.
 
         Args:
-            texts: Strings. A text without any token becomes a single unknown word, because encoders need at least
-                one word.
+            texts: Strings. A text without tokens becomes a single unknown word, because encoders need at least one
+                word.
 
         Returns:
             A list of ids for each text.
 
         Raises:
-            ValueError: If there is no vocabulary yet, or something is not a string.
+            ValueError: If there is no vocabulary yet, or an element is not a string.
         """
         self._check_adapted()
         return [self._vocabulary.ids(tokens) or [UNKNOWN_ID] for tokens in self.tokenize_all(texts)]
 
     def encode_characters(self, texts: Iterable[str]) -> list[list[list[int]]]:
-        """The ids of the characters of each word of each text; none for the single unknown word of an empty text.
+        """The character ids of each word of each text; none for the single unknown word of an empty text.
 
         Raises:
-            ValueError: As for `encode`, or if there are no characters (`max_characters` is None).
+            ValueError: As for `encode`, or if `max_characters` is None.
         """
         return self._character_vocabulary().encode(tokens or [""] for tokens in self.tokenize_all(texts))
 
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """The tokens of each text, the first `max_length` of them."""
+        """The first `max_length` tokens of each text."""
         return (self.tokenize(text)[: self.max_length] for text in check_texts(texts))
 
     def describe(self) -> dict[str, Any]:
@@ -190,8 +187,8 @@ class TextVectorizer(WordVectorizer):
 
         Returns:
             A function from a `(batch,)` string tensor to `(batch, time)` int32 ids, padded on the right (with
-            characters: to a dict of these `words` and of `characters`, `(batch, time, max_characters)` int32), and its
-            look-up tables, which a SavedModel has to track.
+            characters: to a dict of these `words` and `characters`, `(batch, time, max_characters)` int32), and its
+            lookup tables, which a SavedModel has to track.
         """
         import tensorflow as tf
 
@@ -222,7 +219,7 @@ class TextVectorizer(WordVectorizer):
     def _tensorflow_tokens(self, texts: Any) -> Any:
         import tensorflow as tf
 
-        texts = tf.strings.regex_replace(texts, r"\x00", " ")  # where `lower` would cut the text
+        texts = tf.strings.regex_replace(texts, r"\x00", " ")  # `lower` would cut the text there
         if self.lowercase:
             texts = tf.strings.lower(texts, encoding="utf-8")
         if self.tokenizer == "words":
@@ -232,26 +229,26 @@ class TextVectorizer(WordVectorizer):
             texts = tf.strings.regex_replace(texts, _SEPARATORS, " ")
         if self.split_words:
             texts = tf.strings.reduce_join(tf.strings.split(texts), axis=-1, separator=" ")
-            for _ in range(2):  # `a-b-c`: a match takes the letters on both sides
+            for _ in range(2):  # `a-b-c`: a match consumes the letters on both sides
                 texts = tf.strings.regex_replace(texts, _HYPHEN, r"\1 - \2")
             texts = tf.strings.regex_replace(texts + " ", rf"([^ ])({_CLITIC}) ", r"\1 \2 ")
-        return tf.strings.split(texts)  # at ASCII white space
+        return tf.strings.split(texts)  # at ASCII white space only
 
 
 def split_word(token: str) -> list[str]:
-    """The parts of a token at hyphens and before a clitic.
+    """Split a token at hyphens and before a clitic.
 
     >>> split_word("don't"), split_word("well-known"), split_word("rome")
     (['do', "n't"], ['well', '-', 'known'], ['rome'])
     """
-    for _ in range(2):  # `a-b-c`: a match takes the letters on both sides
+    for _ in range(2):  # `a-b-c`: a match consumes the letters on both sides
         token = regex.sub(_HYPHEN, r"\1 - \2", token)
     parts = token.split(" ")
     return [piece for part in parts for piece in regex.sub(rf"(.)({_CLITIC})$", r"\1 \2", part).split(" ")]
 
 
 def _split_counts(counts: Counter[str]) -> Counter[str]:
-    """The counts of the parts of words."""
+    """Counts of the parts of split words."""
     split: Counter[str] = Counter()
     for token, count in counts.items():
         for part in split_word(token):
@@ -260,19 +257,18 @@ def _split_counts(counts: Counter[str]) -> Counter[str]:
 
 
 def _covered(counts: Counter[str], known: Sequence[str]) -> float:
-    """The share of the running words that are known, in whatever case."""
+    """The fraction of running words that are known, ignoring case."""
     words = {word.lower() for word in known}
     return sum(count for word, count in counts.items() if word.lower() in words) / max(counts.total(), 1)
 
 
 def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1, padding: int = PADDING_ID) -> np.ndarray:
-    """Put lists of word ids into one array, with padding on the right.
+    """Pad lists of word ids on the right into one array.
 
     Args:
         ids: A list of ids for each sentence.
-        multiple_of: The length of the array is rounded up to a multiple of this, because XLA compiles once for each
-            length.
-        padding: The id behind each list.
+        multiple_of: The padded length is rounded up to a multiple of this, because XLA compiles once for each length.
+        padding: The id that fills each row.
 
     Returns:
         `(len(ids), time)` int32.
@@ -290,15 +286,15 @@ def pad(ids: Sequence[Sequence[int]], multiple_of: int = 1, padding: int = PADDI
 
 
 def round_up(length: int, multiple_of: int) -> int:
-    """The smallest multiple of `multiple_of` that is at least `length`, and at least one such multiple."""
+    """The smallest positive multiple of `multiple_of` that is at least `length`."""
     return max(-(-length // multiple_of), 1) * multiple_of
 
 
 def check_texts(texts: Iterable[str]) -> Iterable[str]:
     """Yield the texts; raise ValueError at the first element that is not a string."""
     if isinstance(texts, str):
-        raise ValueError(f"Expected a list of texts, but got one string: {texts[:50]!r}. Put it into a list.")
+        raise ValueError(f"Pass a list of texts, not one string: {texts[:50]!r}.")
     for position, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ValueError(f"Text {position} is not a string: {text!r}.")
+            raise ValueError(f"Text {position} must be a string, but is {text!r}.")
         yield text

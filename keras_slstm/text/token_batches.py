@@ -1,4 +1,4 @@
-"""Batches of sentences whose words have labels."""
+"""Batches of sentences with a label per word."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ UNKNOWN_LABEL = -1
 
 
 class TokenBatches(Batches):
-    """Batches of sentences of similar length with a label for each word; see `Batches`.
+    """Batches of sentences of similar length with a label per word; see `Batches`.
 
-    The inputs of a batch are what `Sentences.pad` returns. The labels are `(batch, time)` int32 with -1 as padding.
+    The inputs of a batch are the dict that `Sentences.pad` returns. The labels are `(batch, time)` int32 with -1 as
+    padding.
 
     Args:
         ids, characters, contextual: See `Sentences`. A sentence has at least one word.
-        labels: A list of integers for each sentence, one a word, -1 where the label is unknown; or None (prediction).
+        labels: A list of integers for each sentence, one per word, -1 where the label is unknown. None for prediction.
         sample_weight: A weight for each sentence, or None.
         **options: Further arguments of `Batches`.
 
     Raises:
-        ValueError: If lengths differ, there is no sentence, or an argument is out of range.
+        ValueError: If lengths differ, there are no sentences, or an argument is out of range.
 
     Example:
 

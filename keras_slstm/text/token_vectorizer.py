@@ -1,4 +1,4 @@
-"""Vectoriser of tokens into the ids of words and of their characters."""
+"""Vectoriser from tokens to word ids and character ids."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ from keras_slstm.text.word_vectorizer import WordVectorizer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class TokenVectorizer(WordVectorizer):
-    """Turns tokenised sentences into ids of words and of characters.
+    """Turns tokenised sentences into word ids and character ids.
 
-    The vocabularies are learned from sentences. See `WordVectorizer` for what it has in common with `TextVectorizer`.
+    The vocabularies are learned from sentences; see the base class `WordVectorizer`.
 
-    A word is looked up as `normalize` writes it, in lower case by default. Without `lowercase`, a word that is
-    unknown as it is written is looked up in lower case, too (for word vectors with upper case). Characters
-    are those of the token as it is written.
+    A word is looked up in the form that `normalize` returns, by default in lower case. Without `lowercase`, an unknown
+    word is looked up again in lower case (for cased word vectors). Characters are those of the original token.
 
     Args:
-        max_tokens: Largest size of the vocabulary of words, the two special ids included. None: no limit.
-        min_count: Words that occur less often than this in `adapt` are left out: they are unknown words, so that the
-            vector of the unknown word is trained. Words of word vectors stay. None: 2, or 1 for small texts, in which
-            more than a tenth of the running words occurs once.
+        max_tokens: Maximum size of the word vocabulary, including the two special ids. None: no limit.
+        min_count: Words that occur less often than this in `adapt` become the unknown word, which trains its vector.
+            Words that have a vector stay. None: 2, or 1 if words that occur once make up more than a tenth of the text.
         lowercase: Whether words are looked up in lower case.
-        zero_digits: Whether words are looked up with 0 in place of every digit: `0000-00-00` for a date.
-        max_characters: Longer words keep half as many characters of their beginning and half of their end. None: no
+        zero_digits: Whether to replace every digit by 0 before looking up a word: `0000-00-00` for a date.
+        max_characters: Longer words keep half of this number from their beginning and half from their end. None: no
             characters.
 
     Raises:
@@ -48,7 +46,7 @@ class TokenVectorizer(WordVectorizer):
 
     vocabulary_file = "words.txt"
     digits: ClassVar[str] = "[0-9]"
-    tries_lower_case: ClassVar[bool] = True  # for a word that is unknown as it is written
+    tries_lower_case: ClassVar[bool] = True  # for words that are unknown in their original case
 
     def __init__(
         self,
@@ -67,8 +65,8 @@ class TokenVectorizer(WordVectorizer):
 
         Args:
             sentences: The tokens of the training sentences.
-            known: Further words, put behind those of the sentences: words that have a vector already. Words that
-                `normalize` changes in more than their case are left out.
+            known: Words that have a vector, appended to those of the sentences. Words that `normalize` changes in more
+                than case are skipped.
 
         Raises:
             ValueError: If no word remains.
@@ -83,7 +81,7 @@ class TokenVectorizer(WordVectorizer):
             self._characters.learn(written)
 
     def count(self, sentences: Iterable[Sequence[str]]) -> Counter[str]:
-        """Count the words of sentences, as they are looked up."""
+        """Count the words of sentences in the form in which they are looked up."""
         return Counter(self.normalize(token) for tokens in check_sentences(sentences) for token in tokens)
 
     def normalize(self, token: str) -> str:
@@ -97,7 +95,7 @@ class TokenVectorizer(WordVectorizer):
         return re.sub(self.digits, "0", token) if self.zero_digits else token
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> list[list[int]]:
-        """The ids of the words of each sentence.
+        """The word ids of each sentence.
 
         Raises:
             ValueError: If there is no vocabulary yet, a sentence is not a list of tokens, or a token is empty.
@@ -106,24 +104,24 @@ class TokenVectorizer(WordVectorizer):
         return [[self._word_id(token) for token in tokens] for tokens in check_sentences(sentences)]
 
     def encode_characters(self, sentences: Iterable[Sequence[str]]) -> list[list[list[int]]]:
-        """The ids of the characters of each word of each sentence, at most `max_characters` a word.
+        """The character ids of each word of each sentence, at most `max_characters` per word.
 
         Raises:
-            ValueError: As for `encode`, or if there are no characters (`max_characters` is None).
+            ValueError: As for `encode`, or if `max_characters` is None.
         """
         return self._character_vocabulary().encode(check_sentences(sentences))
 
     def tokenize_all(self, sentences: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:
-        """The tokens of each sentence, as they are written."""
+        """The original tokens of each sentence."""
         return check_sentences(sentences)
 
     def tensorflow_function(self) -> tuple[Callable[[Any], dict[str, Any]], list[Any]]:
         """The same mapping as a TensorFlow function, for a SavedModel that takes tokens as strings.
 
         Returns:
-            A function from tokens, a `(batch, time)` string tensor in which `""` is padding, to a dict of
-            `words`, `(batch, time)` int32, and `characters`, `(batch, time, characters)` int32, and its look-up
-            tables, which a SavedModel has to track.
+            A function from tokens, a `(batch, time)` string tensor in which `""` is padding, to a dict of `words`,
+            `(batch, time)` int32, and `characters`, `(batch, time, characters)` int32, and its lookup tables, which a
+            SavedModel has to track.
         """
         import tensorflow as tf
 
@@ -159,13 +157,13 @@ class TokenVectorizer(WordVectorizer):
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterable[Sequence[str]]:
-    """Yield the sentences; raise ValueError at the first that is not a list of non-empty tokens."""
+    """Yield the sentences; raise ValueError at the first one that is not a list of non-empty tokens."""
     if isinstance(sentences, str):
-        raise ValueError(f"Expected a list of sentences, each a list of tokens, but got {sentences[:50]!r}.")
+        raise ValueError(f"Pass a list of sentences, each a list of tokens, not {sentences[:50]!r}.")
     for position, tokens in enumerate(sentences):
         if not isinstance(tokens, (list, tuple)):
-            raise ValueError(f"Sentence {position} is not a list of tokens: {tokens!r}.")
+            raise ValueError(f"Sentence {position} must be a list of tokens, but is {tokens!r}.")
         for place, token in enumerate(tokens):
             if not isinstance(token, str) or not token:
-                raise ValueError(f"Token {place} of sentence {position} is not a non-empty string: {token!r}.")
+                raise ValueError(f"Token {place} of sentence {position} must be a non-empty string, but is {token!r}.")
         yield tokens

@@ -1,4 +1,4 @@
-"""Batches of pairs of sequences of similar length: source and target of a translation."""
+"""Batches of source and target sequences for translation."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from keras_slstm.text.token_batches import UNKNOWN_LABEL
 
 
 class TranslationBatches(Batches):
-    """Batches of source sequences and of the target sequences that a model learns to write; see `Batches`.
+    """Batches of source and target sequences of similar length; see `Batches`.
 
-    The inputs of a batch are a dict of `source` and, in training, `target`, which holds the ids that precede each
-    position, both `(batch, time)` int32 with 0 as padding. Labels, the ids to be written at each position,
-    `(batch, time)` int32 with -1 as padding, and weights follow.
+    The inputs of a batch are a dict of `source` and, in training, `target` (the target shifted right, for teacher
+    forcing), both `(batch, time)` int32 with 0 as padding. The labels are the ids to predict at each position, `(batch,
+    time)` int32 with -1 as padding.
 
     Pairs are sorted by the length of the longer sequence, and both are padded to that length, because a model is
     compiled once for each length.
 
     Args:
-        sources: Ids, a non-empty list for each sentence.
-        targets: Ids of start, text and end for each sentence; or None (prediction).
+        sources: A non-empty list of ids for each sentence.
+        targets: The ids of start, text and end for each sentence. None for prediction.
         sample_weight: A weight for each pair, or None.
         **options: Further arguments of `Batches`.
 
     Raises:
-        ValueError: If there are not as many targets as sources, there is no pair, a source is empty, a target has
-            less than two ids, or an argument is out of range.
+        ValueError: If the numbers of sources and targets differ, there are no pairs, a source is empty, a target has
+            fewer than two ids, or an argument is out of range.
 
     Example:
 
@@ -53,7 +53,9 @@ class TranslationBatches(Batches):
                 raise ValueError(f"Source {position} is empty.")
         for position, ids in enumerate(targets or ()):
             if len(ids) < 2:
-                raise ValueError(f"Target {position} must begin with a start and end with an end, but is {list(ids)}.")
+                raise ValueError(
+                    f"Target {position} must begin with the start id and end with the end id, but is {list(ids)}."
+                )
         lengths = [len(ids) for ids in sources]
         if targets is not None:
             lengths = [max(length, len(ids) - 1) for length, ids in zip(lengths, targets)]

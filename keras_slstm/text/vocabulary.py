@@ -1,4 +1,4 @@
-"""The ids of words or characters: learned from counts, kept in a text file."""
+"""Vocabulary of words or characters, learned from counts and saved as a text file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from keras_slstm.text.lines import decode
 
 PADDING_ID = 0
 UNKNOWN_ID = 1
-SPECIAL_TOKENS = ("", "[UNK]")  # the tokens of the two special ids, as in Keras
+SPECIAL_TOKENS = ("", "[UNK]")  # tokens of the two special ids, as in Keras
 
 
 class Vocabulary:
-    """Words by id, from 2 on; ids 0 and 1 mean padding and an unknown word.
+    """Words by id, starting at 2; id 0 is padding and id 1 the unknown word.
 
     Example:
 
@@ -34,14 +34,14 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """Number of ids, padding and unknown included."""
+        """Number of ids, including padding and unknown."""
         return len(SPECIAL_TOKENS) + len(self.words)
 
     def __contains__(self, word: str) -> bool:
         return word in self._ids
 
     def id(self, word: str) -> int:
-        """The id of a word: 1 if it is unknown."""
+        """The id of a word; 1 if it is unknown."""
         return self._ids.get(word, UNKNOWN_ID)
 
     def ids(self, words: Iterable[str]) -> list[int]:
@@ -60,10 +60,10 @@ class Vocabulary:
 
         Args:
             counts: The number of occurrences of each word.
-            min_count: Words that occur less often are left out. None: those that occur once, unless they make up more
-                than a tenth of the text (`rare_words_are_few`).
-            max_size: Largest `size`. None: no limit.
-            known: Further words, put behind those that are counted.
+            min_count: Words that occur less often are dropped. None: 2, or 1 if words that occur once make up more than
+                a tenth of the text (`rare_words_are_few`).
+            max_size: Maximum `size`. None: no limit.
+            known: Words to append to those counted.
 
         Raises:
             ValueError: If no word remains.
@@ -73,29 +73,29 @@ class Vocabulary:
         kept = [word for _, word in sorted((-count, word) for word, count in counts.items() if count >= min_count)]
         if not kept:
             raise ValueError(
-                f"No word given to `adapt` occurs at least {min_count} times (`min_count`): "
-                "the vocabulary would be empty."
+                f"The vocabulary would be empty: no word given to `adapt` occurs at least {min_count} times "
+                "(`min_count`)."
             )
         known = list(known)
         if known and not any(word in counts for word in known):
             warnings.warn(
-                "None of the words that have a vector occurs in the texts: are the vectors of another language?",
+                "No word of the texts has a vector: check that the vectors are of the same language.",
                 stacklevel=4,
             )
         limit = None if max_size is None else max_size - len(SPECIAL_TOKENS)
         self.set(list(dict.fromkeys([*kept, *known]))[:limit])
 
     def set(self, words: Sequence[str]) -> None:
-        """Use these words, in this order, from id 2 on.
+        """Use these words, in this order, starting at id 2.
 
         Raises:
-            ValueError: If a word is empty, holds a line break or half of a surrogate pair, or occurs twice.
+            ValueError: If a word is empty, contains a line break or a lone surrogate, or occurs twice.
         """
         for word in words:
             if not isinstance(word, str) or not word or "\n" in word:
                 raise ValueError(f"A word must be a non-empty string without line breaks, but got {word!r}.")
             if not is_encodable(word):
-                raise ValueError(f"No file can hold the word {word!r}: it has half of a surrogate pair.")
+                raise ValueError(f"The word {word!r} cannot be saved as UTF-8: it contains a lone surrogate.")
         ids = {word: i for i, word in enumerate(words, start=len(SPECIAL_TOKENS))}
         if len(ids) < len(words):
             twice = Counter(words).most_common(1)[0][0]
@@ -104,7 +104,7 @@ class Vocabulary:
         self._ids = ids
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the words, one a line."""
+        """Write the words, one per line."""
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{word}\n" for word in self.words)
 
@@ -112,23 +112,25 @@ class Vocabulary:
         """Read a file written by `save`.
 
         Raises:
-            DataError: If a line is empty or not UTF-8, a word occurs twice, or the last line is cut off.
+            DataError: If a line is empty or not UTF-8, a word occurs twice, or the last line is truncated.
         """
         lines: dict[str, int] = {}
         content = Path(path).read_bytes()
         if content and not content.endswith(b"\n"):
-            raise DataError(path, content.count(b"\n") + 1, "the last line has no end: the file is not complete")
+            raise DataError(
+                path, content.count(b"\n") + 1, "the last line does not end in a line feed: the file is incomplete"
+            )
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
             word = decode(path, number, line)
             if not word:
-                raise DataError(path, number, "the line is empty; a word was expected")
+                raise DataError(path, number, "expected a word, but the line is empty")
             if word in lines:
                 raise DataError(path, number, f"the word {word[:40]!r} is already in line {lines[word]}")
             lines[word] = number
         self.set(list(lines))
 
     def tensorflow_table(self) -> Any:
-        """The same mapping as a TensorFlow look-up table, from strings to int64."""
+        """The same mapping as a TensorFlow lookup table from strings to int64."""
         import tensorflow as tf
 
         ids = tf.range(len(SPECIAL_TOKENS), self.size, dtype=tf.int64)
@@ -137,10 +139,10 @@ class Vocabulary:
 
 
 def rare_words_are_few(counts: Mapping[str, int]) -> bool:
-    """Whether the words that occur once can stand for unknown words in training.
+    """Whether words that occur once can be treated as unknown in training.
 
-    A model learns nothing about a word from one occurrence, but many such words together train the vector of the
-    unknown word. In a small text, where they make up more than a tenth, too many words would be unknown.
+    A model learns little about a word from one occurrence, but all such words together train the vector of the unknown
+    word. In a small text, where they make up more than a tenth, too many words would be unknown.
 
     >>> rare_words_are_few({"a": 20, "flight": 9, "oslo": 1}), rare_words_are_few({"a": 2, "oslo": 1})
     (True, False)
@@ -149,7 +151,7 @@ def rare_words_are_few(counts: Mapping[str, int]) -> bool:
 
 
 def is_encodable(text: str) -> bool:
-    """Whether a text can be written to a file: half of a surrogate pair, as broken JSON may hold it, cannot."""
+    """Whether a text can be written as UTF-8: a lone surrogate, which broken JSON may contain, cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

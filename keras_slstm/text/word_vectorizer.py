@@ -1,4 +1,4 @@
-"""Base of the vectorisers of words."""
+"""Base class of the word vectorisers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from keras_slstm.validation import check_optional_integer
 
 
 class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
-    """Base of the vectorisers, which holds the vocabulary of words and, with `max_characters`, that of characters.
+    """Base class that holds the word vocabulary and, with `max_characters`, the character vocabulary.
 
-    It is a Keras layer only so that the `.keras` file of a model contains the vocabularies (as assets). The look-up
-    runs in plain Python on every backend, so the layer cannot be called on tensors. `tensorflow_function` returns the
-    same mapping as a TensorFlow graph, for export.
+    It is a Keras layer only so that the `.keras` file of a model contains the vocabularies (as assets). Lookup runs in
+    plain Python on every backend, so the layer cannot be called on tensors. `tensorflow_function` returns the same
+    mapping as a TensorFlow graph, for export.
 
     Args:
-        max_tokens: Largest size of the vocabulary, the two special ids included. None: no limit.
-        min_count: Words that occur less often than this in `adapt` are left out: they are unknown words, so that the
-            vector of the unknown word is trained. Words of word vectors stay. None: 2, or 1 for small texts, in which
-            more than a tenth of the running words occurs once.
+        max_tokens: Maximum size of the vocabulary, including the two special ids. None: no limit.
+        min_count: Words that occur less often than this in `adapt` become the unknown word, which trains its vector.
+            Words that have a vector stay. None: 2, or 1 if words that occur once make up more than a tenth of the text.
         lowercase: Whether words are looked up in lower case.
-        max_characters: Longer words keep half as many characters of their beginning and half of their end. None: no
+        max_characters: Longer words keep half of this number from their beginning and half from their end. None: no
             characters.
 
     Raises:
@@ -49,31 +48,31 @@ class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
 
     @property
     def vocabulary(self) -> list[str]:
-        """All words by id. Ids 0 (padding) and 1 (unknown) show as `""` and `"[UNK]"`."""
+        """All words by id. Ids 0 (padding) and 1 (unknown) appear as `""` and `"[UNK]"`."""
         return [*SPECIAL_TOKENS, *self._vocabulary.words]
 
     @property
     def characters(self) -> list[str]:
-        """All characters by id, in the same way."""
+        """All characters by id, with the same two special entries."""
         return [*SPECIAL_TOKENS, *(self._characters.vocabulary.words if self._characters else ())]
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of ids of words, padding and unknown included."""
+        """Number of word ids, including padding and unknown."""
         return self._vocabulary.size
 
     @property
     def characters_size(self) -> int:
-        """Number of ids of characters, padding and unknown included; 0 without characters."""
+        """Number of character ids, including padding and unknown; 0 without characters."""
         return 0 if self._characters is None else self._characters.vocabulary.size
 
     @property
     def is_adapted(self) -> bool:
-        """Whether there is a vocabulary."""
+        """Whether a vocabulary has been learned."""
         return bool(self._vocabulary.words)
 
     def describe(self) -> dict[str, Any]:
-        """The vocabulary and options that a program without this package needs to encode sentences, for JSON."""
+        """The vocabulary and options needed to encode sentences without this package, as JSON-serialisable values."""
         known = {"vocabulary": self.vocabulary, "lowercase": self.lowercase}
         if self._characters is not None:
             known |= {"character_vocabulary": self.characters, "max_characters": self.max_characters}
@@ -101,14 +100,14 @@ class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
         return [self._vocabulary, *([self._characters.vocabulary] if self._characters else ())]
 
     def _character_vocabulary(self) -> CharacterVocabulary:
-        """The characters, for encoding.
+        """The character vocabulary.
 
         Raises:
-            ValueError: If there is no vocabulary yet, or there are no characters (`max_characters` is None).
+            ValueError: If there is no vocabulary yet, or `max_characters` is None.
         """
         self._check_adapted()
         if self._characters is None:
-            raise ValueError("This vectoriser encodes no characters: it was made without `max_characters`.")
+            raise ValueError("This vectoriser encodes no characters: create it with `max_characters`.")
         return self._characters
 
     def _check_adapted(self) -> None:

@@ -15,7 +15,7 @@ from keras_slstm.errors import DataError
 from keras_slstm.text.lines import decode, raw_lines
 from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
 
-_HEADER = re.compile(rb"\d+ (\d{1,6})")  # of word2vec: the numbers of words and of values
+_HEADER = re.compile(rb"\d+ (\d{1,6})")  # of word2vec: number of words and vector size
 _SPREAD_OF_UNKNOWN = 0.5  # standard deviation of words without a vector, relative to the other words
 
 
@@ -25,7 +25,7 @@ class WordVectors:
 
     Args:
         words: Distinct words.
-        matrix: `(len(words), dim)` float32: a row for each word.
+        matrix: `(len(words), dim)` float32, one row per word.
 
     Raises:
         ValueError: If the matrix does not fit the words, or a word occurs twice.
@@ -37,7 +37,9 @@ class WordVectors:
 
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
-            raise ValueError(f"{len(self.words)} words need a matrix of as many rows, but it has {self.matrix.shape}.")
+            raise ValueError(
+                f"`matrix` must have {len(self.words)} rows, one per word, but its shape is {self.matrix.shape}."
+            )
         object.__setattr__(self, "_rows", {word: row for row, word in enumerate(self.words)})
         if len(self._rows) < len(self.words):
             raise ValueError(f"The word {Counter(self.words).most_common(1)[0][0]!r} occurs twice.")
@@ -47,22 +49,23 @@ class WordVectors:
 
     @property
     def dim(self) -> int:
-        """Number of values in a vector."""
+        """Size of a vector."""
         return self.matrix.shape[1]
 
     def find(self, word: str) -> int | None:
-        """The row of a word: as it is, else lower-cased, else capitalised (a cased file has `Oslo`, but no `oslo`)."""
+        """The row of a word as written, else lower-cased, else capitalised (a cased file has `Oslo`, not `oslo`)."""
         return next((self._rows[form] for form in _forms(word) if form in self._rows), None)
 
     def embedding_matrix(self, vocabulary: Sequence[str], seed: int = 0) -> np.ndarray:
-        """The initial word vectors of a model.
+        """The initial embedding matrix of a model.
 
         Args:
             vocabulary: All words by id; ids 0 and 1 are padding and the unknown word (`TextVectorizer.vocabulary`).
-            seed: Seed of the words without a vector: normal, with half the standard deviation of the others.
+            seed: Seed for the words without a vector, drawn from a normal distribution with half the standard deviation
+                of the others.
 
         Returns:
-            `(len(vocabulary), dim)` float32. Padding is zero, the unknown word the mean of all vectors.
+            `(len(vocabulary), dim)` float32. Padding is zero; the unknown word is the mean of all vectors.
         """
         spread = _SPREAD_OF_UNKNOWN * self.matrix.std()
         matrix = np.random.default_rng(seed).normal(0, spread, (len(vocabulary), self.dim)).astype(np.float32)
@@ -75,7 +78,7 @@ class WordVectors:
         return matrix
 
     def coverage(self, counts: Mapping[str, int]) -> Coverage:
-        """Count the words of a text that have a vector.
+        """Count how many words of a text have a vector.
 
         Args:
             counts: The number of occurrences of each word.
@@ -112,9 +115,9 @@ class Coverage:
 def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None = None) -> WordVectors:
     """Read word vectors from a text file in GloVe's format.
 
-    Each line holds a word and its numbers, separated by single spaces (`glove.6B.300d.txt`, `glove.840B.300d.txt`,
-    lower-cased or not). Words may contain spaces, as some of 840B do. A first line with the number of words and of
-    values, as word2vec writes it, is skipped, and so are empty lines. If a word occurs twice, its first vector counts.
+    Each line holds a word and its values, separated by single spaces (`glove.6B.300d.txt`, `glove.840B.300d.txt`).
+    Words may contain spaces, as some in 840B do. Empty lines and a word2vec header (number of words and vector size)
+    are skipped. If a word occurs twice, its first vector counts.
 
     Args:
         path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
@@ -124,8 +127,8 @@ def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None 
         The vectors, in the order of the file.
 
     Raises:
-        DataError: If a line has another number of values than the first, a value is not a finite number, the
-            compression is damaged, or none of `words` has a vector. Of lines that are not kept, only the number of
+        DataError: If a line has a different number of values than the first, a value is not a finite number, the
+            compressed data is damaged, or none of `words` has a vector. In lines that are not kept, only the number of
             values is checked.
         FileNotFoundError: If there is no such file.
 
@@ -148,21 +151,21 @@ def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None 
             dim = int(header[1])
             continue
         dim = dim or line.count(b" ")
-        # The first field excludes most unwanted lines without splitting all of them.
+        # The first field rules out most unwanted lines without a full split.
         if wanted is not None and line.split(b" ", 1)[0] not in wanted and line.count(b" ") == dim:
             continue
         name, *values = line.rsplit(b" ", dim)
         if not name or len(values) != dim or dim == 0:
-            raise DataError(path, number, f"a word and {dim or 'its'} values expected, found {line[:40]!r}")
+            raise DataError(path, number, f"expected a word and {dim or 'its'} values, found {line[:40]!r}")
         if wanted is None or name in wanted:
             word = decode(path, number, name)
             if word not in kept:
                 kept[word] = _vector(path, number, values)
     if not kept and wanted:
-        problem = f"none of the {dim}-dimensional vectors is of a word of the texts: is the file of another language?"
+        problem = f"no word of the texts has one of these {dim}-dimensional vectors: check the language of the file"
         raise DataError(path, 1, problem)
     if not kept:
-        raise DataError(path, 1, "the file holds no word vector")
+        raise DataError(path, 1, "the file contains no word vectors")
     return WordVectors(list(kept), np.stack(list(kept.values())))
 
 

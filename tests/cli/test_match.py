@@ -245,7 +245,7 @@ def test_settings_of_the_paper():
     ("arguments", "message"),
     [
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
-        (["--dataset", "nowhere"], "No corpus is named 'nowhere'"),
+        (["--dataset", "nowhere"], "Unknown corpus 'nowhere'"),
         (["--dataset", "sick/both"], '"sick" has no configuration "both"'),
         (["--epochs", "0"], "argument --epochs: an integer of at least 1 expected"),
         (["--data", "a.tsv", "--dataset", "snli"], "give either --dataset or --data, not both"),
@@ -271,4 +271,4 @@ def test_bad_data(data, scores, command, capsys, tmp_path, monkeypatch):
     assert command("--data", data, "--variants", "speed=3") == 2
     assert "speed" in capsys.readouterr().err
     assert command("--data", scores, "--task", "relatedness", "--score-range", 2, 5) == 2
-    assert "scores.tsv:2: a score from 2 to 5 expected, found 1.5" in capsys.readouterr().err
+    assert "scores.tsv:2: expected a score from 2 to 5, found 1.5" in capsys.readouterr().err

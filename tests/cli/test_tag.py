@@ -167,7 +167,7 @@ def test_an_interrupted_training_goes_on(files, tmp_path, command, monkeypatch, 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
     path = tmp_path / "broken.conll"
-    for text, place in [("a B-X\nb\n", "2: 2 columns expected"), ("a B-X\n\nb O\nc I-X\n", '4: "I-X" goes on')]:
+    for text, place in [("a B-X\nb\n", "2: expected 2 columns"), ("a B-X\n\nb O\nc I-X\n", '4: "I-X" continues')]:
         path.write_text(text, encoding="utf-8")
         assert command("--task", "ner", "--data", path, "--output", tmp_path / "run") == 2
         assert capsys.readouterr().err.startswith(f"{path}:{place}")

@@ -53,7 +53,7 @@ def test_trec_has_50_labels_of_which_three_names_recur():
         (["NUM:date When ?", "NUM When ?"], r"train_5500\.label:2: "),
         (["NUM:date", "NUM:date When ?"], r"train_5500\.label:1: "),
         (["NUM:date When ?", "", "NUM:date When ?"], r"train_5500\.label:2: "),
-        (["NUM:date When ?"] * 3, r"train_5500\.label:3: 2 questions expected, found 3"),
+        (["NUM:date When ?"] * 3, r"train_5500\.label:3: expected 2 questions, found 3"),
     ],
 )
 def test_trec_malformed(trec, lines, message):
@@ -80,7 +80,7 @@ def test_cr_counts_both_files_together(monkeypatch, tmp_path, count):
     monkeypatch.setattr(CR, "SENTENCES", count)
     write(tmp_path / "custrev.neg", ["did not work", "", "poor"])
     write(tmp_path / "custrev.pos", ["works great ! ."])
-    message = rf"{count} sentences expected in custrev\.neg and custrev\.pos together, found 3"
+    message = rf"expected {count} sentences in custrev\.neg and custrev\.pos together, found 3"
     with pytest.raises(DataError, match=message):
         prepare(CR, tmp_path / "data", tmp_path)
 
@@ -167,12 +167,17 @@ def test_sst_sentence_files_are_read_where_there_are_no_trees(sst):
 @pytest.mark.parametrize(
     ("config", "name", "lines", "message"),
     [
-        ("phrases_5", "trees/train.txt", ["(2 (2 So) (2 so))", "(2 (2 So)"], r"train\.txt:2: not a tree.*column 10"),
-        ("phrases_5", "trees/train.txt", ["(2 (2 So) (2 so))"], r"train\.txt:1: 11 phrases expected, found 3"),
-        ("sentences_5", "trees/train.txt", ["(2 a)"] * 4, r"train\.txt:4: 3 sentences expected, found 4"),
-        ("sentences_2", "trees/train.txt", ["(2 a)"] * 3, r"train\.txt:3: 2 sentences expected, found 0"),
-        ("sentences_5", "stsa.fine.train", ["4 fine", "5 fine"], r"stsa\.fine\.train:2: a label from 0 to 4"),
-        ("sentences_5", "stsa.fine.train", ["4 "], r"stsa\.fine\.train:1: a label from 0 to 4"),
+        (
+            "phrases_5",
+            "trees/train.txt",
+            ["(2 (2 So) (2 so))", "(2 (2 So)"],
+            r"train\.txt:2: column 10: expected a tree",
+        ),
+        ("phrases_5", "trees/train.txt", ["(2 (2 So) (2 so))"], r"train\.txt:1: expected 11 phrases, found 3"),
+        ("sentences_5", "trees/train.txt", ["(2 a)"] * 4, r"train\.txt:4: expected 3 sentences, found 4"),
+        ("sentences_2", "trees/train.txt", ["(2 a)"] * 3, r"train\.txt:3: expected 2 sentences, found 0"),
+        ("sentences_5", "stsa.fine.train", ["4 fine", "5 fine"], r"stsa\.fine\.train:2: expected a label from 0 to 4"),
+        ("sentences_5", "stsa.fine.train", ["4 "], r"stsa\.fine\.train:1: expected a label from 0 to 4"),
     ],
 )
 def test_sst_malformed(sst, tmp_path, config, name, lines, message):
@@ -236,10 +241,10 @@ def test_fdu_mtl_all(fdu_mtl):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["1\tgood", "2\tbad"], r"baby\.task\.train:2: the label 0 or 1, a tab and a text expected, found '2\\tbad'"),
+        (["1\tgood", "2\tbad"], r"baby\.task\.train:2: expected the label 0 or 1, a tab and a text, found '2\\tbad'"),
         (["1 good", "0\tbad"], r"baby\.task\.train:1: "),
         (["1\t ", "0\tbad"], r"baby\.task\.train:1: "),
-        (["1\tgood"], r"baby\.task\.train:1: 2 reviews expected, found 1"),
+        (["1\tgood"], r"baby\.task\.train:1: expected 2 reviews, found 1"),
     ],
 )
 def test_fdu_mtl_malformed(fdu_mtl, lines, message):
@@ -292,11 +297,11 @@ def test_dbpedia_is_title_and_abstract(dbpedia):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('15,"Title","Text"', r"test\.csv:1: a class from 1 to 14, a title and an abstract expected, found '15,"),
-        ('1,"Title"', r"test\.csv:1: a class from 1 to 14"),
+        ('15,"Title","Text"', r"test\.csv:1: expected a class from 1 to 14, a title and an abstract, found '15,"),
+        ('1,"Title"', r"test\.csv:1: expected a class from 1 to 14"),
         ('1,"Title","Text" x', r"test\.csv:1: malformed CSV"),
-        ('1,""," "', r"test\.csv:1: neither title nor abstract"),
-        ("", r"test\.csv:1: a class from 1 to 14"),
+        ('1,""," "', r"test\.csv:1: both title and abstract are empty"),
+        ("", r"test\.csv:1: expected a class from 1 to 14"),
     ],
 )
 def test_dbpedia_malformed(dbpedia, line, message):
@@ -304,7 +309,7 @@ def test_dbpedia_malformed(dbpedia, line, message):
     with pytest.raises(DataError, match=message):
         prepare(Dbpedia, dbpedia / "data", dbpedia)
     write(dbpedia / "dbpedia_csv" / "test.csv", ['1,"Title","Text"'] * 2)
-    with pytest.raises(DataError, match=r"test\.csv:2: 1 articles expected, found 2"):
+    with pytest.raises(DataError, match=r"test\.csv:2: expected 1 articles, found 2"):
         prepare(Dbpedia, dbpedia / "data", dbpedia)
 
 

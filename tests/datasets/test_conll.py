@@ -64,7 +64,7 @@ def test_conllu(write, name):
 
 def test_conllu_by_another_name(write):
     assert read_conll(write(UD, "download"), conllu=True)[0].tokens == ["He", "'s", "here"]
-    with pytest.raises(DataError, match="10 columns expected in CoNLL-U, found 1"):
+    with pytest.raises(DataError, match="expected 10 columns in CoNLL-U, found 1"):
         read_conll(write("a b\n", "a.txt"), conllu=True)
     assert is_conllu("a.conllu.gz")
     assert not is_conllu("conllu.txt")
@@ -96,15 +96,15 @@ def test_a_hash_is_a_word_outside_conllu(write):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("a X Y\nb X\n", 2, "3 columns expected as in the first line with a word, found 2"),
-        ("a X\nb X\n\nc X Y\n", 4, "2 columns expected as in the first line with a word, found 3"),
+        ("a X Y\nb X\n", 2, "expected 3 columns as in the first line with a word, found 2"),
+        ("a X\nb X\n\nc X Y\n", 4, "expected 2 columns as in the first line with a word, found 3"),
         ("a\tX\nb\t\n", 2, "the tag (column -1) is empty"),
         ("a\tX\n\tX\n", 2, "the word (column 0) is empty"),
-        ("a O\nb I-X\n", 2, '"I-X" goes on with a span'),
-        ("a O\nb NOUN\n", 2, '"NOUN" is no tag of BIO'),
+        ("a O\nb I-X\n", 2, '"I-X" continues a span'),
+        ("a O\nb NOUN\n", 2, '"NOUN" is not a tag of BIO'),
         (b"a O\n\nb\xff O\n", 3, "not UTF-8: byte 0xff at column 2"),
         ("", 1, "the file is empty"),
-        ("\n\n-DOCSTART- O\n", 1, "the file holds no sentence"),
+        ("\n\n-DOCSTART- O\n", 1, "the file contains no sentences"),
     ],
 )
 def test_malformed_files_are_named_with_the_line(write, text, line, problem):
@@ -117,9 +117,9 @@ def test_malformed_files_are_named_with_the_line(write, text, line, problem):
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ("2\tb\tb\tX", "10 columns expected in CoNLL-U, found 4"),
-        ("3\tb\tb\tX\tX\t_\t_\t_\t_\t_", 'the word id 2 expected, found "3"'),
-        ("b\tb\tb\tX\tX\t_\t_\t_\t_\t_", 'the word id 2 expected, found "b"'),
+        ("2\tb\tb\tX", "expected 10 columns in CoNLL-U, found 4"),
+        ("3\tb\tb\tX\tX\t_\t_\t_\t_\t_", 'expected the word id 2, found "3"'),
+        ("b\tb\tb\tX\tX\t_\t_\t_\t_\t_", 'expected the word id 2, found "b"'),
     ],
 )
 def test_malformed_conllu(write, row, problem):
@@ -134,9 +134,9 @@ def test_columns_that_cannot_be_meant(write):
     for column in (4, -5):
         with pytest.raises(DataError, match=rf"data\.txt:3: no column {column} .*: the line has 4 columns"):
             read_conll(path, tag_column=column)
-    with pytest.raises(ValueError, match="`tag_column` must be the number of a column, but got 'upos'"):
+    with pytest.raises(ValueError, match="`tag_column` must be a column index, but got 'upos'"):
         read_conll(path, tag_column="upos")
-    with pytest.raises(ValueError, match="`token_column` must be the number of a column or one of id, form"):
+    with pytest.raises(ValueError, match="`token_column` must be a column index or one of id, form"):
         read_conll(write(UD, "a.conllu"), token_column="word")
     with pytest.raises(ValueError, match="on_error"):
         read_conll(path, on_error="ignore")
@@ -144,7 +144,9 @@ def test_columns_that_cannot_be_meant(write):
 
 def test_malformed_sentences_can_be_left_out(write):
     path = write(b"a B-X\n\nb O\nc\n\nd\xff O\n\ne O\nf I-X\n\ng I-X\n\nh B-X\ni I-X\n")
-    with pytest.warns(UserWarning, match=r"sentences with malformed lines left out: 4\. The first: .*:4: 2 columns"):
+    with pytest.warns(
+        UserWarning, match=r"sentences with malformed lines left out: 4\. The first: .*:4: expected 2 columns"
+    ):
         found = read_conll(path, scheme="BIO", on_error="skip")
     assert [s.tokens for s in found] == [["a"], ["h", "i"]]
     with pytest.warns(UserWarning, match="left out: 2"):
@@ -155,6 +157,6 @@ def test_malformed_sentences_can_be_left_out(write):
         assert keep_valid(path, read, "BIO", on_error="skip") == found
     with (
         pytest.warns(UserWarning, match="left out: 2"),
-        pytest.raises(DataError, match="no sentence with valid tags"),
+        pytest.raises(DataError, match="no sentences with valid tags"),
     ):
         keep_valid(path, [s for s in read if s not in found], "BIO", on_error="skip")

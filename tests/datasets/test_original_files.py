@@ -119,9 +119,9 @@ def test_bytes_of_neither_encoding_are_named(write, tmp_path):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["one"], r"rt-polarity\.neg:1: 2 sentences expected, found 1"),
-        (["one", "two", "three"], r"rt-polarity\.neg:3: 2 sentences expected, found 3"),
-        (["one", " "], r"rt-polarity\.neg:2: the line is empty"),
+        (["one"], r"rt-polarity\.neg:1: expected 2 sentences, found 1"),
+        (["one", "two", "three"], r"rt-polarity\.neg:3: expected 2 sentences, found 3"),
+        (["one", " "], r"rt-polarity\.neg:2: expected a sentence, but the line is empty"),
         ([], r"rt-polarity\.neg:1: the file is empty"),
     ],
 )
@@ -197,7 +197,7 @@ def test_downloads_an_archive(write, tmp_path, network):
 
 def test_an_archive_without_the_files_is_named(write, tmp_path, network):
     network(lambda address: write("archive", sentences={"pos": ["one", "two"]}))
-    with pytest.raises(FileNotFoundError, match=r"archive from http.*tar\.gz does not hold rt-polarity\.neg"):
+    with pytest.raises(FileNotFoundError, match=r"archive http.*tar\.gz does not contain rt-polarity\.neg"):
         prepare(None, tmp_path / "data")
 
 
@@ -230,7 +230,7 @@ def test_what_cannot_be_downloaded_is_not_tried(tmp_path, monkeypatch, network):
     monkeypatch.setattr(
         MovieReview, "ORIGINALS", (Originals({"pos": "a", "neg": "b"}, ("mr",), remark="Ask the owners."),)
     )
-    with pytest.raises(FileNotFoundError, match=r"(?s)no address.*Put a and b.*\nAsk the owners\."):
+    with pytest.raises(FileNotFoundError, match=r"(?s)no URL.*Put a and b.*\nAsk the owners\."):
         prepare(None, tmp_path / "data")
     assert asked == []
 
@@ -269,7 +269,7 @@ def test_load_corpus_takes_ours_and_tfds_keeps_its_own(tmp_path, monkeypatch):
     [
         ("trec/coarser", 'no configuration "coarser". Expected one of coarse, fine'),
         ("sst/2", "one of sentences_5, sentences_2, phrases_5, phrases_2"),
-        ("subj/fine", 'no configuration "fine". Expected nothing behind its name'),
+        ("subj/fine", 'no configuration "fine". Expected no configuration'),
     ],
 )
 def test_unknown_configurations_are_named(name, message):

@@ -87,22 +87,22 @@ def test_snli_subset_has_as_many_training_pairs_as_there_are(snli):
     with pytest.raises(FileNotFoundError, match=r"(?s)no network.*Put snli_1\.0_train\.jsonl.*\nOr: Put train\.tsv"):
         prepare(Snli, snli / "data", snli)
     write(snli / "snli" / "train_subset.tsv", TSV["train"][2:])
-    with pytest.raises(DataError, match=r"train_subset\.tsv:1: the file holds no pair"):
+    with pytest.raises(DataError, match=r"train_subset\.tsv:1: the file contains no pairs"):
         prepare(Snli, snli / "data2", snli, "subset")
     write(snli / "snli" / "test.tsv", TSV["test"] * 2)
     write(snli / "snli" / "train_subset.tsv", TSV["train"])
-    with pytest.raises(DataError, match=r"test\.tsv:2: 1 pairs expected, found 2"):  # the other parts are complete
+    with pytest.raises(DataError, match=r"test\.tsv:2: expected 1 pairs, found 2"):  # the other parts are complete
         prepare(Snli, snli / "data3", snli, "subset")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("entailed\tA\tB", "the label entailment or neutral or contradiction expected, found 'entailed'"),
-        ("neutral\tA", r"label, premise and hypothesis, separated by tabs, expected, found 'neutral\\tA'"),
+        ("entailed\tA\tB", "expected the label entailment or neutral or contradiction, found 'entailed'"),
+        ("neutral\tA", r"expected label, premise and hypothesis, separated by tabs, found 'neutral\\tA'"),
         ("neutral\tA\tB\tC", "separated by tabs"),
         ("", "separated by tabs"),
-        ("neutral\t \t ", "neither of the two texts has any text"),
+        ("neutral\t \t ", "both texts are empty"),
     ],
 )
 def test_snli_malformed_columns(snli, line, message):
@@ -128,7 +128,9 @@ def test_snli_malformed_json(snli, line):
     for part, lines in TSV.items():
         write(snli / f"snli_1.0_{part}.jsonl", as_json(lines))
     write(snli / "snli_1.0_train.jsonl", [*as_json(TSV["train"][:1]), line])
-    with pytest.raises(DataError, match=r'train\.jsonl:2: a JSON object with strings "gold_label", "sentence1"'):
+    with pytest.raises(
+        DataError, match=r'train\.jsonl:2: expected a JSON object with strings "gold_label", "sentence1"'
+    ):
         prepare(Snli, snli / "data", snli)
 
 
@@ -160,14 +162,14 @@ def test_qqp(monkeypatch, tmp_path):
     write(folder / "dev.tsv", ["1\tWhy ?\tHow come ?\t7"])
     write(folder / "test.tsv.gz", ["0\tWho ?\tWhen ?\t8"])
     assert list(prepare(Qqp, tmp_path / "data", tmp_path, "heldout").info.splits) == ["validation", "test"]
-    with pytest.raises(FileNotFoundError, match=r"(?s)missing: train\.tsv.*no address.*BiMPM"):
+    with pytest.raises(FileNotFoundError, match=r"(?s)missing: train\.tsv.*no URL.*BiMPM"):
         prepare(Qqp, tmp_path / "data", tmp_path)
     write(folder / "train.tsv", ['0\t"Is ""a"" b?"\tNo�?\t1', "1\tX?\tX ?\t2"])
     builder = prepare(Qqp, tmp_path / "data", tmp_path)
     expected = [("duplicate", "X?", "X ?"), ("not_duplicate", '"Is ""a"" b?"', "No�?")]
     assert rows(builder, "train", "question1", "question2") == expected
     write(folder / "train.tsv", ["0\ta\tb\t1", "2\tX?\tX ?\t2"])
-    with pytest.raises(DataError, match=r"train\.tsv:2: the label 0 or 1 expected, found '2'"):
+    with pytest.raises(DataError, match=r"train\.tsv:2: expected the label 0 or 1, found '2'"):
         prepare(Qqp, tmp_path / "data2", tmp_path)
 
 
@@ -183,10 +185,10 @@ def test_mrpc(monkeypatch, tmp_path):
     expected = [("equivalent", 'He said "no".', "He said so."), ("not_equivalent", "A.", "B.")]
     assert rows(builder, "train", "sentence1", "sentence2") == expected
     write(tmp_path / "mrpc" / "msr_paraphrase_train.txt", lines[1:])  # no header: a pair would be taken for it
-    with pytest.raises(DataError, match=r"train\.txt:2: 2 pairs expected, found 1"):
+    with pytest.raises(DataError, match=r"train\.txt:2: expected 2 pairs, found 1"):
         prepare(Mrpc, tmp_path / "data2", tmp_path)
     write(tmp_path / "mrpc" / "msr_paraphrase_train.txt", [*lines[:2], "0\t3\t4\tA."])
-    with pytest.raises(DataError, match=r"train\.txt:3: label, two numbers and two sentences"):
+    with pytest.raises(DataError, match=r"train\.txt:3: expected label, two numbers and two sentences"):
         prepare(Mrpc, tmp_path / "data2", tmp_path)
 
 
@@ -229,10 +231,10 @@ def test_sick_relatedness(sick):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("2\tA\tB\t5.5\tNEUTRAL", "a score from 1 to 5 expected, found '5.5'"),
+        ("2\tA\tB\t5.5\tNEUTRAL", "expected a score from 1 to 5, found '5.5'"),
         ("2\tA\tB\tnan\tNEUTRAL", "found 'nan'"),
         ("2\tA\tB\thigh\tNEUTRAL", "found 'high'"),
-        ("2\tA\tB\t2\tneutral", "the label ENTAILMENT or NEUTRAL or CONTRADICTION expected, found 'neutral'"),
+        ("2\tA\tB\t2\tneutral", "expected the label ENTAILMENT or NEUTRAL or CONTRADICTION, found 'neutral'"),
         ("2\tA\tB\t2", "number, two sentences, score and label"),
     ],
 )
@@ -256,10 +258,12 @@ def test_stsb(monkeypatch, tmp_path):
     corpus = load_pair_corpus("stsb", data_dir=tmp_path / "data")
     assert (corpus.score_range, corpus.test.labels) == ((0, 5), [0.4])
     write(tmp_path / "stsbenchmark" / "sts-train.csv", [lines[0], f"{start}\t-1\tA.\tB."])
-    with pytest.raises(DataError, match=r"sts-train\.csv:2: a score from 0 to 5 expected, found '-1'"):
+    with pytest.raises(DataError, match=r"sts-train\.csv:2: expected a score from 0 to 5, found '-1'"):
         prepare(Stsb, tmp_path / "data2", tmp_path)
     write(tmp_path / "stsbenchmark" / "sts-train.csv", [lines[0], f"{start}\t1\tA."])
-    with pytest.raises(DataError, match=r"sts-train\.csv:2: genre, file, year, number, score and two sentences"):
+    with pytest.raises(
+        DataError, match=r"sts-train\.csv:2: expected genre, file, year, number, score and two sentences"
+    ):
         prepare(Stsb, tmp_path / "data2", tmp_path)
 
 

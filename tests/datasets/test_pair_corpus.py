@@ -61,7 +61,7 @@ def test_columns_by_name(write):
     [
         ("a.tsv", table([("x", "a", " ")]), r'a\.tsv:2: the second text \(column "text_b"\) is empty'),
         ("a.tsv", table([("x", "", "b")]), r'a\.tsv:2: the first text \(column "text_a"\) is empty'),
-        ("a.tsv", table([("x", "a", "b"), ("x", "a")]), r"a\.tsv:3: 3 columns expected as in the header, found 2"),
+        ("a.tsv", table([("x", "a", "b"), ("x", "a")]), r"a\.tsv:3: expected 3 columns as in the header, found 2"),
         ("a.jsonl", '{"premise": "a", "label": "x"}', r'a\.jsonl:1: the object has no key "text_b" or "hypothesis"'),
         ("a.jsonl", '{"premise": 1, "hypothesis": "b", "label": "x"}', r"first text .*must be a string, found 1"),
         (
@@ -92,7 +92,7 @@ def test_scores_are_finite_numbers(write):
 def test_pairs_to_classify(write):
     assert read_pair_lines(write("a.txt", "one\u0085\ttwo\nthree\tfour\n")) == [("one\u0085", "two"), ("three", "four")]
     for bad in ("three", "three\t ", "a\tb\tc"):
-        with pytest.raises(DataError, match=r"a\.txt:2: two texts, separated by a tab, expected"):
+        with pytest.raises(DataError, match=r"a\.txt:2: expected two texts separated by a tab"):
             read_pair_lines(write("a.txt", f"one\ttwo\n{bad}\n"))
 
 
@@ -134,16 +134,16 @@ def test_scores_of_files(write):
     assert (loaded.label_names, loaded.score_range, loaded.train.labels) == ([], (1, 4), [1.5, 3.5])
     assert load_pair_corpus(held, validation_path=held, test_path=held, scores=True).score_range == (2, 3)
     outside = write("outside.tsv", table([("4", "5", "6"), ("4.5", "5", "6")]))
-    with pytest.raises(DataError, match=r"outside\.tsv:3: a score from 1 to 4 expected, found 4\.5"):
+    with pytest.raises(DataError, match=r"outside\.tsv:3: expected a score from 1 to 4, found 4\.5"):
         load_pair_corpus(train, validation_path=held, test_path=outside, scores=True)
     options = {"validation_path": held, "test_path": outside, "scores": True}
     assert load_pair_corpus(train, score_range=(0, 5), **options).score_range == (0, 5)
 
 
 def test_wrong_arguments(write):
-    with pytest.raises(ValueError, match=r"As many labels as texts expected: 1 texts, 2 labels"):
+    with pytest.raises(ValueError, match=r"Pass as many labels as texts, not 2 labels for 1 texts"):
         Pairs([("a", "b")], ["x", "y"])
-    with pytest.raises(ValueError, match="go with a file"):
+    with pytest.raises(ValueError, match="need a file as `name`"):
         load_pair_corpus("stsb", test_path="x.tsv")
     with pytest.raises(FileNotFoundError):
         load_pair_corpus("missing.tsv")
@@ -204,7 +204,7 @@ def test_numbers_are_scores(records):
     parts = read_pairs("glue/stsb").parts
     assert list(parts) == ["train", "validation"]
     assert parts["train"].part(Pairs) == Pairs([("a", "b"), ("a", "b")], [3.2, -1.0])
-    with pytest.raises(ValueError, match=r'the part "train" of glue/stsb, .*: a score from 2 to 5 expected, found -1'):
+    with pytest.raises(ValueError, match=r'the part "train" of glue/stsb, .*: expected a score from 2 to 5, found -1'):
         load_pair_corpus("glue/stsb", score_range=(2, 5), validation=0.5)
 
 
@@ -212,7 +212,7 @@ def test_a_set_without_two_texts_or_a_label_is_refused(records):
     from tensorflow_datasets import features
 
     records({"text": features.Text(), "label": features.ClassLabel(names=["a", "b"])}, train=[])
-    with pytest.raises(ValueError, match=r'"imdb_reviews" does not hold pairs: its one text is "text"'):
+    with pytest.raises(ValueError, match=r'"imdb_reviews" does not contain pairs: its only text is "text"'):
         load_pair_corpus("imdb_reviews")
     records({"premise": features.Text(), "hypothesis": features.Text()}, train=[])
     with pytest.raises(ValueError, match=r"Name one as `label_column`"):

@@ -80,7 +80,7 @@ def test_sets_without_translations(tmp_path, monkeypatch):
         load_parallel_corpus("nowhere", data_dir=tmp_path)
     with pytest.raises(ValueError, match="to_letters"):
         load_parallel_corpus("office_notes/to_letters")
-    with pytest.raises(ValueError, match="`validation_paths` and `test_paths` go with a file"):
+    with pytest.raises(ValueError, match="`validation_paths` and `test_paths` need a file as `name`"):
         load_parallel_corpus("office_notes", test_paths=("a", "b"))
 
 

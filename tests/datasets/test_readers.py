@@ -100,32 +100,32 @@ def test_labels_are_stripped(write):
 
 
 BAD = [  # file name, content, line at fault, words of the message
-    ("a.tsv", "label\ttext\nx\tgood\nx\tone\ttwo\n", 3, "2 columns expected as in the header, found 3"),
+    ("a.tsv", "label\ttext\nx\tgood\nx\tone\ttwo\n", 3, "expected 2 columns as in the header, found 3"),
     ("a.tsv", "label\ttext\nx\t \n", 2, 'the text \\(column "text"\\) is empty'),
     ("a.tsv", "label\ttext\n \tgood\n", 2, 'the label \\(column "label"\\) is empty'),
     ("a.tsv", "label\tsentence\nx\tgood\n", 1, 'no column "text"; its columns: "label", "sentence"'),
     ("a.tsv", b"label\ttext\nx\tgood\nx\tcaf\xe9\n", 3, "not UTF-8: byte 0xe9 at column 6"),
     ("a.tsv", "", 1, "the file is empty"),
-    ("a.tsv", "label\ttext\n", 1, "the file holds no example"),
+    ("a.tsv", "label\ttext\n", 1, "the file contains no examples"),
     ("a.csv", 'text,label\ngood,x\n"never closed,x\n', 3, "malformed CSV"),
-    ("a.csv", 'text,label\n"two\nlines",x\ngood\n', 4, "2 columns expected as in the header, found 1"),
-    ("a.csv", "text,label\ngood,x,\n", 2, "2 columns expected as in the header, found 3"),
+    ("a.csv", 'text,label\n"two\nlines",x\ngood\n', 4, "expected 2 columns as in the header, found 1"),
+    ("a.csv", "text,label\ngood,x,\n", 2, "expected 2 columns as in the header, found 3"),
     ("a.csv", b'text,label\ngood,x\n"two\nlin\xe9s\n",x\n', 4, "not UTF-8: byte 0xe9 at column 4"),
     ("a.csv", "text,label,text\ngood,x,bad\n", 1, 'the column "text" more than once'),
     ("a.tsv", "label\ttext\tlabel\nx\tgood\ty\n", 1, 'the column "label" more than once'),
-    ("a.jsonl", '{"text": "t", "label": "x"}\n' + "[" * 100_000 + "\n", 2, "JSON that Python cannot read"),
-    ("a.jsonl", '{"text": "t", "label": ' + "1" * 5000 + "}\n", 1, "JSON that Python cannot read"),
+    ("a.jsonl", '{"text": "t", "label": "x"}\n' + "[" * 100_000 + "\n", 2, "Python cannot read this JSON"),
+    ("a.jsonl", '{"text": "t", "label": ' + "1" * 5000 + "}\n", 1, "Python cannot read this JSON"),
     ("a.jsonl", '{"text": "t", "label": "x"}\n{"text": \n', 2, "invalid JSON at column"),
-    ("a.jsonl", '{"text": "t\\ud83d", "label": "x"}\n', 1, "half of a surrogate pair"),
+    ("a.jsonl", '{"text": "t\\ud83d", "label": "x"}\n', 1, "lone surrogate"),
     ("a.json", '[{"text": "t", "label": "x"},\n {"text": "t"}]', 2, 'no key "label"; its keys: "text"'),
     ("a.json", '[{"text": "t", "label": "x"},\n\n{"text": }]', 3, "invalid JSON at column"),
-    ("a.json", '[{"text": "t", "label": "x"}\n\n{"text": "t", "label": "x"}]', 3, "a comma or ] expected"),
+    ("a.json", '[{"text": "t", "label": "x"}\n\n{"text": "t", "label": "x"}]', 3, "expected a comma or ]"),
     ("a.json", '[{"text": "t", "label": "x"},\n', 1, "the JSON array is not closed"),
     ("a.json", '{\n "texts": []}\n', 1, "invalid JSON"),
     ("a.txt", "label text\nx good\n", 1, 'no column "text"; .* The first line must name the columns'),
     ("a.csv", "Text,label\ngood,x\n", 1, 'no column "text"; its columns: "Text", "label". Did you mean "Text"?'),
     ("a.tsv", b"\xff\xfel\x00", 1, "the file is UTF-16: save it as UTF-8"),
-    ("a.jsonl", '["t", "x"]\n', 1, "a JSON object expected, found list"),
+    ("a.jsonl", '["t", "x"]\n', 1, "expected a JSON object, found list"),
     ("a.jsonl", '{"text": "t", "class": "x"}\n', 1, 'no key "label"; its keys: "text", "class"'),
     ("a.jsonl", '{"text": 5, "label": "x"}\n', 1, "must be a string, found 5"),
     ("a.jsonl", '{"text": "t", "label": null}\n', 1, "must be a string or an integer, found None"),
@@ -146,7 +146,7 @@ def test_malformed_file_names_file_and_line(write, name, content, line, message,
 
 def test_skip_leaves_malformed_lines_out_and_counts_them(write):
     path = write("a.tsv", b"label\ttext\nx\tone\nno label\nx\t\nx\tcaf\xe9\ny\ttwo\n")
-    with pytest.warns(UserWarning, match=rf"left out: 3. The first: {path}:3: 2 columns expected"):
+    with pytest.warns(UserWarning, match=rf"left out: 3. The first: {path}:3: expected 2 columns"):
         examples = read_labelled_text(path, on_error="skip")
     assert examples == [("one", "x", 2), ("two", "y", 6)]
 
@@ -165,7 +165,7 @@ def test_a_repeated_column_that_is_not_wanted_does_no_harm(write):
 def test_skip_does_not_hide_a_missing_column_or_a_file_without_examples(write):
     with pytest.raises(DataError, match="no column"):
         read_labelled_text(write("a.tsv", "a\tb\nx\ty\n"), on_error="skip")
-    with pytest.warns(UserWarning, match="left out: 1"), pytest.raises(DataError, match="holds no example"):
+    with pytest.warns(UserWarning, match="left out: 1"), pytest.raises(DataError, match="contains no examples"):
         read_labelled_text(write("b.jsonl", "{\n"), on_error="skip")
 
 
@@ -178,7 +178,7 @@ def test_damaged_gzip_is_named(tmp_path):
 
 
 def test_wrong_arguments(write, tmp_path):
-    with pytest.raises(ValueError, match=r"\.tsv, \.csv, \.txt, \.json, \.jsonl or \.ndjson .*a\.xlsx"):
+    with pytest.raises(ValueError, match=r"\.tsv, \.csv, \.txt, \.json, \.jsonl or \.ndjson, .*a\.xlsx"):
         read_labelled_text(write("a.xlsx", "x"))
     with pytest.raises(ValueError, match="on_error='ignore'"):
         read_labelled_text(write("a.tsv", GOOD["a.tsv"]), on_error="ignore")

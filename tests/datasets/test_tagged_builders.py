@@ -97,11 +97,11 @@ def test_ud_ewt_is_downloaded(write, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["a DT I-NP O"], r"eng\.testa:1: 2 sentences expected, found 1"),
-        (["a DT I-NP O", "", "b DT I-NP"], r"eng\.testa:3: 4 columns expected .*, found 3"),
-        (["a DT I-NP O", "", "b XX I-NP O"], r'eng\.testa:3: "XX" is no tag of this set \(pos\): \$'),
-        (["a DT I-NP O", "", "b DT I-NP I-DATE"], r'eng\.testa:3: "B-DATE" is no tag of this set \(ner\): O, B-LOC'),
-        (["a DT I-NP O", "", "b DT I-NP PER"], r'eng\.testa:3: "PER" is no tag of'),
+        (["a DT I-NP O"], r"eng\.testa:1: expected 2 sentences, found 1"),
+        (["a DT I-NP O", "", "b DT I-NP"], r"eng\.testa:3: expected 4 columns .*, found 3"),
+        (["a DT I-NP O", "", "b XX I-NP O"], r'eng\.testa:3: "XX" is not a tag of this set \(pos\): \$'),
+        (["a DT I-NP O", "", "b DT I-NP I-DATE"], r'eng\.testa:3: "B-DATE" is not a tag of this set \(ner\): O, B-LOC'),
+        (["a DT I-NP O", "", "b DT I-NP PER"], r'eng\.testa:3: "PER" is not a tag of'),
     ],
 )
 def test_malformed_files_are_named_with_the_line(write, tmp_path, lines, message):

@@ -58,7 +58,7 @@ def test_plain_tags(write):
     assert parts(corpus) == [16, 2, 2]
     assert load_tagged_corpus(path) == corpus
     assert load_tagged_corpus(path, seed=1) != corpus
-    with pytest.raises(DataError, match=r'pos\.txt:1: "DET" is no tag of BIO'):
+    with pytest.raises(DataError, match=r'pos\.txt:1: "DET" is not a tag of BIO'):
         load_tagged_corpus(path, scheme="BIO")
 
 
@@ -72,7 +72,7 @@ def test_columns_of_a_file(write):
 def test_malformed_files_are_named_with_the_line(write):
     good = write("good.txt", "a/B-X b/O")
     for sentence, message in [
-        ("a/O b/I-X", r'other\.txt:2: "I-X" goes on with a span, but "O" stands before it'),
+        ("a/O b/I-X", r'other\.txt:2: "I-X" continues a span, but the tag before it is "O"'),
         ("a/O b/B-Y", r'other\.txt:2: the tag "B-Y" does not occur in the training part; its tags: "O", "B-X", "I-X"'),
     ]:
         other = write("other.txt", sentence)
@@ -135,9 +135,9 @@ def test_sets_of_tfds(monkeypatch, tmp_path):
     [
         ("travel_desk", {"scheme": "IOB1"}, "`scheme` must be"),
         ("travel_desk", {"tag_column": "tags"}, "`tag_column`"),
-        ("travel_desk", {"test_path": "a.txt"}, "go with a file"),
+        ("travel_desk", {"test_path": "a.txt"}, "need a file as `name`"),
         ("travel_desk", {"validation": 0.0}, "`validation` must lie between 0 and 1"),
-        ("travel_desk", {"validation": 0.5, "test": 0.5}, "Nothing is left"),
+        ("travel_desk", {"validation": 0.5, "test": 0.5}, "must be below 1"),
     ],
 )
 def test_bad_arguments(name, arguments, message):
@@ -151,5 +151,5 @@ def test_missing_files_are_reported_as_such():
 
 
 def test_words_and_tags_belong_together():
-    with pytest.raises(ValueError, match="A tag for each word"):
+    with pytest.raises(ValueError, match="one tag per word"):
         TaggedSentences([["a", "b"]], [["O"]])

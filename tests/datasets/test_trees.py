@@ -77,5 +77,5 @@ def test_a_deep_tree():
     ],
 )
 def test_malformed_trees(line, column):
-    with pytest.raises(ValueError, match=rf"not a tree of the form .* see column {column}$"):
+    with pytest.raises(ValueError, match=rf"^column {column}: expected a tree"):
         read_tree(line)

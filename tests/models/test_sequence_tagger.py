@@ -345,7 +345,7 @@ def test_bad_data_says_what_is_wrong(trained):
     sentences = [["Ada"], ["to", "Rome"]]
     for labels, message in [
         ([["B-name"], ["O", "B-town"]], r"Unknown label 'B-town' of word 1 in sentence 1\. Known labels: O, B-city"),
-        ([["B-name"], ["O", "I-city"]], r'sentence 1 break the scheme: word 1: "I-city" goes on with a span, but "O"'),
+        ([["B-name"], ["O", "I-city"]], r'sentence 1 break the scheme: word 1: "I-city" continues a span'),
         ([["B-name"], ["O"]], "Sentence 1 has 2 words, but 1 `labels`"),
         ([["B-name"]], "2 sentences, but 1 `labels`"),
         ([["B-name"], "O"], "labels of sentence 1 are not a list of names: 'O'"),
@@ -358,7 +358,7 @@ def test_bad_data_says_what_is_wrong(trained):
     for call in (model.tag, model.predict, model.find_spans):
         with pytest.raises(ValueError, match="each a list of tokens"):
             call("Ada")
-        with pytest.raises(ValueError, match="Sentence 0 is not a list of tokens: 'Ada'"):
+        with pytest.raises(ValueError, match="Sentence 0 must be a list of tokens, but is 'Ada'"):
             call(["Ada"])
     with pytest.raises(ValueError, match="already"):
         model.adapt([["a"]])

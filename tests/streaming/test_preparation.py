@@ -203,7 +203,7 @@ def test_another_part_uses_vocabulary_and_labels_of_the_training(tmp_path):
 def test_errors_name_the_line(tmp_path):
     path = write(tmp_path / "a.tsv")
     path.write_text(path.read_text(encoding="utf-8") + "odd\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"a\.tsv:52: 2 columns expected"):
+    with pytest.raises(DataError, match=r"a\.tsv:52: expected 2 columns"):
         prepare_corpus(path, tmp_path / "out")
     with pytest.warns(UserWarning, match="left out: 1"):
         assert len(prepare_corpus(path, tmp_path / "out", on_error="skip")) == 50

@@ -40,5 +40,5 @@ def test_iteration_reads_no_further_than_needed(tmp_path):
     examples = iterate_columns(path, COLUMNS, "raise")
     assert next(examples) == (2, ["a fine film", "pos"])
     assert next(examples) == (3, ["a dull one", "neg"])
-    with pytest.raises(DataError, match=r"reviews.tsv:4: 2 columns expected"):
+    with pytest.raises(DataError, match=r"reviews.tsv:4: expected 2 columns"):
         next(examples)

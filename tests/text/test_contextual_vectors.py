@@ -68,7 +68,7 @@ def test_the_function_is_asked_for_what_a_batch_needs_only():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda sentences: [], "was given 2 sentences, but returned 0 arrays"),
+        (lambda sentences: [], r"must return one array per sentence \(2\), but returned 0"),
         (lambda sentences: [np.ones((1, 2))] * 2, r"shape \(2, 2\) for the 2 tokens \['a', 'flight'\], .* \(1, 2\)"),
         (lambda sentences: [np.ones((len(s), 3)) for s in sentences], r"shape \(2, 2\) .* returned \(2, 3\)"),
         (lambda sentences: [np.ones(len(s)) for s in sentences], r"returned \(2,\)"),

@@ -90,7 +90,7 @@ def test_errors(vectorizer, monkeypatch):
         fresh.encode(["a"])
     with pytest.raises(ValueError, match="adapt"):
         fresh.decode([[5]])
-    with pytest.raises(ValueError, match="no text"):
+    with pytest.raises(ValueError, match="`texts` is empty"):
         fresh.adapt([])
     with pytest.raises(ValueError, match="one string"):
         vectorizer.encode("a text")

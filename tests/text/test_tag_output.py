@@ -49,19 +49,19 @@ def test_html_marks_the_spans_and_shows_the_text():
 
 
 def test_what_does_not_fit_is_named():
-    with pytest.raises(ValueError, match="Token 1, 'x', does not stand in the text from character 1 on"):
+    with pytest.raises(ValueError, match="Token 1, 'x', is not found in the text from character 1 onwards"):
         token_offsets("a b", ["a", "x"])
     with pytest.raises(ValueError, match="Sentence 0 has 1 tokens, but 2 tags"):
         as_conll([["a"]], [["O", "O"]])
     for token in ("a b", "", "a\n"):
-        with pytest.raises(ValueError, match="is empty or holds white space"):
+        with pytest.raises(ValueError, match="is empty or contains white space"):
             as_conll([[token]], [["O"]])
-    with pytest.raises(ValueError, match="Tag 'B-creative work' of sentence 0 is empty or holds white space"):
+    with pytest.raises(ValueError, match="Tag 'B-creative work' of sentence 0 is empty or contains white space"):
         as_conll([["a"]], [["B-creative work"]])
 
 
 @pytest.mark.parametrize(("start", "end"), [(1, 3), (2, 3), (1, 1), (-1, 1)])
 def test_a_span_beyond_its_sentence(start, end):
-    message = f"span 'LOC' from token {start} to {end} does not lie in sentence 1, which has 2 tokens"
+    message = f"span 'LOC' from token {start} to {end} lies outside sentence 1, which has 2 tokens"
     with pytest.raises(ValueError, match=message):
         as_records([["a"], ["To", "Rome"]], [[], [Span("LOC", start, end)]])

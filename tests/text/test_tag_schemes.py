@@ -72,18 +72,18 @@ def test_every_marking_survives_and_no_other_tags_are_valid(scheme):
 @pytest.mark.parametrize(
     ("scheme", "tags", "position", "problem"),
     [
-        ("BIO", "O I-PER", 1, '"I-PER" goes on with a span, but "O" stands before it'),
-        ("BIO", "I-PER", 0, '"O" stands before it'),
-        ("BIO", "B-PER I-LOC", 1, '"B-PER" stands before it'),
-        ("IOB1", "O E-PER", 1, '"E-PER" is no tag of IOB1'),
+        ("BIO", "O I-PER", 1, '"I-PER" continues a span, but the tag before it is "O"'),
+        ("BIO", "I-PER", 0, 'the tag before it is "O"'),
+        ("BIO", "B-PER I-LOC", 1, 'the tag before it is "B-PER"'),
+        ("IOB1", "O E-PER", 1, '"E-PER" is not a tag of IOB1'),
         ("BIOES", "B-PER O", 1, '"B-PER" before it is not the last word of its span'),
         ("BIOES", "B-PER", 0, "the sentence ends"),
-        ("BIOES", "B-PER E-LOC", 1, '"E-LOC" goes on with a span'),
-        ("BIOES", "S-PER I-PER", 1, '"I-PER" goes on with a span'),
-        ("BIO", "O S-PER", 1, '"S-PER" is no tag of BIO: O, or B-, I- and a type expected'),
-        ("BIOES", "O PER", 1, '"PER" is no tag of BIOES'),
-        ("BIO", "B-", 0, '"B-" is no tag'),
-        ("BIO", "o", 0, '"o" is no tag'),
+        ("BIOES", "B-PER E-LOC", 1, '"E-LOC" continues a span'),
+        ("BIOES", "S-PER I-PER", 1, '"I-PER" continues a span'),
+        ("BIO", "O S-PER", 1, '"S-PER" is not a tag of BIO: expected O, or B-, I- followed by a type'),
+        ("BIOES", "O PER", 1, '"PER" is not a tag of BIOES'),
+        ("BIO", "B-", 0, '"B-" is not a tag'),
+        ("BIO", "o", 0, '"o" is not a tag'),
     ],
 )
 def test_what_is_invalid_is_named_with_its_position(scheme, tags, position, problem):
@@ -156,5 +156,5 @@ def test_unknown_scheme():
         lambda: scheme_labels(["X"], "XYZ"),
         lambda: tags_to_spans(["O"], "XYZ"),
     ):
-        with pytest.raises(ValueError, match=r"no tag scheme 'XYZ'\. Known schemes: IOB1, BIO, BIOES"):
+        with pytest.raises(ValueError, match=r"Unknown tag scheme 'XYZ'\. Known schemes: IOB1, BIO, BIOES"):
             call()

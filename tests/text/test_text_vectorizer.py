@@ -151,7 +151,7 @@ def test_bad_texts():
     vectorizer = TextVectorizer()
     with pytest.raises(ValueError, match="call `adapt"):
         vectorizer.encode(["a"])
-    with pytest.raises(ValueError, match="Text 1 is not a string: 3"):
+    with pytest.raises(ValueError, match="Text 1 must be a string, but is 3"):
         vectorizer.adapt(["a", 3])
     with pytest.raises(ValueError, match="one string"):
         vectorizer.adapt("a text")
@@ -173,7 +173,7 @@ def test_characters_belong_to_the_words():
     assert vectorizer.encode_characters(["ab"])[0][0] == words[1][:2]
     adapted = TextVectorizer()
     adapted.adapt(["a"])
-    with pytest.raises(ValueError, match="without `max_characters`"):
+    with pytest.raises(ValueError, match="create it with `max_characters`"):
         adapted.encode_characters(["a"])
     with pytest.raises(ValueError, match="no vocabulary"):
         TextVectorizer(max_characters=4).encode_characters(["a"])

@@ -115,10 +115,10 @@ def test_bad_arguments(options, message):
 def test_bad_sentences():
     vectorizer = adapted()
     for sentences, message in [
-        ("a text", "each a list of tokens, but got 'a text'"),
-        ([["a"], "text"], "Sentence 1 is not a list of tokens: 'text'"),
-        ([["a", ""]], "Token 1 of sentence 0 is not a non-empty string: ''"),
-        ([["a", 3]], "Token 1 of sentence 0 is not a non-empty string: 3"),
+        ("a text", "each a list of tokens, not 'a text'"),
+        ([["a"], "text"], "Sentence 1 must be a list of tokens, but is 'text'"),
+        ([["a", ""]], "Token 1 of sentence 0 must be a non-empty string, but is ''"),
+        ([["a", 3]], "Token 1 of sentence 0 must be a non-empty string, but is 3"),
     ]:
         for method in (vectorizer.encode, vectorizer.encode_characters, vectorizer.adapt):
             with pytest.raises(ValueError, match=message):

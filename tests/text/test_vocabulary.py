@@ -18,9 +18,9 @@ def test_a_saved_vocabulary_is_read_back(tmp_path):
     ("content", "line", "problem"),
     [
         (b"one\ntwo\none\n", 3, "the word 'one' is already in line 1"),
-        (b"one\n\ntwo\n", 2, "the line is empty; a word was expected"),
+        (b"one\n\ntwo\n", 2, "expected a word, but the line is empty"),
         (b"one\ntw\xff\n", 2, "not UTF-8: byte 0xff at column 3"),
-        (b"one\ntw", 2, "the last line has no end: the file is not complete"),
+        (b"one\ntw", 2, "the last line does not end in a line feed: the file is incomplete"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_line(tmp_path, content, line, problem):
@@ -32,7 +32,7 @@ def test_a_damaged_file_is_named_with_the_line(tmp_path, content, line, problem)
 
 
 def test_half_of_a_surrogate_pair_is_refused_before_it_makes_a_model_unsavable():
-    with pytest.raises(ValueError, match=r"No file can hold the word '\\ud83d'"):
+    with pytest.raises(ValueError, match=r"The word '\\ud83d' cannot be saved"):
         Vocabulary().learn({"good": 1, "\ud83d": 1})
 
 

@@ -45,14 +45,14 @@ def test_a_word_as_it_is_comes_first():
 
 
 BAD = [
-    (["a 1 2", "b 1"], 2, "a word and 2 values expected"),
+    (["a 1 2", "b 1"], 2, "expected a word and 2 values"),
     (["a 1 2", "b 1 2 3 4 x 5"], 2, "not a number"),
     (["a 1 2", "b 1 nan"], 2, "not a finite number: b'nan'"),
     (["a 1 2", "b 1 inf"], 2, "not a finite number: b'inf'"),
-    (["a"], 1, "a word and its values expected"),
+    (["a"], 1, "expected a word and its values"),
     (b"a 1 2\n\xff 1 2\n", 2, "not UTF-8"),
     (b"", 1, "empty"),
-    (["5 2"], 1, "the file holds no word vector"),
+    (["5 2"], 1, "the file contains no word vectors"),
     (b"\xff\xfea\x00 \x001\x00\n\x00", 1, "the file is UTF-16: save it as UTF-8"),
 ]
 
@@ -66,7 +66,7 @@ def test_malformed_lines_are_named(write, lines, line, words):
 
 
 def test_wrong_length_of_an_unwanted_line_is_found(write):
-    with pytest.raises(DataError, match="2 values expected") as error:
+    with pytest.raises(DataError, match="expected a word and 2 values") as error:
         load_word_vectors(write(["a 1 2", "b 1", "c 1 2"]), words=["a"])
     assert error.value.line == 2
 
@@ -85,9 +85,9 @@ def test_missing_file(tmp_path):
 
 
 def test_nothing_in_common(write):
-    with pytest.raises(DataError, match="none of the 3-dimensional vectors is of a word of the texts"):
+    with pytest.raises(DataError, match="no word of the texts has one of these 3-dimensional vectors"):
         load_word_vectors(write(LINES), words=["unseen"])
-    with pytest.warns(UserWarning, match="None of the words that have a vector occurs in the texts"):
+    with pytest.warns(UserWarning, match="No word of the texts has a vector"):
         TextVectorizer().adapt(["good day"], known=["добрый", "день"])
 
 

@@ -1,16 +1,15 @@
-"""TFDS builders of data sets that TFDS does not have, or has in another form.
+"""TFDS builders of data sets that TFDS lacks, or has in another form.
 
-Importing this package registers them, so that `tfds.load("movie_review")` finds them, too. It is the only part
-of `keras_slstm.datasets` that needs the `datasets` extra when it is imported.
+Importing this package registers them, so that `tfds.load("movie_review")` also finds them. It is the only part of
+`keras_slstm.datasets` whose import needs the `datasets` extra.
 
-Names: TFDS keeps one register for all, and prepared data lies in a folder named after the set. A set whose name TFDS
-uses itself is therefore registered with the ending `_original`, since it is read from the original files:
-`tfds.load("trec")` is the set of TFDS, `tfds.load("trec_original/fine")` is the one of this package, and neither
-takes the prepared data of the other for its own. `load_corpus`, `load_pair_corpus` and `load_tagged_corpus` know the
-sets by the names in `BUILDERS`.
+TFDS has one registry and names the folder of prepared data after the set. A set whose name TFDS already uses is
+therefore registered with the suffix `_original`, because it is read from the original files: `tfds.load("trec")` is the
+set of TFDS and `tfds.load("trec_original/fine")` that of this package, and their prepared data stays apart.
+`load_corpus`, `load_pair_corpus` and `load_tagged_corpus` use the names in `BUILDERS`.
 
 Original files are read from `manual_dir` if they are there, and downloaded otherwise. They may be plain or
-gzip-compressed, in UTF-8 or, as some were published, in Windows-1252. `data_sets.toml` lists them.
+gzip-compressed, in UTF-8 or, like some published files, in Windows-1252. `data_sets.toml` lists them.
 
 Example:
 
@@ -35,8 +34,7 @@ from keras_slstm.datasets.builders.sst import Sst  # noqa: E402
 from keras_slstm.datasets.builders.tagged_sets import Conll2003, UdEwt  # noqa: E402
 from keras_slstm.datasets.builders.trec import Trec  # noqa: E402
 
-# The sets that are read from their original files: for `load_corpus`, of pairs for `load_pair_corpus`,
-# and of tagged sentences for `load_tagged_corpus`.
+# The sets that are read from their original files, for `load_corpus`, `load_pair_corpus` and `load_tagged_corpus`.
 BUILDERS = {
     "cr": CR,
     "dbpedia": Dbpedia,

@@ -38,9 +38,9 @@ NUMBERS = {str(number): name for number, name in enumerate(CLASSES, start=1)}
 class Dbpedia(OriginalFilesBuilder):
     """Titles and abstracts of Wikipedia articles of 14 classes: 560,000 for training and 70,000 for the test.
 
-    The original files are `train.csv` and `test.csv`: the number of the class, the title and the abstract in
-    quotation marks, a line an article. The paper classifies title and abstract together; `load_corpus("dbpedia")`
-    does so too. There is no development part.
+    The original files are `train.csv` and `test.csv`: one article per line, with the number of the class, the quoted
+    title and the quoted abstract. The paper classifies title and abstract together, and so does
+    `load_corpus("dbpedia")`. There is no development part.
     """
 
     ARTICLES = {"train": 560_000, "test": 70_000}
@@ -69,8 +69,8 @@ class Dbpedia(OriginalFilesBuilder):
             raise DataError(path, number, f"malformed CSV: {error}") from error
         if len(fields) != 3 or fields[0] not in NUMBERS:
             raise DataError(
-                path, number, f"a class from 1 to 14, a title and an abstract expected, found {line[:60]!r}"
+                path, number, f"expected a class from 1 to 14, a title and an abstract, found {line[:60]!r}"
             )
         if not (fields[1] + fields[2]).strip():
-            raise DataError(path, number, "neither title nor abstract has text")
+            raise DataError(path, number, "both title and abstract are empty")
         return {"label": NUMBERS[fields[0]], "title": fields[1].strip(), "content": fields[2].strip()}

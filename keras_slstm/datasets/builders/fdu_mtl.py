@@ -1,4 +1,4 @@
-"""TFDS builder of the reviews of sixteen domains of Liu, Qiu and Huang."""
+"""TFDS builder of the reviews in sixteen domains of Liu, Qiu and Huang."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ FILES = {
 class FduMtl(OriginalFilesBuilder):
     """Reviews of sixteen domains (FDU-MTL, "Amazon-16"): a configuration for each, and `all` of them together.
 
-    A domain has 1,400 training reviews (some a few less), 200 for development and 400 for testing. The files have no
-    development part: it is the last 200 lines of the training file, which gives the numbers of the papers. The
+    A domain has 1,400 training reviews (some slightly fewer), 200 for development and 400 for testing. The files have
+    no development part; the last 200 lines of the training file serve as one, which gives the sizes in the papers. The
     feature `domain` names the domain of a review.
 
     The texts are tokenised and lower-cased. They contain characters, such as U+0085, at which `str.splitlines` would
@@ -101,7 +101,7 @@ class FduMtl(OriginalFilesBuilder):
         for number, line in enumerate(published_lines(path), start=1):
             polarity, _, text = line.partition("\t")
             if polarity not in POLARITIES or not text.strip():
-                raise DataError(path, number, f"the label 0 or 1, a tab and a text expected, found {line[:60]!r}")
+                raise DataError(path, number, f"expected the label 0 or 1, a tab and a text, found {line[:60]!r}")
             examples.append({"text": text.strip(), "label": POLARITIES[polarity], "domain": domain})
         check_count(path, len(examples), len(examples), expected, "reviews")
         return examples

@@ -1,4 +1,4 @@
-"""TFDS builders of the corpora that the package generates itself, without a network."""
+"""TFDS builders of the corpora that this package generates without a network."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class TravelDesk(tfds.core.GeneratorBasedBuilder):
     def _info(self) -> tfds.core.DatasetInfo:
         return tfds.core.DatasetInfo(
             builder=self,
-            description="Generated requests to a travel desk. Most mention, in the same words, something "
-            "that is not asked for: order, scope and references decide the intent.",
+            description="Generated requests to a travel desk. Most also mention, in the same words, something that "
+            "is not asked for: word order, scope and references decide the intent.",
             features=tfds.features.FeaturesDict(
                 {
                     "text": tfds.features.Text(),
@@ -43,13 +43,13 @@ class TravelDesk(tfds.core.GeneratorBasedBuilder):
 
 
 class OfficeNotesConfig(tfds.core.BuilderConfig):
-    """The language that writes its numbers out."""
+    """Which language spells its numbers out."""
 
 
 class OfficeNotes(tfds.core.GeneratorBasedBuilder):
     """Notes in English and German, full of dates, times and amounts.
 
-    In `to_figures` (the default), English writes numbers out and German has figures; in `to_words` it is the reverse.
+    In `to_figures` (the default), English spells numbers out and German uses figures; `to_words` is the reverse.
     """
 
     VERSION = tfds.core.Version("1.0.0")
@@ -62,8 +62,8 @@ class OfficeNotes(tfds.core.GeneratorBasedBuilder):
     def _info(self) -> tfds.core.DatasetInfo:
         return tfds.core.DatasetInfo(
             builder=self,
-            description="Generated notes about appointments, journeys and payments. Each number is said in one of "
-            "several ways in English, and in one way in German.",
+            description="Generated notes about appointments, journeys and payments. A number has several forms in "
+            "English and one form in German.",
             features=tfds.features.Translation(languages=("en", "de")),
             supervised_keys=("en", "de"),
         )

@@ -17,7 +17,7 @@ NO_LABEL = "-"  # the annotators did not agree
 
 
 class InferencePairs(PairFiles, skip_registration=True):
-    """Base of the sets of pairs of a premise and a hypothesis. Pairs without a gold label are left out."""
+    """Base class of the sets of premise-hypothesis pairs. Pairs without a gold label are left out."""
 
     TEXTS = ("premise", "hypothesis")
     LABELS = ENTAILMENT
@@ -32,12 +32,12 @@ def _json_rows(path: Path) -> Iterator[Row]:
             record = json.loads(line)
             label, first, second = (record[key] for key in ("gold_label", "sentence1", "sentence2"))
             if not all(isinstance(value, str) for value in (label, first, second)):
-                raise ValueError("strings expected")
+                raise ValueError("expected strings")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 path,
                 number,
-                f'a JSON object with strings "gold_label", "sentence1" and "sentence2" expected, found {line[:60]!r}',
+                f'expected a JSON object with strings "gold_label", "sentence1" and "sentence2", found {line[:60]!r}',
             ) from error
         if label != NO_LABEL:
             yield Row(number, first, second, label_of(path, number, label, LABELS))
@@ -55,13 +55,13 @@ class Snli(InferencePairs):
     | configuration | train | validation | test |
     | --- | --- | --- | --- |
     | `full` | 549,367 | 9,842 | 9,824 |
-    | `subset` | what `train_subset.tsv` holds | 9,842 | 9,824 |
+    | `subset` | pairs of `train_subset.tsv` | 9,842 | 9,824 |
 
     The files are the published JSON lines (`snli_1.0_train.jsonl` ...), or `train.tsv`, `dev.tsv` and `test.tsv` with
     label, premise and hypothesis in columns without quoting. Pairs without a gold label are left out. The configuration
-    `subset` has a training part of your own choice in columns.
+    `subset` has a training part of your own choice, in columns.
 
-    TFDS has a set named `snli`, too, in which pairs without a label have the label -1. This one is named
+    TFDS also has a set named `snli`, in which pairs without a label have the label -1. This one is named
     `snli_original` in TFDS; `load_pair_corpus("snli")` loads it.
     """
 
@@ -92,15 +92,15 @@ class MultiNli(InferencePairs):
     | `mismatched`: other genres | 392,702 | 9,832 |
     | `matched_only`, `mismatched_only` | | 9,815 / 9,832 |
 
-    The labels of the real test parts are not published. The split `test` is the development part that the
-    configuration is named after, on which most papers report their results; choose models by pairs that you draw from
-    the training part (as `load_pair_corpus` does). The configurations `..._only` serve to test a model that was trained
-    on other pairs, such as those of SNLI.
+    The labels of the real test parts are not published. The split `test` is the development part that the configuration
+    is named after, on which most papers report results; select models on pairs drawn from the training part (as
+    `load_pair_corpus` does). The configurations `..._only` are for testing a model that was trained on other pairs,
+    such as SNLI.
 
     The files are the published JSON lines (`multinli_1.0_train.jsonl` ...), or `train.tsv`, `dev_matched.tsv` and
     `dev_mismatched.tsv` with label, premise and hypothesis in columns without quoting.
 
-    TFDS has a set named `multi_nli`, too. This one is named `multi_nli_original` in TFDS;
+    TFDS also has a set named `multi_nli`. This one is named `multi_nli_original` in TFDS;
     `load_pair_corpus("multi_nli/matched")` loads it.
     """
 

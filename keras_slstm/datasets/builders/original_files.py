@@ -1,4 +1,4 @@
-"""Base of the TFDS builders that read the original files of published data sets."""
+"""Base class of the TFDS builders that read the original files of published data sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keras_slstm.text.lines import raw_lines
 
 Files = dict[str, Path]  # the file of each role
 DATA_SETS = tomllib.loads(resources.files(__package__).joinpath("data_sets.toml").read_text(encoding="utf-8"))
-Examples = dict[str, dict[str, Any]]  # the example of each key; TFDS shuffles a split by its keys
+Examples = dict[str, dict[str, Any]]  # examples by key; TFDS shuffles a split by its keys
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Originals:
         names: The file of each role, e.g. `{"train": "train_5500.label", "test": "TREC_10.label"}`. A name
             may begin with a folder of the archive: `"trees/train.txt"`.
         folders: Folders of `manual_dir` that are searched before `manual_dir` itself.
-        source: Address of an archive with the files, or for each role the address of its file or of an archive with
-            it. None: the files cannot be downloaded directly.
+        source: URL of an archive with the files, or for each role the URL of its file or of an archive with it. None:
+            the files cannot be downloaded directly.
         remark: A sentence on how to get the files, if the source is not enough.
     """
 
@@ -42,7 +42,7 @@ class Originals:
     remark: str = ""
 
     def find(self, folder: PathLike) -> Files:
-        """Find the files, plain or with `.gz` behind, in the folder that has most of them."""
+        """Find the files, plain or with `.gz` appended, in the folder that has most of them."""
         places = [Path(folder).expanduser() / inside for inside in (*self.folders, "")]
         return max((self._files_in(place) for place in places), key=len)
 
@@ -51,14 +51,14 @@ class Originals:
         return [name for role, name in self.names.items() if role not in files]
 
     def how_to_get(self) -> str:
-        """Describe the files that are needed, and their place."""
+        """Say which files are needed, and where to put them."""
         folders = " or ".join(f"{folder}/" for folder in self.folders)
         lines = [
-            f"Put {_enumerate(self.names.values())} (plain or gzip-compressed with .gz behind) into `manual_dir`, "
+            f"Put {_enumerate(self.names.values())} (plain, or gzip-compressed and named .gz) into `manual_dir`, "
             f"or into a folder {folders} in it."
         ]
         if isinstance(self.source, str):
-            lines.append(f"They come with the archive {self.source}")
+            lines.append(f"They are in the archive {self.source}")
         elif self.source:
             lines.append(f"They come from {_enumerate(self.source[role] for role in self.names)}")
         return "\n".join(lines + [self.remark] * bool(self.remark))
@@ -85,11 +85,11 @@ def originals_of(name: str, kind: str = "originals") -> tuple[Originals, ...]:
 
 
 class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # type: ignore[call-arg]
-    """Base of the data sets that are read from original files.
+    """Base class of the data sets that are read from original files.
 
     The files are taken from `manual_dir` if they are there, and downloaded otherwise. `data_sets.toml` lists them with
-    the description of the data set (`ORIGINALS`, in order of preference: the first is downloaded), and a subclass reads
-    them (`_read`). Prepared data that comes from other files than those in `manual_dir` is refused.
+    the description of the data set (`ORIGINALS`, in order of preference: the first is downloaded), and a subclass
+    implements `_read`. Data that was prepared from other files than those in `manual_dir` is rejected.
     """
 
     VERSION = tfds.core.Version("1.0.0")
@@ -115,7 +115,7 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
         """Read the examples of each split.
 
         Raises:
-            DataError: If a file is malformed, or has not as many examples as the data set.
+            DataError: If a file is malformed, or does not have the number of examples of the data set.
         """
 
     def _originals(self) -> tuple[Originals, ...]:
@@ -146,8 +146,8 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
 
         Raises:
             DataError: If a file is malformed.
-            FileNotFoundError: If files are missing and cannot be downloaded; the message says what to put where.
-            ValueError: If the set has been prepared before from other files than those now in `manual_dir`.
+            FileNotFoundError: If files are missing and cannot be downloaded; the message says where to put which files.
+            ValueError: If the set was prepared from other files than those now in `manual_dir`.
         """
         config = download_config or tfds.download.DownloadConfig()
         reuse = self.data_path.exists() and not config.download_mode.overwrite_dataset
@@ -183,7 +183,7 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
         originals = self._originals()[0]
         try:
             files = _download(originals, dl_manager)
-        except Exception as error:  # no network, a proxy, a server that is down: the advice is the same
+        except Exception as error:  # no network, a proxy, a server that is down: the advice is the same for all
             found = originals.find(manual_dir) if manual_dir else {}
             missing = f" (missing: {_enumerate(originals.missing(found))})" if found else ""
             raise FileNotFoundError(
@@ -192,7 +192,7 @@ class OriginalFilesBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=Tr
             ) from error
         if originals.missing(files):
             missing = _enumerate(originals.missing(files))
-            raise FileNotFoundError(f"The archive from {originals.source} does not hold {missing}.")
+            raise FileNotFoundError(f"The archive {originals.source} does not contain {missing}.")
         return files
 
 
@@ -208,9 +208,9 @@ def published_lines(path: PathLike) -> list[str]:
 
 
 def check_count(path: PathLike, line: int, found: int, expected: int, what: str) -> None:
-    """Raise a `DataError` that names the last line, unless a file holds as many examples as the data set."""
+    """Raise a `DataError` that names the last line, unless a file has the expected number of examples."""
     if found != expected:
-        raise DataError(path, line, f"{expected:,} {what} expected, found {found:,}")
+        raise DataError(path, line, f"expected {expected:,} {what}, found {found:,}")
 
 
 def _decode(path: PathLike, number: int, line: bytes) -> str:
@@ -227,7 +227,7 @@ def _decode(path: PathLike, number: int, line: bytes) -> str:
 def _download(originals: Originals, dl_manager: tfds.download.DownloadManager) -> Files:
     source = originals.source
     if source is None:
-        raise FileNotFoundError("no address is known")
+        raise FileNotFoundError("no URL is known")
     if isinstance(source, str):
         _reach(source)
         return originals.find(dl_manager.download_and_extract(source))
@@ -240,7 +240,7 @@ def _download(originals: Originals, dl_manager: tfds.download.DownloadManager) -
 
 
 def _reach(address: str) -> None:
-    """Raise at once on an offline machine, because TFDS repeats a failing download for minutes."""
+    """Fail at once on an offline machine, because TFDS retries a failing download for minutes."""
     urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=30).close()
 
 

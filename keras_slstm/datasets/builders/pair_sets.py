@@ -1,4 +1,4 @@
-"""TFDS builders of the pairs of sentences in columns: MRPC, QQP, SICK and STS-B."""
+"""TFDS builders of sentence pairs in columns: MRPC, QQP, SICK and STS-B."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTAILMENT = ("entailment", "neutral", "contradiction")
 
 
 class Row(NamedTuple):
-    """A pair, and the line of its file."""
+    """A pair and its line in the file."""
 
     line: int
     first: str
@@ -34,10 +34,10 @@ class Row(NamedTuple):
 
 
 class PairFiles(OriginalFilesBuilder, skip_registration=True):
-    """Base of the sets of pairs: two texts, and a `label` or, if there are no labels, a `score`."""
+    """Base class of the sets of pairs: two texts, and a `label` or, if there are no labels, a `score`."""
 
     TEXTS = ("sentence1", "sentence2")
-    PAIRS: Mapping[str, int] = {}  # of each split; any number for a split that is missing here
+    PAIRS: Mapping[str, int] = {}  # of each split; a split that is missing here can have any number
 
     @property
     def _label_names(self) -> Sequence[str]:
@@ -73,22 +73,22 @@ class PairFiles(OriginalFilesBuilder, skip_registration=True):
             line = 1
             for line, first, second, label in self._rows(path):
                 texts = dict(zip(self.TEXTS, (first.strip(), second.strip()), strict=True))
-                if not any(texts.values()):  # a few published pairs have one text of white space only
-                    raise DataError(path, line, "neither of the two texts has any text")
+                if not any(texts.values()):  # in a few published pairs one text is only white space
+                    raise DataError(path, line, "both texts are empty")
                 examples[str(line)] = {**texts, self._target: label}
             expected = self._pairs_of(split)
             if expected is not None:
                 check_count(path, line, len(examples), expected, "pairs")
             elif not examples:
-                raise DataError(path, line, "the file holds no pair")
+                raise DataError(path, line, "the file contains no pairs")
             splits[split] = examples
         return splits
 
 
 class Mrpc(PairFiles):
-    """The Microsoft Research Paraphrase Corpus (MRPC): 4,076 training and 1,725 test pairs of sentences of news.
+    """The Microsoft Research Paraphrase Corpus (MRPC): 4,076 training and 1,725 test pairs of news sentences.
 
-    The files have a header, then label, two numbers and the two sentences in columns, without quoting. There is no
+    After a header, the files have columns without quoting: label, two numbers and the two sentences. There is no
     development part.
     """
 
@@ -104,8 +104,8 @@ class Mrpc(PairFiles):
 class Stsb(PairFiles):
     """The STS Benchmark (STS-B): 5,749 / 1,500 / 1,379 pairs of sentences, scored from 0 to 5 by their similarity.
 
-    The files have genre, file, year, number, score and the two sentences in columns, which are separated by tabs in
-    spite of the name `.csv`; some lines have notes on the source behind them.
+    The columns are genre, file, year, number, score and the two sentences, separated by tabs in spite of the name
+    `.csv`; some lines end with notes on the source.
     """
 
     PAIRS = {"train": 5749, "validation": 1500, "test": 1379}
@@ -120,14 +120,14 @@ class Stsb(PairFiles):
 class Sick(PairFiles):
     """Sentences Involving Compositional Knowledge (SICK), as in SemEval 2014: 4,500 / 500 / 4,927 pairs.
 
-    Configurations: `entailment` (SICK-E: entailment, neutral or contradiction) and `relatedness` (SICK-R: a score
-    from 1 to 5). The trial data is the split `validation`. The files have a header, then number, two sentences, score
-    and label in columns.
+    Configurations: `entailment` (SICK-E: entailment, neutral or contradiction) and `relatedness` (SICK-R: a score from
+    1 to 5). The trial data is the split `validation`. After a header, the columns are number, two sentences, score and
+    label.
     """
 
     BUILDER_CONFIGS = [
-        tfds.core.BuilderConfig(name="entailment", description="What the first sentence says about the second."),
-        tfds.core.BuilderConfig(name="relatedness", description="How related they are, from 1 to 5."),
+        tfds.core.BuilderConfig(name="entailment", description="Entailment, neutral or contradiction."),
+        tfds.core.BuilderConfig(name="relatedness", description="Relatedness of the sentences, from 1 to 5."),
     ]
     PAIRS = {"train": 4500, "validation": 500, "test": 4927}
     SCORES = (1, 5)
@@ -145,16 +145,16 @@ class Sick(PairFiles):
 
 
 class Qqp(PairFiles):
-    """Quora Question Pairs (QQP): pairs of questions, by whether they ask the same.
+    """Quora Question Pairs (QQP): pairs of questions, labelled by whether they ask the same thing.
 
     | configuration | train | validation | test |
     | --- | --- | --- | --- |
     | `full` | 384,348 | 10,000 | 10,000 |
     | `heldout` | | 10,000 | 10,000 |
 
-    The files are those of the split of Wang, Hamza and Florian (2017): label, question 1, question 2 and number of the
-    pair in columns, without quoting. `heldout` serves to test a model that was trained on other pairs. (`glue/qqp` is
-    another split, whose test part has no labels.)
+    The files are the split of Wang, Hamza and Florian (2017), with columns without quoting: label, question 1, question
+    2 and number of the pair. `heldout` is for testing a model that was trained on other pairs. (`glue/qqp` is another
+    split, whose test part has no labels.)
     """
 
     BUILDER_CONFIGS = [
@@ -179,40 +179,40 @@ class Qqp(PairFiles):
 def columns(
     path: Path, expected: int, what: str, header: int = 0, more: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Read the tab-separated columns of each line, with its number. There is no quoting.
+    """Read the tab-separated columns of each line, without quoting, and its number.
 
     Args:
         path: The file.
         expected: Number of columns.
         what: The columns, for the message.
-        header: Number of lines that are left out at the beginning.
+        header: Number of lines to skip at the beginning.
         more: Whether further columns may follow.
 
     Raises:
-        DataError: If a line has another number of columns.
+        DataError: If a line has a different number of columns.
     """
     for number, line in enumerate(published_lines(path), start=1):
         if number <= header:
             continue
         fields = line.split("\t")
         if len(fields) < expected or (len(fields) > expected and not more):
-            raise DataError(path, number, f"{what}, separated by tabs, expected, found {line[:60]!r}")
+            raise DataError(path, number, f"expected {what}, separated by tabs, found {line[:60]!r}")
         yield number, fields
 
 
 def label_of(path: Path, line: int, found: str, names: Mapping[str, str]) -> str:
-    """The label that a word of a file stands for.
+    """The label that a field of a file denotes.
 
     Raises:
-        DataError: If it stands for none.
+        DataError: If it denotes none.
     """
     if found not in names:
-        raise DataError(path, line, f"the label {' or '.join(names)} expected, found {found[:40]!r}")
+        raise DataError(path, line, f"expected the label {' or '.join(names)}, found {found[:40]!r}")
     return names[found]
 
 
 def score_of(path: Path, line: int, found: str, lowest: float, highest: float) -> float:
-    """The score that a field of a file holds.
+    """The score in a field of a file.
 
     Raises:
         DataError: If it is not a number, or out of range.
@@ -222,5 +222,5 @@ def score_of(path: Path, line: int, found: str, lowest: float, highest: float) -
     except ValueError:
         score = float("nan")
     if not lowest <= score <= highest:
-        raise DataError(path, line, f"a score from {lowest:g} to {highest:g} expected, found {found[:40]!r}")
+        raise DataError(path, line, f"expected a score from {lowest:g} to {highest:g}, found {found[:40]!r}")
     return score

@@ -1,4 +1,4 @@
-"""TFDS builders of the sentence sets that have one file for each label: MR, Subj, CR and MPQA."""
+"""TFDS builders of the sentence sets with one file per label: MR, Subj, CR and MPQA."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keras_slstm.errors import DataError
 
 
 class LabelPerFile(OriginalFilesBuilder, skip_registration=True):
-    """Base of the sets with a file for each label. They have no official split: everything is in `train`.
+    """Base class of the sets with one file per label. They have no official split: everything is in `train`.
 
     The roles of the original files are the labels.
     """
@@ -38,14 +38,14 @@ class LabelPerFile(OriginalFilesBuilder, skip_registration=True):
     def _check(self, files: Files, sentences: dict[str, list[str]]) -> None:
         for label, path in files.items():
             if "" in sentences[label]:
-                raise DataError(path, sentences[label].index("") + 1, "the line is empty; a sentence was expected")
+                raise DataError(path, sentences[label].index("") + 1, "expected a sentence, but the line is empty")
             check_count(path, len(sentences[label]), len(sentences[label]), self.SENTENCES, "sentences")
 
 
 class LabelPerFileWithBlanks(LabelPerFile, skip_registration=True):
-    """Base of the sets whose files have empty lines, which are left out.
+    """Base class of the sets whose files have empty lines, which are skipped.
 
-    The papers give one number for both labels, and do not say whether it includes the empty lines.
+    The papers give one number for both labels without saying whether it includes the empty lines.
     """
 
     SENTENCES: int  # of both labels together
@@ -56,7 +56,7 @@ class LabelPerFileWithBlanks(LabelPerFile, skip_registration=True):
         if not filled <= self.SENTENCES <= lines:
             label = list(files)[-1]
             names = " and ".join(Path(path).name for path in files.values())
-            problem = f"{self.SENTENCES:,} sentences expected in {names} together, found {filled:,}"
+            problem = f"expected {self.SENTENCES:,} sentences in {names} together, found {filled:,}"
             raise DataError(files[label], len(sentences[label]), problem)
 
 
@@ -69,8 +69,8 @@ class MovieReview(LabelPerFile):
 class Subj(LabelPerFile):
     """The 10,000 sentences of the subjectivity data set v1.0 (Subj): half from reviews, half from plots.
 
-    The files have the names of the original archive, or those under which they are passed on together with other
-    sentence sets (`subj.objective`, `subj.subjective`).
+    The files have the names of the original archive, or those used in collections of sentence sets (`subj.objective`,
+    `subj.subjective`).
     """
 
     LABELS = ("objective", "subjective")
@@ -80,8 +80,8 @@ class Subj(LabelPerFile):
 class CR(LabelPerFileWithBlanks):
     """The 3,775 positive or negative sentences of the customer reviews (CR) of Hu and Liu.
 
-    The files are those in which the set is passed on for sentence classification (Wang and Manning 2012, Kim 2014):
-    tokenised, one sentence a line, without neutral sentences.
+    The files are those commonly used for sentence classification (Wang and Manning 2012, Kim 2014): tokenised, one
+    sentence per line, without neutral sentences.
     """
 
     name = "cr"
@@ -91,8 +91,8 @@ class CR(LabelPerFileWithBlanks):
 class MPQA(LabelPerFileWithBlanks):
     """The 10,606 positive or negative opinion phrases of the MPQA corpus, three words long on average.
 
-    The files are those in which the set is passed on for sentence classification (Wang and Manning 2012, Kim 2014):
-    tokenised, one phrase a line.
+    The files are those commonly used for sentence classification (Wang and Manning 2012, Kim 2014): tokenised, one
+    phrase per line.
     """
 
     name = "mpqa"

@@ -32,13 +32,12 @@ class Sst(OriginalFilesBuilder):
     | `phrases_5` | 318,582 | 1,101 | 2,210 |
     | `phrases_2` | 98,794 | 872 | 1,821 |
 
-    With phrases, every node of every training tree is an example (a phrase occurs as often as it is a node);
-    validation and test consist of sentences only. With two labels, neutral examples are left out.
+    With phrases, every node of every training tree is an example, repeated phrases included; validation and test
+    contain only sentences. With two labels, neutral examples are left out.
 
-    All configurations are read from the published trees, the only files that hold the phrases. If there are no
-    trees, the two sentence configurations are read from the files `stsa.fine.*`, which hold the same sentences and
-    labels in lower case and another order. Tokens are as in the files: `-LRB-` for a bracket, a backslash before a
-    slash.
+    All configurations are read from the published trees, the only files with phrases. If there are no trees, the two
+    sentence configurations are read from the files `stsa.fine.*`, which have the same sentences and labels in lower
+    case and in another order. Tokens are as in the files: `-LRB-` for a bracket, a backslash before a slash.
     """
 
     BUILDER_CONFIGS = [
@@ -101,5 +100,5 @@ def _read_sentences(path: Path) -> Iterator[tuple[str, int, str]]:
     for number, line in enumerate(published_lines(path), start=1):
         grade, _, text = line.partition(" ")
         if grade not in ("0", "1", "2", "3", "4") or not text.strip(" "):
-            raise DataError(path, number, f'a label from 0 to 4, a space and a sentence expected, found "{line}"')
+            raise DataError(path, number, f'expected a label from 0 to 4, a space and a sentence, found "{line}"')
         yield f"{number}_0", int(grade), text.strip(" ")

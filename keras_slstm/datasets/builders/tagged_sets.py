@@ -32,15 +32,15 @@ XPOS = [
 
 
 class TaggedFiles(OriginalFilesBuilder, skip_registration=True):
-    """Base of the sets with a column file for each split: the words (`tokens`), and a feature for each column of tags.
+    """Base class of the sets with a column file for each split: `tokens`, and one feature per column of tags.
 
-    Tags of spans are converted to BIO from the scheme of the file.
+    Span tags are converted to BIO from the scheme of the file.
     """
 
     CONLLU = False
     COLUMNS: Mapping[str, int] = {}  # of the file, by feature
-    TAGS: Mapping[str, list[str]] = {}  # the names of the tags, by feature
-    SPANS: frozenset[str] = frozenset()  # the features that mark spans
+    TAGS: Mapping[str, list[str]] = {}  # names of the tags, by feature
+    SPANS: frozenset[str] = frozenset()  # features that encode spans
     SENTENCES: Mapping[str, int] = {}  # of each split
 
     def _features(self) -> dict[str, Any]:
@@ -78,18 +78,18 @@ class TaggedFiles(OriginalFilesBuilder, skip_registration=True):
             for tag, line in zip(sentence.tags, sentence.lines):
                 if tag not in known:
                     names = ", ".join(self.TAGS[feature])
-                    raise DataError(path, line, f'"{tag}" is no tag of this set ({feature}): {names}')
+                    raise DataError(path, line, f'"{tag}" is not a tag of this set ({feature}): {names}')
         return sentences
 
 
 class Conll2003(TaggedFiles):
-    """Sentences of news with entities of four types, and with automatic chunks and parts of speech.
+    """News sentences with entities of four types, and with automatic chunks and parts of speech.
 
     14,041 training sentences (`eng.train`), 3,250 for development (`eng.testa`, the split `validation`) and 3,453 for
     testing (`eng.testb`); `-DOCSTART-` lines are left out. Entities (`ner`) and chunks (`chunks`) are converted from
     the IOB1 of the files to BIO.
 
-    TFDS has a set named `conll2003`, too. This one is named `conll2003_original` in TFDS;
+    TFDS also has a set named `conll2003`. This one is named `conll2003_original` in TFDS;
     `load_tagged_corpus("conll2003")` loads it.
     """
 
@@ -106,7 +106,7 @@ class Conll2003(TaggedFiles):
 
 
 class UdEwt(TaggedFiles):
-    """Sentences from the web with their parts of speech: 17 of all languages (`upos`), 49 of English (`xpos`).
+    """Web sentences with their parts of speech: 17 universal ones (`upos`), 49 for English (`xpos`).
 
     12,544 training sentences, 2,001 for development and 2,077 for testing (release 2.16). Words are the syntactic
     words of the treebank: `don't` is two words.

@@ -33,14 +33,14 @@ FINE = [f"{coarse}:{fine}" for coarse, fines in FINE_TYPES.items() for fine in f
 class Trec(OriginalFilesBuilder):
     """5,452 training and 500 test questions, of 6 types (`coarse`) or 50 (`fine`: `"HUM:ind"`, `"NUM:date"`...).
 
-    TFDS has a set named `trec`, too, whose fine labels lack the coarse part, so that only 47 are distinct. This one is
+    TFDS also has a set named `trec`, whose fine labels lack the coarse part, so that only 47 are distinct. This one is
     named `trec_original` in TFDS; `load_corpus("trec/fine")` loads it. There is no development part.
     """
 
     name = "trec_original"
     BUILDER_CONFIGS = [
-        tfds.core.BuilderConfig(name="coarse", description="6 types of question."),
-        tfds.core.BuilderConfig(name="fine", description="50 types of question."),
+        tfds.core.BuilderConfig(name="coarse", description="6 question types."),
+        tfds.core.BuilderConfig(name="fine", description="50 question types."),
     ]
     QUESTIONS = {"train": 5452, "test": 500}
 
@@ -61,7 +61,7 @@ class Trec(OriginalFilesBuilder):
                 label, _, text = line.strip().partition(" ")
                 if label not in FINE or not text:
                     raise DataError(
-                        path, number, f'"COARSE:fine question" with a label of TREC expected, found {line!r}'
+                        path, number, f'expected "COARSE:fine question" with a label of TREC, found {line!r}'
                     )
                 label = label if self._fine else label.partition(":")[0]
                 splits[split][str(number)] = {"text": text.strip(), "label": label}

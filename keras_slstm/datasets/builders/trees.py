@@ -1,32 +1,31 @@
-"""Labelled binary trees in bracket form, as the Stanford Sentiment Treebank writes them."""
+"""Labelled binary trees in the bracket notation of the Stanford Sentiment Treebank."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-# "(3 " opens a node, "(3 fine" a leaf, ")" closes either. Of all white space only the plain space separates:
-# tokens hold no-break spaces.
+# "(3 " opens a node, "(3 fine" a leaf, ")" closes either. Only plain spaces separate: tokens contain no-break spaces.
 _PIECE = re.compile(r"\(([0-4]) +([^()]*?) *(?=[()])|\) *")
 
 
 @dataclass
 class _OpenNode:
-    """A node whose bracket is not closed yet: its place among the phrases, its first word, and what it holds."""
+    """A node whose bracket is still open."""
 
     position: int
     first_word: int
-    halves: int  # two when it is complete: a phrase is one, a token is both
+    halves: int  # a phrase counts as one, a token as both; two are complete
 
 
 def read_tree(line: str) -> list[tuple[int, str]]:
-    """Read the phrases of a tree with their labels: the sentence itself, then all that it is made of.
+    """Read the phrases of a tree with their labels: the sentence itself, then all its parts.
 
     Args:
         line: A tree, `(label left right)` or `(label token)`, with labels from 0 to 4.
 
     Raises:
-        ValueError: If the line is no such tree; the message gives the column.
+        ValueError: If the line is not such a tree; the message gives the column.
     """
     words: list[str] = []
     phrases: list[tuple[int, str]] = []
@@ -42,7 +41,7 @@ def read_tree(line: str) -> list[tuple[int, str]]:
             if open_nodes:
                 open_nodes[-1].halves += 1
             open_nodes.append(_OpenNode(len(phrases), len(words), halves=2 if token else 0))
-            phrases.append((int(label), ""))  # its text is known when its bracket closes
+            phrases.append((int(label), ""))  # the text is set when its bracket closes
             if token:
                 words.append(token)
         else:
@@ -57,6 +56,4 @@ def read_tree(line: str) -> list[tuple[int, str]]:
 
 
 def _malformed(end: int) -> ValueError:
-    return ValueError(
-        f"not a tree of the form (label left right) or (label token) with labels from 0 to 4: see column {end + 1}"
-    )
+    return ValueError(f"column {end + 1}: expected a tree (label left right) or (label token) with labels from 0 to 4")
