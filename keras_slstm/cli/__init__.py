@@ -7,10 +7,10 @@ To add a command, write a module with its name here, and put the name into `kera
 
 ```python
 SUMMARY = "Tag the words of texts."        # one sentence
-EXAMPLES = "keras-slstm tag --task ner"    # commands, one a line, shown below the options
+EXAMPLES = "keras-slstm tag --task ner"    # commands, one per line, shown below the options
 
 def add_arguments(parser: Parser) -> None:
-    data = parser.group("data")            # the group of this title, made at first use
+    data = parser.group("data")            # the group with this title, created on first use
     data.add("--data", metavar="FILE", shown="PATH", help="your own column file")
     data.add("--on-error", choices=("raise", "skip"), advanced=True, help="stop at a malformed line, or skip it")
 
@@ -22,10 +22,11 @@ def run(arguments: argparse.Namespace) -> int:
     return tag.train_all(arguments)
 ```
 
-- `advanced=True`: listed by `--help-all` only. About ten options of a command are not.
-- `shown`: how the recorded command has the option: `"value"`, `"PATH"` (files differ between machines) or `"never"`.
-- Defaults go into the help by themselves; numbers are checked by the types in `keras_slstm.cli.options`.
-- What a preset sets is in `presets/COMMAND.toml` (see `keras_slstm.cli.presets`), and becomes an option by
-  `add_settings`. Options that all trainings have are in `keras_slstm.cli.training_options`.
+- `advanced=True`: only listed by `--help-all`. About ten options of a command are not advanced.
+- `shown`: how the option appears in the recorded command: `"value"`, `"PATH"` (files differ between machines) or
+  `"never"`.
+- Defaults are added to the help automatically; the types in `keras_slstm.cli.options` check numbers.
+- The settings of presets are in `presets/COMMAND.toml` (see `keras_slstm.cli.presets`); `add_settings` makes options of
+  them. Options of all training commands are in `keras_slstm.cli.training_options`.
 - ValueError, OSError, ArithmeticError and ImportError become one line and exit status 2.
 """

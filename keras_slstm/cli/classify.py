@@ -21,7 +21,7 @@ from keras_slstm.cli.training_options import (
     set_folder,
 )
 
-SUMMARY = "Train a classifier of texts, such as intents, topics or sentiment."
+SUMMARY = "Train a text classifier, for example for intents, topics or sentiment."
 EXAMPLES = """
   keras-slstm classify                                  requests to a travel desk; no download
   keras-slstm classify --data mails.tsv --output runs/mails
@@ -34,7 +34,7 @@ EXAMPLES = """
   keras-slstm classify --encoder subilstm --variants combine=max combine=mean combine=concat combine=gate
   keras-slstm classify --workers 2 --restarts 3 --save-every 20
 
-Run the same command again to continue an interrupted training. A finished training is kept.
+Run the same command again to resume an interrupted run. A finished run is kept.
 """
 DATASET = "travel_desk"
 
@@ -48,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
     data.add("--max-length", type=options.count, metavar="N", advanced=True,
              help="read only the first N words of each text (default: all)")  # fmt: skip
     data.add("--stream", action="store_true", advanced=True,
-             help="read --data from disk during the training, for more texts than memory holds; needs --dev-data and "
+             help="read --data from disk during training, for files larger than memory; needs --dev-data and "
                   "--test-data")  # fmt: skip
     data.add("--folds", type=options.several, metavar="N", advanced=True,
              help="cross-validate with N folds, for data without a test part (default: none)")  # fmt: skip
@@ -66,7 +66,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
+    """Raise ValueError for contradictory options; set the defaults that depend on other options."""
     check_data_options(arguments, DATASET)
     if arguments.folds and (arguments.dev_data or arguments.test_data):
         raise ValueError("--folds splits --data itself: remove --dev-data and --test-data")
@@ -82,17 +82,17 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def check_stream(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for options that need the texts of the training part in memory."""
+    """Raise ValueError for options that need the training texts in memory."""
     if not (arguments.data and arguments.dev_data and arguments.test_data):
         raise ValueError("--stream needs --data, --dev-data and --test-data")
     for name in ("vectors", "folds", "limit", "batch_order", "characters"):
         if getattr(arguments, name) not in (None, "none", "auto"):
             option = name.replace("_", "-")
-            raise ValueError(f"--stream reads no texts into memory, which --{option} needs: remove one of them")
+            raise ValueError(f"--{option} needs texts in memory, but --stream keeps them on disk: remove one of them")
 
 
 def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
-    """The preset of the encoder's paper; for the embedded corpus and your own data, that of a short training."""
+    """The preset of the encoder's paper; `small` for the embedded corpus and for your own data."""
     if arguments.data or corpus == "travel_desk":
         return "small"
     if arguments.architecture:

@@ -18,7 +18,7 @@ EXAMPLES = """
   keras-slstm embed --model runs/travel_desk-slstm/model.keras --file texts.txt --write vectors.npy
 
 The tasks are MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK-R, SICK-E and STS-B, as in SentEval. A classifier is trained on
-the frozen vectors; a task without files is left out. Run the same command again to continue an interrupted run.
+the frozen vectors; tasks without files are skipped. Run the same command again to resume an interrupted run.
 """
 DATASET = "snli/full"
 
@@ -44,13 +44,13 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
+    """Raise ValueError for contradictory options; set the defaults that depend on other options."""
     if (arguments.file is None) != (arguments.write is None) or (arguments.file and not arguments.model):
         raise ValueError("use --file and --write together, and with --model")
     if arguments.write is not None and arguments.write.suffix != ".npy":
-        raise ValueError(f"--write: a name that ends in .npy expected, but got {arguments.write}")
+        raise ValueError(f"--write: expected a name that ends in .npy, but got {arguments.write}")
     if len(arguments.seed) > 1 or arguments.variants or len(arguments.dataset or []) > 1:
-        raise ValueError("embed trains a single model: give one --seed, one --dataset and no --variants")
+        raise ValueError("embed trains a single model: use one --seed, one --dataset and no --variants")
     if arguments.architecture == "esim":
         raise ValueError("--architecture esim has no sentence vectors, because it compares words")
     if arguments.model:

@@ -16,7 +16,7 @@ EXAMPLES = """
   keras-slstm evaluate runs/conll2003-ner-slstm-crf/model.keras news.conll
   keras-slstm evaluate runs/notes/model.keras test.de --target-file test.en
 
-Of a data set, only the test part is used; of a file, all examples are used.
+With a data set, only the test part is used; with a file, all examples are used.
 """
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
     group.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
     group.add("data", metavar="DATA", shown="PATH", help="your own file, or the name of a data set")
     group.add("--part", choices=("train", "validation", "test"), default="test", help="part of the data set to test on")
-    group.add("--target-file", metavar="FILE", shown="PATH", help="file of the translations of DATA, line by line")
+    group.add("--target-file", metavar="FILE", shown="PATH", help="file with the translations of DATA, line by line")
     group.add("--output", metavar="FOLDER", type=Path, shown="never",
               help="folder for predictions.tsv, confusion.png and results.json (default: write no files)")  # fmt: skip
     reading = parser.group("data")
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Test the model."""
     if arguments.output is not None and (arguments.output / "run.json").exists():
         raise FileExistsError(
-            f"--output: {arguments.output} is the folder of a training, whose results would be replaced: "
+            f"--output: {arguments.output} is the folder of a training run, whose results would be replaced: "
             "choose another folder"
         )
     from keras_slstm.cli.tasks.evaluate import evaluate

@@ -8,7 +8,7 @@ from pathlib import Path
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.training_options import add_search_options
 
-SUMMARY = "Write a saved model for another runtime: SavedModel, ONNX, LiteRT, OpenVINO or PyTorch."
+SUMMARY = "Export a saved model for another runtime: SavedModel, ONNX, LiteRT, OpenVINO or PyTorch."
 EXAMPLES = """
   keras-slstm export runs/mails/model.keras served              a SavedModel that takes strings
   keras-slstm export runs/mails/model.keras served --format ids
@@ -19,7 +19,7 @@ EXAMPLES = """
 TensorFlow writes all formats but .pt2, PyTorch .onnx and .pt2 of models without a loop over time, JAX only SavedModels
 that take ids. The formats of single files need: pip install "keras-slstm[export]"
 """
-# The names of the models' `export` by the endings of files; a SavedModel is a folder.
+# The formats of the models' `export` by file suffix; a SavedModel is a folder.
 FORMATS = {".onnx": "onnx", ".tflite": "litert", ".xml": "openvino", ".pt2": "torch"}
 
 
@@ -37,8 +37,8 @@ def add_arguments(parser: Parser) -> None:
     group.add(
         "--format",
         choices=("text", "ids", *FORMATS.values()),
-        help="text: SavedModel that takes strings; ids: SavedModel that takes ids of words; the others are files that "
-        "take ids of words (default: by the ending of TARGET; of a folder text, or ids if the model translates)",
+        help="text: SavedModel that takes strings; ids: SavedModel that takes word ids; the others are files that "
+        "take word ids (default: by the suffix of TARGET; for a folder text, or ids if the model translates)",
     )
     add_search_options(parser, beam=1)
 

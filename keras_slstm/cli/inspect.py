@@ -15,8 +15,8 @@ EXAMPLES = """
   keras-slstm inspect runs/office_notes-caslstm/model.keras --file notes.txt
   keras-slstm inspect runs/snli-caslstm/model.keras --dataset snli
 
-With a depth-adaptive GRN, at how many layers each word stops: Figure 4 of Liu et al. (2020). With a CAS-LSTM of two
-layers or more, what its vertical gates let through: Figure 4 of Choi, Kim and Lee (2019).
+For a depth-adaptive GRN, draw the layer at which each word stops: Figure 4 of Liu et al. (2020). For a CAS-LSTM of two
+or more layers, draw histograms of its vertical gates: Figure 4 of Choi, Kim and Lee (2019).
 """
 
 
@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     what = parser.group("input and output")
     what.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
     what.add(
-        "text", metavar="[TEXT ...]", nargs="*", help="texts whose depths to show (default: some of those counted)"
+        "text", metavar="[TEXT ...]", nargs="*", help="texts whose depths to show (default: some of the counted texts)"
     )
     what.add("--file", metavar="FILE", shown="PATH", help="file of texts to count, one per line, instead of --dataset")
     what.add("--dataset", metavar="NAME",
@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
     what.add("--text-column", nargs="+", metavar="NAME", advanced=True,
              help="features of --dataset to read (default: all texts)")  # fmt: skip
     what.add("--manual-dir", metavar="FOLDER", shown="PATH", advanced=True,
-             help="folder that holds the original files of the data set (default: download them)")  # fmt: skip
+             help="folder with the original files of the data set (default: download them)")  # fmt: skip
     what.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
              help="folder in which TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
     what.add("--limit", type=options.count, default=1000, metavar="N", help="number of texts to count, drawn at random")
@@ -44,15 +44,15 @@ def add_arguments(parser: Parser) -> None:
     what.add("--bins", type=options.number(int, "a multiple of 10", lambda n: n >= 10 and n % 10 == 0), default=50,
              metavar="N", advanced=True, help="bins in the histograms of gates, a multiple of 10")  # fmt: skip
     what.add("--output", type=Path, metavar="FILE", shown="never",
-             help="picture to write (default: depths.png or gates.png beside the model)")  # fmt: skip
+             help="picture to write (default: depths.png or gates.png next to the model)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Count, print and draw."""
     if arguments.file and arguments.dataset:
-        raise ValueError("give either --dataset or --file, not both")
+        raise ValueError("use either --dataset or --file, not both")
     if arguments.file and not Path(arguments.file).is_file():
-        raise FileNotFoundError(f"--file: there is no file {arguments.file}")
+        raise FileNotFoundError(f"--file: {arguments.file} does not exist")
     from keras_slstm.cli.tasks.inspect import inspect
 
     return inspect(arguments)

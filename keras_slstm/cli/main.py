@@ -1,4 +1,4 @@
-"""The program `keras-slstm`: finds the command, reads its options and runs it."""
+"""The program `keras-slstm`: find the command, read its options and run it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        words: The command and its options; by default those that the program was started with.
+        words: The command and its options. Default: those of the command line.
 
     Returns:
-        The exit status: 0, 2 for wrong options or data, 3 if another process of a training is lost, 130 if interrupted,
-        141 if nothing reads the output any more.
+        The exit status: 0, 2 for wrong options or data, 3 if another training process is lost, 130 if interrupted,
+        141 if the reader of the output has closed it.
     """
     try:
         return start([str(word) for word in (sys.argv[1:] if words is None else words)])
@@ -46,7 +46,7 @@ def start(words: Sequence[str]) -> int:
         return 0
     if words[0] not in COMMANDS:
         known = f"the commands are {', '.join(COMMANDS)}.{did_you_mean(words[0], COMMANDS)}"
-        return fail(f"{PROGRAM}: there is no command {words[0]!r}: {known}")
+        return fail(f"{PROGRAM}: unknown command {words[0]!r}: {known}")
     try:
         return run(words[0], words[1:])
     except SystemExit as end:  # of argparse
@@ -54,14 +54,14 @@ def start(words: Sequence[str]) -> int:
 
 
 def program_help() -> str:
-    """The commands, one a line."""
+    """The commands, one per line."""
     lines = [f"  {name:10} {module_of(name).SUMMARY}" for name in COMMANDS]
     return "\n".join(
         [
             f"usage: {PROGRAM} COMMAND [OPTION ...]",
             "\nTrain and use models of text: S-LSTM, CAS-LSTM, SuBiLSTM, depth-adaptive GRN, CRF.\n",
             *lines,
-            f"\n{PROGRAM} COMMAND --help lists the usual options, {PROGRAM} COMMAND --help-all all of them.",
+            f"\n{PROGRAM} COMMAND --help lists the common options, {PROGRAM} COMMAND --help-all all of them.",
             f"Start with: {PROGRAM} classify (a few minutes, no download)",
         ]
     )
@@ -84,8 +84,8 @@ def make_parser(command: str) -> Parser:
 def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
     """The options of a command.
 
-    Beside them are `words`, as they were given; `command_line`, which repeats the command on another machine; and
-    `local_options`, the names of those that may differ between machines.
+    The result also has `words`, as given; `command_line`, which repeats the command on another machine; and
+    `local_options`, the names of the options that may differ between machines.
     """
     parser = make_parser(command)
     arguments = parser.parse_args(words)
@@ -103,7 +103,7 @@ def run(command: str, words: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        _advise_to_resume(arguments, "Ended, because nothing reads the output any more.")
+        _advise_to_resume(arguments, "Stopped, because the reader of the output has closed it.")
         raise
     except FAILURES as error:
         return fail(str(error).replace("overwrite=True", "--overwrite") + column_options(str(error), arguments))
@@ -115,18 +115,18 @@ def run(command: str, words: Sequence[str]) -> int:
 
 
 def one_line(message: Warning | str, *place: object, **options: object) -> str:
-    """A warning without the place in the code that gave it."""
+    """A warning without its position in the code."""
     return f"Note: {' '.join(str(message).split())}\n"
 
 
 def column_options(message: str, arguments: argparse.Namespace) -> str:
-    """Name the options for columns, if the error is a column that was not found."""
+    """Name the column options, if the error is a missing column."""
     names = [f"--{name.replace('_', '-')}" for name in vars(arguments) if name.endswith("_column")]
-    return f" Or name them by {', '.join(names)}." if names and "the header has no column" in message else ""
+    return f" Or name them with {', '.join(names)}." if names and "the header has no column" in message else ""
 
 
 def _advise_to_resume(arguments: argparse.Namespace, reason: str) -> None:
-    """Say that a training can go on, if the command is one that trains."""
+    """Say how to resume, if the command trains."""
     if "overwrite" in arguments:
         same = "same command without --overwrite" if arguments.overwrite else "same command"
         print(f"{reason} The {same} continues where this one stopped.", file=sys.stderr)

@@ -18,7 +18,7 @@ from keras_slstm.cli.training_options import (
     set_folder,
 )
 
-SUMMARY = "Train a classifier of pairs of texts: inference, paraphrases, relatedness."
+SUMMARY = "Train a classifier of text pairs, for inference, paraphrases or relatedness."
 EXAMPLES = """
   keras-slstm match --manual-dir PATH --vectors glove.840B.300d.txt          SICK, from a folder or downloaded
   keras-slstm match --data pairs.tsv --task paraphrase --output runs/pairs
@@ -29,12 +29,12 @@ EXAMPLES = """
   keras-slstm match --architecture siamese --dataset qqp --encoder subilstm_untied
 
 Your own data has the columns text_a, text_b and label; with --task relatedness the label is a number. Run the same
-command again to continue an interrupted training. A finished training is kept.
+command again to resume an interrupted run. A finished run is kept.
 """
 DATASET = "sick/entailment"
-# The features of the classifier. Relatedness takes those of paraphrases, as the order does not matter.
+# The features of the classifier. Relatedness uses those of paraphrases, because the order does not matter.
 FEATURES = {"inference": "inference", "paraphrase": "paraphrase", "relatedness": "paraphrase"}
-# Alternatives to the pair classifier of the CAS-LSTM paper, and the options that each sets besides its preset.
+# Alternatives to the pair classifier of the CAS-LSTM paper, and the options that each sets in addition to its preset.
 ARCHITECTURES: dict[str, dict[str, object]] = {
     "infersent": {"pooling": "max", "features": "inference", "batch_norm": False, "mlp_activation": "linear"},
     "siamese": {"pooling": "max", "features": "inference", "batch_norm": False, "fixed_vectors": False},
@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[str, ...]) -> None:
-    """Data and model of pairs; `visible` are the settings that `--help` lists."""
+    """Add the data and model options of pairs; `--help` lists the settings in `visible`."""
     data = parser.group("data")
     add_data_options(parser, dataset, "snli, multi_nli/matched, sick/entailment, stsb, mrpc, qqp, any of TFDS", "pairs")
     data.add("--task", choices=tuple(FEATURES),
@@ -77,11 +77,11 @@ def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[
 
 
 def check(arguments: argparse.Namespace, dataset: str = DATASET) -> None:
-    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
+    """Raise ValueError for contradictory options; set the defaults that depend on other options."""
     check_data_options(arguments, dataset)
     own = arguments.pooling or arguments.features or arguments.batch_norm or arguments.mlp_dropout is not None
     if arguments.architecture == "esim" and own:
-        raise ValueError("--architecture esim has no --pooling, --features, --batch-norm or --mlp-dropout of its own")
+        raise ValueError("--architecture esim does not support --pooling, --features, --batch-norm or --mlp-dropout")
     set_folder(arguments, arguments.encoder, arguments.pooling, arguments.architecture)
 
 

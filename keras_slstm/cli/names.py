@@ -1,4 +1,4 @@
-"""Names that options take. A test compares them with the modules that define them, which load Keras."""
+"""Values of options. A test compares them with the modules that define them, which would load Keras here."""
 
 ENCODERS = (
     "slstm", "lstm", "bilstm", "stacked_bilstm", "normalized_bilstm", "caslstm", "bi_caslstm", "subilstm",

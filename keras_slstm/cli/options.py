@@ -14,12 +14,12 @@ from keras_slstm.suggestions import did_you_mean
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of a command's options, in groups.
+    """Parses the options of a command, in groups.
 
     Args:
         prog: The program and the command.
-        summary: What the command does.
-        examples: Commands, one a line.
+        summary: A one-line description of the command.
+        examples: Commands, one per line.
     """
 
     def __init__(self, prog: str, summary: str, examples: str):
@@ -37,15 +37,15 @@ class Parser(argparse.ArgumentParser):
         self.shown: dict[str, str] = {}
 
     def group(self, title: str) -> Group:
-        """The group of this title, made at first use."""
+        """The group with this title, created on first use."""
         if title not in self._groups:
             self._groups[title] = Group(self, self.add_argument_group(title))
         return self._groups[title]
 
     def end_with_help(self) -> None:
-        """Add `--help` and `--help-all`, behind all other options."""
+        """Add `--help` and `--help-all` after all other options."""
         group = self.add_argument_group("help")
-        group.add_argument("-h", "--help", action=_Help, advanced=False, help="show the usual options")
+        group.add_argument("-h", "--help", action=_Help, advanced=False, help="show the common options")
         group.add_argument("--help-all", action=_Help, advanced=True, help="show all options")
 
     def error(self, message: str) -> NoReturn:
@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
                 action.help = text
 
     def hide(self, *names: str) -> None:
-        """Let only `--help-all` list these options, which are those of another command, too."""
+        """Let only `--help-all` list these options, which are shared with another command."""
         self.advanced += [action for action in self._actions if action.dest in names]
 
     def local_options(self) -> set[str]:
@@ -85,12 +85,12 @@ class Group:
         self._group = group
 
     def add(self, *names: str, advanced: bool = False, shown: str = "value", **options: Any) -> None:
-        """Add an option, as `argparse` does, with its default in the help.
+        """Add an option like `argparse`, with its default in the help.
 
         Args:
             *names: Its names.
             advanced: Whether only `--help-all` lists it.
-            shown: Its form in the recorded command: `"value"`, `"PATH"` (a place on this machine) or `"never"`.
+            shown: Its form in the recorded command: `"value"`, `"PATH"` (a path on this machine) or `"never"`.
             **options: See `argparse.ArgumentParser.add_argument`.
         """
         default = options.get("default")
@@ -122,7 +122,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def refuse(arguments: argparse.Namespace, names: Collection[str], reason: str) -> None:
-    """Raise ValueError for the first of these options that was given; `reason` says why it has no place here.
+    """Raise ValueError for the first of these options that was given, with the reason.
 
     >>> refuse(argparse.Namespace(words=["predict", "--beam", "3"]), ["max_length"], "is for translations")
     >>> refuse(argparse.Namespace(words=["predict", "--beam=3"]), ["beam"], "is for translations")
@@ -138,7 +138,7 @@ def refuse(arguments: argparse.Namespace, names: Collection[str], reason: str) -
 
 
 def written(parser: Parser, arguments: argparse.Namespace) -> str:
-    """The command as it is recorded, to be repeated elsewhere: without defaults, and without paths of this machine.
+    """The command as recorded, to repeat elsewhere: without defaults and without paths on this machine.
 
     >>> parser = Parser("keras-slstm classify", "Classify texts.", "")
     >>> parser.group("data").add("--data", shown="PATH", help="your own file")
@@ -175,7 +175,7 @@ def number(kind: Callable[[str], Any], expected: str, allowed: Callable[[Any], b
         except ValueError:
             value = None
         if value is None or not allowed(value):
-            raise argparse.ArgumentTypeError(f"{expected} expected, but got {text}")
+            raise argparse.ArgumentTypeError(f"expected {expected}, but got {text}")
         return value
 
     return read
@@ -197,10 +197,10 @@ def one_of(*names: str) -> Callable[[str], Any]:
 
 
 def name_and_value(text: str) -> tuple[str, Any]:
-    """`num_layers=3` as a name and a value, which is JSON, or else a string."""
+    """Parse `num_layers=3` as a name and a value, which is JSON or a string."""
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise argparse.ArgumentTypeError(f"NAME=VALUE expected, but got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, but got {text!r}")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:
@@ -208,18 +208,18 @@ def name_and_value(text: str) -> tuple[str, Any]:
 
 
 def name_and_factor(text: str) -> tuple[str, float]:
-    """`PER=3` as a name and a number of at least 0; the name may hold further equals signs."""
+    """Parse `PER=3` as a name and a number of at least 0; the name may contain equals signs."""
     name, _, value = text.rpartition("=")
     try:
         return name, not_negative(value)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
-            f"NAME=FACTOR expected, with a number of at least 0, but got {text!r}"
+            f"expected NAME=FACTOR with a number of at least 0, but got {text!r}"
         ) from error
 
 
 def column(text: str) -> int | str:
-    """A column by its number, or by its name."""
+    """A column index or name."""
     try:
         return int(text)
     except ValueError:
@@ -227,7 +227,7 @@ def column(text: str) -> int | str:
 
 
 def variant(text: str) -> str:
-    """`lam=0.25,peephole=true`: several names with their values, as one word."""
+    """Check `lam=0.25,peephole=true`: several names with their values, as one word."""
     read_variant(text)
     return text
 

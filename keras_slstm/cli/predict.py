@@ -16,7 +16,7 @@ EXAMPLES = """
   keras-slstm predict runs/sick-entailment-bi_caslstm/model.keras "A man runs" "A man sleeps"
 
 Each text gets one line: a classifier prints label, probability and text, separated by tabs; a tagger prints the text
-with its spans; a translation model prints translation, score and text. A model of pairs takes the texts two by two.
+with its spans; a translation model prints translation, score and text. A pair model takes the texts two by two.
 """
 
 
@@ -25,16 +25,16 @@ def add_arguments(parser: Parser) -> None:
     group = parser.group("input and output")
     group.add("model", metavar="MODEL", help="a saved .keras file")
     group.add("text", metavar="[TEXT ...]", nargs="*", help="texts to read (default: --file, or standard input)")
-    group.add("--file", metavar="FILE", help="file with one text per line; pairs: two texts and a tab between them")
+    group.add("--file", metavar="FILE", help="file with one text per line; for pairs, two texts separated by a tab")
     add_search_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Predict."""
     if not arguments.text and not arguments.file and sys.stdin.isatty():
-        raise ValueError("there is no text: give TEXT or --file, or pipe texts to standard input")
+        raise ValueError("there is no text: pass TEXT or --file, or pipe texts to standard input")
     if arguments.file and not Path(arguments.file).is_file():
-        raise FileNotFoundError(f"--file: there is no file {arguments.file}")
+        raise FileNotFoundError(f"--file: {arguments.file} does not exist")
     from keras_slstm.cli.tasks.predict import predict
 
     return predict(arguments)

@@ -1,4 +1,4 @@
-"""Keeps the log messages of backends off the screen."""
+"""Suppression of the backends' log messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 def import_backend() -> None:
     """Import Keras and its backend without TensorFlow's messages on devices, libraries and retracing.
 
-    A level that the user has set in `TF_CPP_MIN_LOG_LEVEL` stays.
+    A level set by the user in `TF_CPP_MIN_LOG_LEVEL` is kept.
     """
     if "keras" in sys.modules:
         return

@@ -13,7 +13,7 @@ from keras_slstm.cli.names import STUDIES, TUNERS
 from keras_slstm.cli.options import Parser, refuse
 from keras_slstm.cli.training_options import add_data_options, check_data_options, short_name
 
-SUMMARY = "Search for good hyperparameters, keep the best model, and report on the search."
+SUMMARY = "Search for good hyperparameters, keep the best model, and write a report."
 EXAMPLES = """
   keras-slstm search --values units=50,100 embedding_dim=50,100 batch_size=32 --epochs 5
   keras-slstm predict runs/travel_desk-random/best.keras "I need a car"
@@ -23,9 +23,9 @@ EXAMPLES = """
   keras-slstm search --study figure2 --dataset movie_review --vectors glove.6B.300d.txt --seeds 0 1 2
   keras-slstm search --report runs/travel_desk-random
 
-Run the same command again to continue an interrupted search; raise --max-trials to extend a finished one.
+Run the same command again to resume an interrupted search; raise --max-trials to extend a finished one.
 """
-# The data set of each task, and the encoder.
+# The default data set and encoder of each task.
 TASKS = {
     "classification": ("travel_desk", "slstm"),
     "tagging": ("travel_desk", "slstm"),
@@ -66,9 +66,9 @@ def add_arguments(parser: Parser) -> None:
     search.add("--max-trials", type=options.count, metavar="N",
                help="maximum number of trials (default: 20; no limit "
                "for hyperband and grid)")  # fmt: skip
-    search.add("--epochs", type=options.count, default=20, metavar="N", help="maximum number of epochs in a training")
+    search.add("--epochs", type=options.count, default=20, metavar="N", help="maximum number of epochs per run")
     search.add("--patience", type=options.natural, default=5, metavar="N", advanced=True,
-               help="stop a training after N epochs without a better development score; 0: never")  # fmt: skip
+               help="stop a training run after N epochs without a better development score; 0: never")  # fmt: skip
     search.add("--seeds", type=options.seed, nargs="+", default=[0], metavar="N", advanced=True,
                help="random seeds, with one training for each in every trial")  # fmt: skip
     search.add("--objective", metavar="NAME", advanced=True,
@@ -98,7 +98,7 @@ def add_arguments(parser: Parser) -> None:
     devices.add("--workers", type=options.count, default=1, metavar="N", shown="never", advanced=True,
                 help="number of processes on this machine that train trials in parallel")  # fmt: skip
     devices.add("--gpus", nargs="+", default=[], metavar="GPU", shown="never", advanced=True,
-                help="GPUs to share out among the workers, such as 0 1 (default: every worker sees all)")  # fmt: skip
+                help="GPUs to distribute among the workers, such as 0 1 (default: every worker sees all)")  # fmt: skip
     devices.add("--strategy", choices=("mirrored",), shown="never", advanced=True,
                 help="mirrored: each training uses all GPUs of its machine (default: one device)")  # fmt: skip
 
@@ -118,14 +118,14 @@ def run(arguments: argparse.Namespace) -> int:
         status = run_workers(worker_words(arguments), arguments.workers, arguments.gpus)
         if status:
             return status
-        arguments.overwrite = False  # the search has just ended: what follows reads it
+        arguments.overwrite = False  # the search has just ended: only read it from here on
     from keras_slstm.cli.tasks.search import search
 
     return search(arguments)
 
 
 def set_defaults(arguments: argparse.Namespace) -> None:
-    """Set the defaults that depend on other options; raise ValueError where options contradict each other."""
+    """Set the defaults that depend on other options; raise ValueError for contradictory options."""
     dataset, arguments.default_encoder = TASKS[arguments.task]
     for name, tasks in OF_TASKS.items():
         if arguments.task not in tasks:
@@ -161,10 +161,10 @@ def worker_words(arguments: argparse.Namespace) -> list[str]:
 
 
 def choice(text: str) -> tuple[str, list[Any]]:
-    """`slstm/steps=5,7` as a name and its values, which are JSON, or else strings."""
+    """Parse `slstm/steps=5,7` as a name and its values, which are JSON or strings."""
     name, equals, values = text.partition("=")
     if not name or not equals or not values:
-        raise argparse.ArgumentTypeError(f"NAME=VALUE[,VALUE...] expected, but got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE[,VALUE...], but got {text!r}")
     return name, [_value(value) for value in values.split(",")]
 
 

@@ -1,4 +1,4 @@
-"""Runs a search in several processes on this machine: a chief, which chooses the trials, and workers, which train."""
+"""A search in several processes on this machine: a chief that chooses the trials, and workers that train."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ RESTARTS = 3  # of each worker
 def run_workers(words: Sequence[str], count: int, gpus: Sequence[str] = ()) -> int:
     """Start the chief and the workers, and wait until the workers have ended.
 
-    A worker that a signal ends starts again, and continues its trial.
+    A worker that is ended by a signal is restarted, and continues its trial.
 
     Args:
-        words: The command and its options, which all processes have in common.
+        words: The command and its options, shared by all processes.
         count: Number of workers.
-        gpus: GPUs that the workers take in turn.
+        gpus: GPUs to assign to the workers in turn.
 
     Returns:
         The exit status: 0, or that of the first process that failed.
     """
     cluster = _Cluster(words, gpus)
-    ending: list[int] = []  # a signal may come while a process starts, and must end that process, too
+    ending: list[int] = []  # a signal may arrive while a process starts, and must also end that process
     before = signal.signal(signal.SIGTERM, lambda number, _: ending.append(number))
     try:
         for name in ("chief", *(f"tuner{number}" for number in range(count))):
@@ -56,7 +56,7 @@ class _Cluster:
             environment["CUDA_VISIBLE_DEVICES"] = ""  # it trains nothing
         elif self.gpus:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpus[int(name.removeprefix("tuner")) % len(self.gpus)]
-        output = subprocess.DEVNULL if name == "chief" else None  # its summary is printed after it
+        output = subprocess.DEVNULL if name == "chief" else None  # its summary is printed later
         command = [sys.executable, "-m", "keras_slstm", *self.words]
         self.processes[name] = subprocess.Popen(command, env=environment, stdout=output)
 
@@ -69,16 +69,16 @@ class _Cluster:
             states = {name: process.poll() for name, process in self.processes.items()}
             chief = states.pop("chief")
             if all(state == 0 for state in states.values()):
-                return 0  # the chief has written everything: it would only wait for the workers to leave
+                return 0  # the chief has written everything: it only waits for the workers to exit
             if chief is not None:
                 return abs(chief) or 1  # without an error, the chief ends after its workers
             for name, state in states.items():
                 if state is None or state == 0:
                     continue
-                if state > 0 or not restarts[name]:  # an error, which it has printed; or too many signals
+                if state > 0 or not restarts[name]:  # an error (already printed), or too many signals
                     return abs(state)
                 restarts[name] -= 1
-                print(f"{name} was ended by signal {-state} and is started again.", file=sys.stderr)
+                print(f"{name} was ended by signal {-state} and is restarted.", file=sys.stderr)
                 self.start(name)
 
     def stop(self) -> None:
@@ -93,7 +93,7 @@ class _Cluster:
 
 
 def free_port() -> int:
-    """Return a port of this machine that no process listens on."""
+    """Return a free port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Options for the settings in presets."""
+"""Options for the settings of presets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SETTINGS = {
         "whether to split off clitics and to split at hyphens; auto: if more words then have a vector",
     ),
     "subwords": _of_model("N", options.count, "number of subwords in the vocabulary of both languages"),
-    "longest": _of_model("N", options.count, "leave out longer texts from the training, in subwords"),
+    "longest": _of_model("N", options.count, "maximum length of training texts in subwords; longer ones are skipped"),
     "steps": _of_model("N", options.count, "number of steps of the S-LSTM"),
     "window": _of_model("N", options.count, "number of neighbours on each side that a word of the S-LSTM reads"),
     "sentence_nodes": _of_model("N", options.count, "number of sentence nodes of the S-LSTM"),
@@ -49,23 +49,23 @@ SETTINGS = {
     "characters": _of_model("KIND", str, f"kind of word vectors from characters: none, {' or '.join(CHARACTERS)}"),
     "mlp_units": _of_model("N", options.natural, "size of hidden layers between encoder and labels; 0 for none"),
     "mlp_layers": _of_model("N", options.count, "number of these hidden layers"),
-    "dropout": _of_training("RATE", options.share, "share of the features of word and sentence vectors to drop"),
-    "mlp_dropout": _of_training("RATE", options.share, "share of the features of the hidden layers to drop"),
-    "word_dropout": _of_training("RATE", options.share, "share of the words to replace with the unknown word"),
+    "dropout": _of_training("RATE", options.share, "fraction of the features of word and sentence vectors to drop"),
+    "mlp_dropout": _of_training("RATE", options.share, "fraction of the features of the hidden layers to drop"),
+    "word_dropout": _of_training("RATE", options.share, "fraction of the words to replace with the unknown word"),
     "l2": _of_training("FACTOR", options.not_negative, "L2 penalty on the weights of the output layer"),
-    "label_smoothing": _of_training("SHARE", options.share, "share of the probability to spread over all labels"),
+    "label_smoothing": _of_training("SHARE", options.share, "fraction of the probability to spread over all labels"),
     "learning_rate": _of_training("RATE", options.positive, "learning rate of Adam in the first epoch"),
     "decay": _of_training(
         "FACTOR",
         options.factor,
-        "factor that lowers the learning rate: over all updates, or in each epoch, or as --plateau says",
+        "factor that lowers the learning rate: over all updates, in each epoch, or as --plateau says",
     ),
     "plateau": _of_training(
         "N", options.natural, "epochs without progress before --decay applies; 0: it always applies"
     ),
     "clip": _of_training("NORM", options.positive, "maximum norm of all gradients together"),
     "weight_decay": _of_training("RATE", options.not_negative, "weight decay for Adam"),
-    "batch_size": _of_training("N", options.count, "number of examples in a batch, summed over all processes"),
+    "batch_size": _of_training("N", options.count, "batch size, summed over all processes"),
     "batch_order": _of_training(
         "KIND",
         options.one_of("auto", "by_length", "random"),
@@ -82,12 +82,12 @@ SETTINGS = {
 
 
 def add_settings(parser: Parser, presets: dict[str, Settings], visible: Collection[str]) -> None:
-    """Add an option for everything that the presets set, with what each of them sets as its default.
+    """Add an option for each setting in the presets, with the values of all presets in the help.
 
     Args:
         parser: The parser.
-        presets: The presets, the first of which holds the defaults.
-        visible: The settings that `--help` lists, too.
+        presets: The presets; the first one has the defaults.
+        visible: The settings that `--help` also lists.
     """
     first, *others = presets
     for name in presets[first]:
@@ -105,6 +105,6 @@ def add_settings(parser: Parser, presets: dict[str, Settings], visible: Collecti
 
 
 def settings_of(arguments: Any, preset: Settings) -> Settings:
-    """A preset with the options that were given."""
+    """A preset, overridden by the options that were given."""
     given = {name: getattr(arguments, name) for name in preset}
     return {name: preset[name] if value is None else value for name, value in given.items()}

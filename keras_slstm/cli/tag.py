@@ -19,16 +19,16 @@ from keras_slstm.cli.training_options import (
     set_folder,
 )
 
-SUMMARY = "Train a tagger of words, such as named entities, slots or parts of speech."
+SUMMARY = "Train a sequence tagger, for example for named entities, slots or parts of speech."
 EXAMPLES = """
   keras-slstm tag                                       slots of requests to a travel desk; no download
   keras-slstm tag --data mails.conll --test-data more.conll
   keras-slstm tag --task ner --manual-dir PATH --vectors glove.6B.300d.txt --seed 0 1
   keras-slstm tag --task pos --tag-column xpos --encoder bilstm --head softmax
 
-Run the same command again to continue an interrupted training. A finished training is kept.
+Run the same command again to resume an interrupted run. A finished run is kept.
 """
-# The data set of each task, and the scheme of its tags.
+# The data set and the tag scheme of each task.
 TASKS = {"slots": ("travel_desk", "BIOES"), "ner": ("conll2003", "BIOES"), "pos": ("ud_ewt", None)}
 
 
@@ -38,9 +38,9 @@ def add_arguments(parser: Parser) -> None:
     data.add("--task", choices=TASKS, default="slots", help="kind of tags, which sets --dataset and --scheme")
     add_data_options(parser, "that of the task", "travel_desk, conll2003, ud_ewt", "sentences")
     data.add("--token-column", type=options.column, metavar="COLUMN", advanced=True,
-             help="number or name of the column of words (default: the first)")  # fmt: skip
+             help="index or name of the column of words (default: the first)")  # fmt: skip
     data.add("--tag-column", type=options.column, metavar="COLUMN",
-             help="number or name of the column of tags (default: the last)")  # fmt: skip
+             help="index or name of the column of tags (default: the last)")  # fmt: skip
     data.add("--scheme", choices=("BIO", "BIOES", "none"), advanced=True,
              help="scheme of tags for spans (default: BIOES for slots and ner, none for pos)")  # fmt: skip
     data.add("--zero-digits", action="store_true", advanced=True, help="look up words with every digit replaced by 0")
@@ -52,10 +52,10 @@ def add_arguments(parser: Parser) -> None:
     model.add("--head-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",
               advanced=True, help="more arguments for the head")  # fmt: skip
     model.add("--loss", choices=CRF_LOSSES, default="crf", advanced=True,
-              help="loss of a CRF: its likelihood, or with costs of wrong labels (a softmax-margin)")  # fmt: skip
+              help="loss of a CRF: likelihood, or softmax-margin with costs of wrong labels")  # fmt: skip
     model.add("--label-weights", nargs="+", default=[], type=options.name_and_factor, metavar="NAME=FACTOR",
-              advanced=True, help="factors in the loss of labels, or of all labels of a type of spans, such as PER=3; "
-              "with --loss margin, the costs of not finding them (default: 1)")  # fmt: skip
+              advanced=True, help="weights in the loss of labels, or of all labels of a span type, such as PER=3; "
+              "with --loss margin, the costs of missing them (default: 1)")  # fmt: skip
     model.add("--weighting", choices=WEIGHTINGS, advanced=True,
               help="terms of the likelihood that --label-weights multiply (default: emission)")  # fmt: skip
     model.add("--characters", choices=(*CHARACTERS, "none"), default="cnn", advanced=True,
@@ -66,7 +66,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
+    """Raise ValueError for contradictory options; set the defaults that depend on other options."""
     dataset, scheme = TASKS[arguments.task]
     check_data_options(arguments, dataset)
     check_encoder_settings(arguments)
@@ -79,7 +79,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
-    """The settings of the paper; on the embedded corpus and on your own data, those of a short training."""
+    """The preset of the paper; `small` for the embedded corpus and for your own data."""
     if arguments.data or corpus == "travel_desk":
         return "small"
     return "paper-pos" if arguments.task == "pos" else "paper"

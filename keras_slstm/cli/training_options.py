@@ -1,4 +1,4 @@
-"""Options that the training commands share, and checks of their combinations."""
+"""Options shared by the training commands, and checks of their combinations."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def add_data_options(parser: Parser, default: str, known: str, what: str = "text
         default: The data set that `check_data_options` sets if none is given.
         known: Names of data sets, for the help.
         what: The kind of the examples, such as `"texts"`.
-        several: Whether the command takes several data sets.
+        several: Whether the command accepts several data sets.
     """
     data = parser.group("data")
     data.add("--data", metavar="FILE", shown="PATH", help=f"your own file of {what}, instead of --dataset")
-    meaning = "names of data sets, with one training for each" if several else "name of the data set"
+    meaning = "names of data sets, with one training run for each" if several else "name of the data set"
     data.add("--dataset", nargs="+" if several else 1, metavar="NAME", help=f"{meaning}: {known} (default: {default})")
     data.add("--dev-data", metavar="FILE", shown="PATH", advanced=True,
              help="file of the development part (default: a tenth of --data)")  # fmt: skip
@@ -33,12 +33,12 @@ def add_data_options(parser: Parser, default: str, known: str, what: str = "text
 
 
 def add_reading_options(parser: Parser) -> None:
-    """How data is read."""
+    """Add the options for reading data."""
     data = parser.group("data")
     data.add("--on-error", choices=("raise", "skip"), default="raise", advanced=True,
              help="stop at a malformed line, or skip it")  # fmt: skip
     data.add("--manual-dir", metavar="FOLDER", shown="PATH", advanced=True,
-             help="folder that holds the original files of the data set (default: download them)")  # fmt: skip
+             help="folder with the original files of the data set (default: download them)")  # fmt: skip
     data.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
              help="folder in which TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
     data.add("--split-seed", type=options.seed, default=0, metavar="N", advanced=True,
@@ -46,13 +46,13 @@ def add_reading_options(parser: Parser) -> None:
 
 
 def add_limit(parser: Parser, what: str) -> None:
-    """How much of the data is used; `what` is the kind of the examples."""
+    """Add the option that limits the training data; `what` is the kind of the examples."""
     parser.group("data").add("--limit", type=options.count, metavar="N", advanced=True,
                              help=f"train on at most N {what} (default: all)")  # fmt: skip
 
 
 def add_vector_options(parser: Parser, fixed: str = "train them") -> None:
-    """Word vectors; `fixed` describes the default treatment."""
+    """Add the options for word vectors; `fixed` describes the default of `--fixed-vectors`."""
     data = parser.group("data")
     data.add("--vectors", metavar="FILE", shown="PATH", help="word vectors in GloVe's text format (default: none)")
     data.add("--fixed-vectors", action=argparse.BooleanOptionalAction, advanced=True,
@@ -61,7 +61,7 @@ def add_vector_options(parser: Parser, fixed: str = "train them") -> None:
 
 
 def add_text_options(parser: Parser) -> None:
-    """How classified texts are read."""
+    """Add the options for reading classified texts."""
     data = parser.group("data")
     data.add("--label-column", metavar="NAME", advanced=True, help="column of the labels (default: label)")
     data.add("--tokenizer", choices=("words", "whitespace"), advanced=True,
@@ -69,7 +69,7 @@ def add_text_options(parser: Parser) -> None:
 
 
 def add_encoder_options(parser: Parser, encoder: str, presets: Collection[str], preset: str) -> None:
-    """The encoder and its preset; `preset` says which one is the default."""
+    """Add the options for the encoder and its preset; `preset` describes the default."""
     model = parser.group("model")
     model.add("--encoder", choices=ENCODERS, default=encoder, metavar="NAME", help=f"one of {', '.join(ENCODERS)}")
     model.add("--encoder-option", nargs="+", default=[], type=options.name_and_value, metavar="NAME=VALUE",
@@ -86,27 +86,27 @@ def add_encoder_options(parser: Parser, encoder: str, presets: Collection[str], 
 
 
 def add_dtype(parser: Parser) -> None:
-    """The precision."""
+    """Add the option for the precision."""
     parser.group("model").add("--dtype", default="float32", metavar="NAME", advanced=True,
                               help="precision, such as mixed_bfloat16")  # fmt: skip
 
 
 def add_pooling(parser: Parser) -> None:
-    """From words to a sentence vector."""
+    """Add the option for pooling word vectors."""
     parser.group("model").add("--pooling", choices=POOLINGS, advanced=True,
-                              help="from words to a sentence vector (default: depends on the encoder)")  # fmt: skip
+                              help="how to pool word vectors (default: depends on the encoder)")  # fmt: skip
 
 
 def add_run_options(parser: Parser, folder: str, ensemble: bool = False, devices: bool = True) -> None:
-    """The trainings, where they are kept, and the devices, if the command can train on several."""
+    """Add the options for training runs and their folders and, if the command supports several, devices."""
     run = parser.group("run")
     run.add("--seed", type=options.seed, nargs="+", default=[0], metavar="N", shown="never",
-            help="random seeds, with one training for each")  # fmt: skip
+            help="random seeds, with one training run for each")  # fmt: skip
     if ensemble:
         run.add("--ensemble", action="store_true", advanced=True, help="also test the average over all seeds")
-    run.add("--output", type=Path, metavar="FOLDER", shown="never", help=f"folder of the results (default: {folder})")
+    run.add("--output", type=Path, metavar="FOLDER", shown="never", help=f"folder for the results (default: {folder})")
     run.add("--results", type=Path, metavar="FILE", shown="never", advanced=True,
-            help="file to which each training adds a line (default: results.jsonl beside --output)")  # fmt: skip
+            help="file to which each training run adds a line (default: results.jsonl next to --output)")  # fmt: skip
     run.add("--overwrite", action="store_true", shown="never", help="delete the files of an earlier run in --output")
     run.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
             help="compile with XLA, which takes seconds for each text length (default: only on JAX)")  # fmt: skip
@@ -117,7 +117,7 @@ def add_run_options(parser: Parser, folder: str, ensemble: bool = False, devices
 
 
 def add_device_options(parser: Parser) -> None:
-    """The devices and processes that train together."""
+    """Add the options for devices and processes that train together."""
     devices = parser.group("devices")
     devices.add("--strategy", choices=STRATEGIES, shown="never", advanced=True,
                 help="devices to train on; auto uses all that it finds (default: one device)")  # fmt: skip
@@ -132,14 +132,14 @@ def add_device_options(parser: Parser) -> None:
 
 
 def check_data_options(arguments: argparse.Namespace, default: str) -> None:
-    """Check the options of data and run, and set the default of `--dataset`.
+    """Check the options for data and runs, and set the default of `--dataset`.
 
     Raises:
-        ValueError: If they contradict each other.
-        FileNotFoundError: If there is no such file.
+        ValueError: If options contradict each other.
+        FileNotFoundError: If a file does not exist.
     """
     if arguments.data and arguments.dataset:
-        raise ValueError("give either --dataset or --data, not both")
+        raise ValueError("use either --dataset or --data, not both")
     if not arguments.data and not arguments.dataset:
         arguments.dataset = [default]
     for name in ("dev_data", "test_data"):
@@ -148,7 +148,7 @@ def check_data_options(arguments: argparse.Namespace, default: str) -> None:
     for name in ("data", "dev_data", "test_data", "vectors"):
         path = vars(arguments).get(name)
         if path and not Path(path).is_file():
-            raise FileNotFoundError(f"--{name.replace('_', '-')}: there is no file {path}")
+            raise FileNotFoundError(f"--{name.replace('_', '-')}: {path} does not exist")
     if vars(arguments).get("fixed_vectors") and not arguments.vectors:
         raise ValueError("--fixed-vectors needs --vectors")
     if vars(arguments).get("ensemble") and len(arguments.seed) < 2:
@@ -156,11 +156,11 @@ def check_data_options(arguments: argparse.Namespace, default: str) -> None:
 
 
 def check_encoder_settings(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for a setting that belongs to another encoder."""
+    """Raise ValueError for a setting of another encoder."""
     for name, encoders in ENCODER_SETTINGS.items():
         if vars(arguments).get(name) is not None and arguments.encoder not in encoders:
             option = name.replace("_", "-")
-            raise ValueError(f"--{option} belongs to --encoder {' and '.join(encoders)}, not {arguments.encoder}")
+            raise ValueError(f"--{option} needs --encoder {' or '.join(encoders)}, not {arguments.encoder}")
 
 
 def set_folder(arguments: argparse.Namespace, *words: str | None) -> None:
@@ -173,7 +173,7 @@ def set_folder(arguments: argparse.Namespace, *words: str | None) -> None:
 
 
 def short_name(name: str) -> str:
-    """A name of a data set, or of a file, as part of a folder's name."""
+    """The name of a data set or a file, as part of a folder name."""
     return Path(name).name.split(".")[0] if Path(name).suffix else name.replace("/", "-").replace(":", "-")
 
 
@@ -181,7 +181,7 @@ SEARCH_OPTIONS = ("beam", "length_penalty", "max_length")
 
 
 def add_search_options(parser: Parser, beam: int = 5) -> None:
-    """The search for the best translation."""
+    """Add the options for the search of translations."""
     search = parser.group("translation")
     search.add("--beam", type=options.count, default=beam, metavar="N", advanced=True,
                help="number of translations that the beam search keeps at each step")  # fmt: skip

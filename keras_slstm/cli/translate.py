@@ -18,7 +18,7 @@ from keras_slstm.cli.training_options import (
     set_folder,
 )
 
-SUMMARY = "Train a translation model on pairs of texts."
+SUMMARY = "Train a translation model on text pairs."
 EXAMPLES = """
   keras-slstm translate                                 notes with amounts and times; no download
   keras-slstm translate --source-file train.de --target-file train.en --preset paper
@@ -26,7 +26,7 @@ EXAMPLES = """
   keras-slstm translate --equal-parameters --output runs/office_notes-equal --seed 0 1 2
   keras-slstm translate --dataset ted_hrlr_translate/pt_to_en
 
-Run the same command again to continue an interrupted training. A finished training is kept.
+Run the same command again to resume an interrupted run. A finished run is kept.
 """
 FILES = tuple(f"{part}_{side}" for part in ("validation", "test") for side in ("source", "target"))
 
@@ -35,8 +35,8 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     data = parser.group("data")
     data.add("--dataset", nargs="+", default=[], metavar="NAME",
-             help="names of data sets, with one training for each: office_notes/to_figures, office_notes/to_words, any "
-             "of TFDS with translations (default: office_notes)")  # fmt: skip
+             help="names of data sets, with one training run for each: office_notes/to_figures, office_notes/to_words, "
+             "any of TFDS with translations (default: office_notes)")  # fmt: skip
     data.add("--source-file", metavar="FILE", shown="PATH", help="your own texts, one per line, instead of --dataset")
     data.add("--target-file", metavar="FILE", shown="PATH", help="their translations, one per line")
     for name in FILES:
@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
                  help=f"{side} texts of the {part} part (default: a tenth of the pairs)")  # fmt: skip
     for side in ("source", "target"):
         data.add(f"--{side}-language", metavar="NAME", advanced=True,
-                 help=f"{side} language of --dataset (default: as the data set says)")  # fmt: skip
+                 help=f"{side} language of --dataset (default: that of the data set)")  # fmt: skip
     add_reading_options(parser)
     add_limit(parser, "pairs")
     model = parser.group("model")
@@ -55,7 +55,7 @@ def add_arguments(parser: Parser) -> None:
     model.add("--bidirectional", action=argparse.BooleanOptionalAction, advanced=True,
               help="read texts in both directions (default: only with --preset small)")  # fmt: skip
     model.add("--equal-parameters", action="store_true", advanced=True,
-              help="set --units so that the model has as many parameters as with LSTM layers of --units")  # fmt: skip
+              help="adjust --units to match the number of parameters of LSTM layers of --units")  # fmt: skip
     presets = load_presets("translate")
     model.add(
         "--preset", choices=tuple(presets), default="small", help="set of defaults, small or of the CAS-LSTM paper"
@@ -70,22 +70,22 @@ def add_arguments(parser: Parser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for options that contradict each other; set the defaults that depend on others."""
+    """Raise ValueError for contradictory options; set the defaults that depend on other options."""
     given = vars(arguments)
     for source, target in (("source_file", "target_file"), FILES[:2], FILES[2:]):
         files = [name for name in (source, target) if given[name]]
         if len(files) == 1:
-            raise ValueError(f"--{source.replace('_', '-')} and --{target.replace('_', '-')} go together")
+            raise ValueError(f"--{source.replace('_', '-')} and --{target.replace('_', '-')} must be used together")
         if files and not arguments.source_file:
             raise ValueError(f"--{source.replace('_', '-')} needs --source-file")
         for name in files:
             if not Path(given[name]).is_file():
-                raise FileNotFoundError(f"--{name.replace('_', '-')}: there is no file {given[name]}")
+                raise FileNotFoundError(f"--{name.replace('_', '-')}: {given[name]} does not exist")
     for side in ("source", "target"):
         if arguments.source_file and given[f"{side}_language"]:
             raise ValueError(f"--{side}-language needs --dataset")
     if arguments.source_file and arguments.dataset:
-        raise ValueError("give either --dataset or --source-file, not both")
+        raise ValueError("use either --dataset or --source-file, not both")
     arguments.dataset = arguments.dataset or ["office_notes"]
     arguments.data = arguments.source_file
     set_folder(arguments, arguments.cell)

@@ -1,4 +1,4 @@
-"""Models: thin compositions of layers, with text on one side and labels on the other."""
+"""Models: thin compositions of layers, from text to labels."""
 
 from keras_slstm.models.bcn import BCN
 from keras_slstm.models.delft import load_delft_tagger

@@ -1,4 +1,4 @@
-"""The Biattentive Classification Network (McCann et al., 2017), as Brahma (2018) uses it: text in, label names out."""
+"""The Biattentive Classification Network (McCann et al., 2017), as used by Brahma (2018)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from keras_slstm.models.text_model import refuse_options
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class BCN(SentenceClassifier):
-    """Classifies sentences like `SentenceClassifier`, with a `BiattentiveEncoder` between the words and the softmax.
+    """Sentence classifier with a `BiattentiveEncoder` between the words and the softmax.
 
-    The SuBiLSTM paper takes a BiLSTM, two stacked BiLSTMs or a SuBiLSTM as the first encoder. As in that paper, and
-    unlike McCann et al. (2017), no dense layer stands below it, and only the word vectors and the input of the softmax
-    get dropout.
+    The SuBiLSTM paper uses a BiLSTM, two stacked BiLSTMs or a SuBiLSTM as the first encoder. As in that paper, and
+    unlike McCann et al. (2017), there is no dense layer below it, and dropout is applied only to the word vectors and
+    the input of the softmax.
 
     Args:
         labels: The label names, at least two.
@@ -28,15 +28,15 @@ class BCN(SentenceClassifier):
             embedding_dim)` and a `mask` to word vectors.
         units: Size of the states of both recurrent layers, in each direction.
         encoder_options: Further arguments of an encoder given by name, such as `{"combine": "gate"}`.
-        reductions: By how much each maxout layer reduces the number of features.
+        reductions: The factor by which each maxout layer reduces the number of features.
         maxout_dropout: Dropout rate after the last maxout layer.
-        maxout_batch_norm: Whether the input of each maxout layer is normalised.
+        maxout_batch_norm: Whether to batch-normalise the input of each maxout layer.
         embedding_dim, dropout, word_dropout, embeddings_initializer, trainable_embeddings: See `SentenceClassifier`.
         kernel_regularizer, vectorizer, contextual, trainable_contextual: See `SentenceClassifier`.
         **kwargs: `name`, `dtype`.
 
     Raises:
-        ValueError: If an argument does not fit.
+        ValueError: If an argument is invalid.
 
     Example:
 
@@ -65,7 +65,7 @@ class BCN(SentenceClassifier):
     ):
         refuse_options(self, options, "pooling", *MLP_OPTIONS)
         dtype = keras.dtype_policies.get(options.get("dtype"))
-        if not isinstance(encoder, BiattentiveEncoder):  # of a config
+        if not isinstance(encoder, BiattentiveEncoder):  # as in a config
             encoder = make_encoder(encoder, units, encoder_options, True, dtype)
             encoder = BiattentiveEncoder(encoder, units, reductions, maxout_dropout, maxout_batch_norm, dtype=dtype)
             encoder_options = None
@@ -76,5 +76,5 @@ class BCN(SentenceClassifier):
         return self.encoder.batch_norm
 
     def get_config(self) -> dict[str, Any]:
-        config = super().get_config()  # its encoder is the whole `BiattentiveEncoder`
+        config = super().get_config()  # its encoder is the `BiattentiveEncoder`
         return {name: value for name, value in config.items() if name != "pooling" and not name.startswith("mlp_")}

@@ -1,4 +1,4 @@
-"""The second input of the text models: vectors of words that depend on their sentence, such as CoVe."""
+"""The second input of the text models: contextual word vectors, such as CoVe."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import keras
 
 from keras_slstm.text.contextual_vectors import call_contextual
 
-PROBE = "a"  # a sentence of one token, which shows the size of its vector
+PROBE = "a"  # a one-token sentence that reveals the size of the vectors
 
 
 def check_contextual(contextual: Any, trainable: bool) -> None:
-    """Raise ValueError unless `contextual` is None, a layer that takes a mask, or a function that is not trained."""
+    """Raise ValueError unless `contextual` is None, a layer that takes a mask, or an untrained function."""
     if isinstance(contextual, keras.layers.Layer):
         if "mask" not in inspect.signature(contextual.call).parameters:
             raise ValueError(
@@ -27,10 +27,10 @@ def check_contextual(contextual: Any, trainable: bool) -> None:
 
 
 def contextual_features(contextual: Any, embedding_dim: int, dtype: str) -> int:
-    """Return the size of the vectors; a layer is built for word vectors of this size and dtype.
+    """Return the size of the contextual vectors; build a layer for word vectors of this size and dtype.
 
     Raises:
-        ValueError: If the layer does not return vectors of words, or the function no valid arrays.
+        ValueError: If the layer does not return word vectors, or the function does not return valid arrays.
     """
     if contextual is None:
         return 0

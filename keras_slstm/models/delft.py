@@ -1,4 +1,4 @@
-"""Taggers that DeLFT trained: its BidLSTM_CRF, with weights, labels and preprocessing."""
+"""Taggers trained by DeLFT: its BidLSTM_CRF, with weights, labels and preprocessing."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ _LSTM_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
 def load_delft_tagger(
     folder: str | os.PathLike[str], vectors: WordVectors, scheme: str | None = None
 ) -> SequenceTagger:
-    """A tagger with the weights, labels and preprocessing of a BidLSTM_CRF that DeLFT saved: it finds the same labels.
+    """Load a BidLSTM_CRF saved by DeLFT: the tagger predicts the same labels.
 
     The model is a BiLSTM over the characters of each word, word vectors, a BiLSTM, a dense layer with tanh, and a CRF.
-    Word vectors are no part of DeLFT's files. As in DeLFT, a word is looked up as it is written, with 0 for every
-    digit, an unknown word has zeros, and the model reads the first 30 characters of a word (`max_char_length`). DeLFT
-    cuts long sentences (`max_sequence_length`), this tagger does not.
+    DeLFT's files do not contain the word vectors. As in DeLFT, a word is looked up in its original case with 0 for
+    every digit, an unknown word has a zero vector, and the model reads the first 30 characters of a word
+    (`max_char_length`). DeLFT truncates long sentences (`max_sequence_length`); this tagger does not.
 
-    The tagger is an ordinary `SequenceTagger`, which can be trained further and saved. DeLFT has a label `<PAD>` as
-    number 0, which a sentence may get where the model is unsure; with a `scheme` it never does.
+    The tagger is an ordinary `SequenceTagger`: it can be trained further and saved. Label 0 of DeLFT is `<PAD>`, which
+    the model may predict where it is unsure; with a `scheme` it never does.
 
     Args:
         folder: The folder of the model, with `config.json`, `preprocessor.json` and `model_weights.hdf5`.
         vectors: The word vectors that the model was trained with (see `load_word_vectors`).
-        scheme: As of `SequenceTagger`; None for the labels of DeLFT.
+        scheme: As in `SequenceTagger`; None for the labels of DeLFT.
 
     Returns:
         The tagger.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        DataError: If a file of JSON is damaged or lacks an entry.
+        DataError: If a JSON file is damaged or lacks an entry.
         ValueError: If the model has another architecture, the vectors have another size, or the weights do not fit.
 
     Example:
@@ -73,7 +73,7 @@ def load_delft_tagger(
         )
     dim, character_dim, character_units, units, max_characters = (_size(config, name, config_file) for name in _SIZES)
     if vectors.dim != dim:
-        raise ValueError(f"The model needs word vectors of {dim} values, but these have {vectors.dim}.")
+        raise ValueError(f"The model needs word vectors of size {dim}, but these have size {vectors.dim}.")
     characters = _by_number(stored, "vocab_char", preprocessor_file)
     labels = _by_number(stored, "vocab_tag", preprocessor_file)
     if characters[:2] != _SPECIAL:
@@ -108,7 +108,7 @@ def load_delft_tagger(
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class DeLFTVectorizer(TokenVectorizer):
-    """Looks words up as DeLFT does: in their case, with 0 for every digit; it reads the beginning of long words."""
+    """Looks words up as DeLFT does: in their original case, with 0 for every digit, and long words truncated."""
 
     digits = "[0-9０-９]"
     tries_lower_case = False
@@ -130,12 +130,12 @@ class DeLFTVectorizer(TokenVectorizer):
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class TanhBiLSTM(ConfigFromArguments, keras.layers.Layer):
-    """A BiLSTM, and a dense layer with tanh.
+    """A BiLSTM followed by a dense layer with tanh.
 
     Args:
-        units: Number of units, for each direction and of the dense layer.
+        units: Number of units of each direction and of the dense layer.
         dropout: Fraction of the states to drop.
-        recurrent_dropout: As of `keras.layers.LSTM`.
+        recurrent_dropout: As in `keras.layers.LSTM`.
 
     Call arguments:
         inputs: `(batch, time, features)`.
@@ -171,11 +171,11 @@ class TanhBiLSTM(ConfigFromArguments, keras.layers.Layer):
 
 def _read(path: Path) -> Mapping[str, Any]:
     if not path.exists():
-        raise FileNotFoundError(f"The file {path} does not exist: a model of DeLFT has {', '.join(_FILES)}.")
+        raise FileNotFoundError(f"{path} does not exist: a DeLFT model consists of {', '.join(_FILES)}.")
     try:
         found = json.loads(path.read_bytes())
     except ValueError as error:
-        raise DataError(path, 1, f"is not valid JSON: {error}") from error
+        raise DataError(path, 1, f"not valid JSON: {error}") from error
     if not isinstance(found, Mapping):
         raise DataError(path, 1, f"expected an object, but got {type(found).__name__}")
     return found
@@ -193,7 +193,7 @@ def _rate(config: Mapping[str, Any], name: str) -> float:
 
 
 def _by_number(stored: Mapping[str, Any], name: str, path: Path) -> list[str]:
-    """The keys of a table of numbers, in the order of the numbers 0, 1, 2, ..."""
+    """The keys of a table, ordered by their numbers 0, 1, 2, ..."""
     table = stored.get(name)
     if not isinstance(table, Mapping) or not all(isinstance(number, int) for number in table.values()):
         raise DataError(path, 1, f"{name} must be an object of numbers")

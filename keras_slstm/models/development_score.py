@@ -1,4 +1,4 @@
-"""Scores a tagger on development sentences after each epoch."""
+"""Scoring of a tagger on development sentences after each epoch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from keras_slstm.text.tag_schemes import span_scores
 class DevelopmentScore(keras.callbacks.Callback):
     """Tags development sentences after each epoch, and adds the scores to Keras' logs.
 
-    `val_accuracy` is the fraction of words labelled right; where labels mark spans, `val_f1` is the F1 of the spans
-    found, by exact match of type and words. Callbacks that come later in the list, such as that of a `TrainingRun`,
-    and the history see both. It takes the place of `validation_data`, whose loss says little about spans.
+    `val_accuracy` is the fraction of correctly labelled words. If the labels mark spans, `val_f1` is the F1 of the
+    spans, by exact match of type and words. The history and later callbacks in the list, such as that of a
+    `TrainingRun`, see both. Use it instead of `validation_data`, whose loss says little about spans.
 
     Args:
         sentences: The tokens of the sentences.
         labels: The labels of their tokens.
-        batch_size: Sentences a batch.
+        batch_size: Sentences per batch.
 
     Example:
 
@@ -38,7 +38,7 @@ class DevelopmentScore(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = {} if logs is None else logs
-        model = self.model  # on JAX, this access updates its weights
+        model = self.model  # on JAX, this access synchronises the weights
         found = model.tag(self.sentences, batch_size=self.batch_size)
         right = [one == other for a, b in zip(self.labels, found, strict=True) for one, other in zip(a, b, strict=True)]
         logs["val_accuracy"] = sum(right) / len(right)

@@ -23,7 +23,7 @@ from keras_slstm.layers.transformer_encoder import TransformerEncoder
 from keras_slstm.suggestions import did_you_mean
 from keras_slstm.validation import check_integer
 
-# The sentence vectors that an S-LSTM can return: see `build_encoder`.
+# The sentence vectors that an S-LSTM can return; see `build_encoder`.
 SLSTM_READOUTS = ("max_mean_node", "max", "node")
 
 
@@ -40,14 +40,14 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"bilstm"`: one bidirectional `keras.layers.LSTM`. The sentence vector is the two final states,
               `(batch, 2 * units)`.
             - `"stacked_bilstm"`: `num_layers` (default 2) of them.
-            - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM` that reads trained
-              words `<s>` and `</s>` around the sentence.
+            - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM` with trained words
+              `<s>` and `</s>` around the sentence.
             - `"caslstm"`: `CASLSTM` of `num_layers` (default 2) layers. The sentence vector is the maximum over the
               words, `(batch, units)`.
             - `"bi_caslstm"`: two of them, one for each direction, `(batch, 2 * units)`.
-            - `"subilstm"`: `SuBiLSTM`, its weights tied. The sentence vector is the maximum over the words,
+            - `"subilstm"`: `SuBiLSTM` with tied weights. The sentence vector is the maximum over the words,
               `(batch, 2 * units)`, or `(batch, 4 * units)` with `combine="concat"`.
-            - `"subilstm_untied"`: the same with weights of their own.
+            - `"subilstm_untied"`: the same with untied weights.
             - `"cnn"`: one convolution over three words, with the maximum over the words as sentence vector,
               `(batch, units)`.
             - `"stacked_cnn"`: `num_layers` (default 3) of them.
@@ -56,17 +56,17 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"depth_adaptive_grn"`: `DepthAdaptiveGRN` with the settings of its paper (9 layers, `recurrent_dropout`
               0.2). The sentence vector is `PooledStates`, `(batch, 3 * units)`.
             - `"full_depth_grn"`: the same with all words at full depth.
-        units: Size of the states, for each direction.
+        units: Size of the states in each direction.
         return_sequences: Whether to return word vectors `(batch, time, features)` instead.
         **options: Further arguments of the encoder: for `"slstm"` those of `SLSTM` (`steps`, `window`,
             `sentence_nodes`, ...), for the recurrent ones those of the layer (`recurrent_dropout`, `lam`, `combine`,
             ...), for the others those of `ConvolutionStack` and `TransformerEncoder`.
 
     Returns:
-        A layer to be called on `(batch, time, features)` with a `mask`.
+        A layer to call on `(batch, time, features)` with a `mask`.
 
     Raises:
-        ValueError: If there is no such encoder, or it has no such option.
+        ValueError: If the encoder is unknown, or does not take an option.
 
     Example:
 
@@ -77,7 +77,7 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
     """
     if name not in _ENCODERS:
         known = f"Known encoders: {', '.join(_ENCODERS)}.{did_you_mean(name, _ENCODERS)}"
-        raise ValueError(f"There is no encoder {name!r}. {known}")
+        raise ValueError(f"Unknown encoder {name!r}. {known}")
     try:
         return _ENCODERS[name](units, return_sequences=return_sequences, **options)
     except TypeError as error:
@@ -85,13 +85,13 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
 
 
 def register_encoder(name: str, build: Callable[..., keras.layers.Layer]) -> None:
-    """Make an encoder available by name, in the models and in the scripts.
+    """Make an encoder available by name in the models and the commands.
 
     Args:
-        name: The name, which no other encoder has.
-        build: A function `(units, return_sequences, **options)` that returns a layer to be called on
-            `(batch, time, features)` with a `mask`. With `return_sequences` the layer returns word vectors, otherwise
-            sentence vectors.
+        name: The name, not used by another encoder.
+        build: A function `(units, return_sequences, **options)` that returns a layer to call on `(batch, time,
+            features)` with a `mask`. With `return_sequences` the layer returns word vectors, otherwise sentence
+            vectors.
 
     Raises:
         ValueError: If the name is taken or empty, or `build` does not take these arguments.
@@ -122,7 +122,7 @@ def register_encoder(name: str, build: Callable[..., keras.layers.Layer]) -> Non
 def make_encoder(
     encoder: str | keras.layers.Layer, units: int, options: dict[str, Any] | None, return_sequences: bool, dtype: Any
 ) -> keras.layers.Layer:
-    """Return the encoder of a model, which is given by name or as a layer.
+    """Return the encoder of a model, given by name or as a layer.
 
     Raises:
         ValueError: If it is neither, the options do not fit, or the layer takes no mask.
@@ -132,7 +132,7 @@ def make_encoder(
     if not isinstance(encoder, keras.layers.Layer):
         raise ValueError(f"`encoder` must be a name or a Keras layer, but got {encoder!r}.")
     if options:
-        raise ValueError(f"`encoder_options` are for an encoder given by name, but got {encoder!r}.")
+        raise ValueError(f"`encoder_options` need an encoder given by name, but got {encoder!r}.")
     if "mask" not in inspect.signature(encoder.call).parameters:
         raise ValueError(f"`encoder` must take a `mask`, but {encoder.name!r} does not: padding would count.")
     return encoder

@@ -1,4 +1,4 @@
-"""Saved models that decide together."""
+"""Ensembles of saved models."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from keras_slstm.models.text_classifier import TextClassifier
 
 
 class Ensemble:
-    """Models of the same labels or scores, whose probabilities are averaged.
+    """Averages the probabilities of models with the same labels or scores.
 
-    They may differ in everything else: encoder, vocabulary, word vectors, seed. Models of pairs
-    take pairs of texts, the others take texts.
+    The models may differ in everything else: encoder, vocabulary, word vectors, seed. Pair models take pairs of texts,
+    the others take texts.
 
     Args:
-        models: At least one `SentenceClassifier` or `SentencePairClassifier` (`BCN` and `ESIM` are such), or path of a
-            `.keras` file that holds one.
+        models: A non-empty list of `SentenceClassifier` or `SentencePairClassifier` models (including `BCN` and
+            `ESIM`), or of paths of their `.keras` files.
 
     Raises:
-        ValueError: If there is no model, one is of another kind, or one has other labels or scores than the first.
+        ValueError: If the list is empty, a model is of another kind, or the labels or scores of two models differ.
 
     Example:
 
@@ -42,7 +42,7 @@ class Ensemble:
         ]
         for given, model in zip(models, self.models, strict=True):
             if not isinstance(model, TextClassifier):
-                raise ValueError(f"An ensemble consists of classifiers, but {given} is a {type(model).__name__}.")
+                raise ValueError(f"Each model must be a classifier, but {given} is a {type(model).__name__}.")
             for name in ("labels", "score_range"):
                 one, other = (getattr(m, name, None) for m in (model, self.models[0]))
                 if one != other:
@@ -54,24 +54,24 @@ class Ensemble:
         return self.models[0].labels
 
     def predict(self, x: Any, batch_size: int = 32) -> np.ndarray:
-        """The mean of the models' probabilities, a row for each text or pair of texts."""
+        """The mean of the models' probabilities, one row per text or pair of texts."""
         return np.mean([model.predict(x, batch_size=batch_size, verbose=0) for model in self.models], axis=0)
 
     def classify(self, x: Sequence[Any], batch_size: int = 32) -> list[str]:
         """The most probable label name of each text or pair of texts.
 
         Raises:
-            ValueError: If the models give scores.
+            ValueError: If the models predict scores.
         """
         if not self.labels:
             raise ValueError("These models predict scores, not labels: use `score`.")
         return [self.labels[i] for i in self.predict(x, batch_size).argmax(axis=-1)]
 
     def score(self, x: Sequence[Any], batch_size: int = 32) -> np.ndarray:
-        """How related the texts of each pair are.
+        """Return the mean score of each pair.
 
         Raises:
-            ValueError: If the models give labels.
+            ValueError: If the models predict labels.
         """
         if self.labels:
             raise ValueError("These models predict labels, not scores: use `classify`.")

@@ -1,4 +1,4 @@
-"""The width at which a model has as many parameters as another."""
+"""The width at which a model matches another in its number of parameters."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 
 def equal_width(parameters: Callable[[int], int], wanted: int, step: int = 1) -> int:
-    """The width with which a model comes closest to a number of parameters; of two equally close, the smaller.
+    """The width that brings a model closest to a number of parameters; of two equally close, the smaller.
 
-    Choi et al. (2019) compare an LSTM of 256 units with a CAS-LSTM of 247, which has roughly as many parameters: the
-    remaining difference is due to the architecture.
+    Choi et al. (2019) compare an LSTM of 256 units with a CAS-LSTM of 247, which has roughly as many parameters, so
+    that the remaining difference is due to the architecture.
 
     Args:
-        parameters: A function from a width to the number of parameters, which grows with it.
-        wanted: The number of parameters to come close to.
+        parameters: An increasing function from the width to the number of parameters.
+        wanted: The target number of parameters.
         step: Widths are multiples of this.
 
     Raises:

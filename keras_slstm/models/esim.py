@@ -1,4 +1,4 @@
-"""The Enhanced Sequential Inference Model (Chen et al., ACL 2017): two sentences compared word by word."""
+"""The Enhanced Sequential Inference Model (Chen et al., ACL 2017), which compares two sentences word by word."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from keras_slstm.validation import check_integer
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class ESIM(SentencePairClassifier):
-    """Classifies pairs of sentences like `SentencePairClassifier`, but compares the two word by word.
+    """Sentence pair classifier that compares the two sentences word by word.
 
-    An encoder reads each sentence, `LocalInference` compares their words, and a tanh layer and a softmax decide. The
-    SuBiLSTM paper takes a BiLSTM, two stacked BiLSTMs or a SuBiLSTM as the encoder. The defaults are the settings of
-    Chen et al. (2017).
+    An encoder reads each sentence, `LocalInference` compares their words, and a tanh layer and a softmax classify the
+    result. The SuBiLSTM paper uses a BiLSTM, two stacked BiLSTMs or a SuBiLSTM as the encoder. The defaults are the
+    settings of Chen et al. (2017).
 
     Args:
         labels, score_range, encoder, encoder_options, embedding_dim, word_dropout: See `SentencePairClassifier`. An
-            encoder that is given as a layer must return word vectors.
-        embeddings_initializer, trainable_embeddings, kernel_regularizer, vectorizer: See `SentencePairClassifier`.
+            encoder that is given as a layer must return word vectors. embeddings_initializer, trainable_embeddings,
+            kernel_regularizer, vectorizer: See `SentencePairClassifier`.
         contextual, trainable_contextual: See `SentencePairClassifier`.
         units: Size of the states of both recurrent layers, in each direction.
         mlp_units: Sizes of the hidden layers of the classifier.
@@ -35,7 +35,7 @@ class ESIM(SentencePairClassifier):
         **kwargs: `name`, `dtype`.
 
     Raises:
-        ValueError: If an argument does not fit.
+        ValueError: If an argument is invalid.
 
     Example:
 
@@ -67,7 +67,7 @@ class ESIM(SentencePairClassifier):
             labels,
             encoder,
             units,
-            pooling="max",  # only says that the encoder returns word vectors
+            pooling="max",  # makes the encoder return word vectors; nothing is pooled
             mlp_units=mlp_units,
             mlp_dropout=dropout if mlp_units else 0.0,
             mlp_batch_norm=False,
@@ -77,13 +77,13 @@ class ESIM(SentencePairClassifier):
         )
 
     def count_features(self, sentence_features: int) -> int:
-        # Its size, as that of the embedding, is known by now only.
+        # As with the embedding, the size is only known now.
         self.local_inference = LocalInference(self.units, self.dropout, dtype=self.dtype_policy)
         self.local_inference.build((None, 2, None, sentence_features))
         return 8 * self.units
 
     def call(self, inputs: Any, training: bool = False) -> Any:
-        """Word ids `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`."""
+        """Map word ids `(batch, 2, time)`, with 0 as padding, to probabilities `(batch, labels)`."""
         ids = words_of(inputs)
         words, _ = self.read(one_by_one(inputs), training)
         pairs = ops.reshape(words, (-1, *ops.shape(ids)[1:], words.shape[-1]))

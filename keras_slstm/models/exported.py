@@ -1,4 +1,4 @@
-"""Files for runtimes other than Keras, written as a whole or not at all, with readable names."""
+"""Export files for runtimes other than Keras, written completely or not at all, with readable names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keras_slstm.models.onnx_graph import gather_weights, rename
 from keras_slstm.ops.export_mode import export_mode
 from keras_slstm.types import Tensor
 
-# The endings of file names; a SavedModel is a folder.
+# File suffixes; a SavedModel is a folder.
 SUFFIXES = {"onnx": ".onnx", "litert": ".tflite", "openvino": ".xml", "torch": ".pt2"}
 
 
@@ -35,7 +35,7 @@ class ServedModel(keras.Model):
         self.built = True
 
     def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        # Sorted by name, as converters sort them.
+        # Converters sort by name.
         return dict(sorted(self.serve(inputs).items()))
 
 
@@ -47,18 +47,18 @@ def write_file(
     about: dict[str, Any],
     **kwargs: Any,
 ) -> None:
-    """Write a model in one of the formats of `SUFFIXES`, and beside it a JSON file with what a caller has to know.
+    """Write a model in one of the formats of `SUFFIXES`, and next to it a JSON file that describes its use.
 
     Args:
         model: The model.
-        filepath: The file to write. The second file has the same name with the ending `.json`.
+        filepath: The file to write. The second file has the same name with the suffix `.json`.
         format: The format.
         signature: The inputs by name; None stands for any size.
-        about: The contents of the second file: label names and vocabulary. An ONNX file has it as metadata, too.
+        about: The contents of the second file: label names and vocabulary. An ONNX file also has them as metadata.
         **kwargs: Further arguments of `keras.Model.export`.
 
     Raises:
-        ValueError: If the format is unknown, the file has another ending, or the model cannot be written so.
+        ValueError: If the format is unknown, the file has another suffix, or the model cannot be written in the format.
         ImportError: If a package that the format needs is not installed.
     """
     filepath = Path(filepath)
@@ -78,7 +78,7 @@ def write_file(
         if format == "onnx":
             _finish_onnx(written, signature, about)
         written.with_suffix(".json").write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
-        for file in Path(folder).iterdir():  # the weights may have a file of their own
+        for file in Path(folder).iterdir():  # the weights may be in a separate file
             shutil.move(str(file), filepath.parent / file.name)
 
 
@@ -104,7 +104,7 @@ def _check_format(filepath: Path, format: str) -> None:
 def _write_onnx_from_jax(
     model: ServedModel, file: Path, signature: dict[str, Any], opset_version: int | None = None, verbose: bool = False
 ) -> None:
-    """As `keras.Model.export`, which gives each input a length of its own, while all have that of the sentences."""
+    """Like `keras.Model.export`, but all inputs share one symbolic length."""
     import jax
 
     jax2onnx = require("jax2onnx", "export-jax")
@@ -135,12 +135,12 @@ def _any_sizes(spec: keras.InputSpec) -> dict[int, Any]:
 
 
 def _finish_onnx(file: Path, signature: dict[str, Any], about: dict[str, Any]) -> None:
-    """Give inputs and outputs the names of the model, the file its metadata, and products their weights."""
+    """Restore the names of inputs and outputs, add metadata, and connect products to their weights."""
     onnx = require("onnx", "export")
     proto = onnx.load(str(file))
     gather_weights(proto.graph)
     for values, names in ((proto.graph.input, sorted(signature)), (proto.graph.output, sorted(about["outputs"]))):
-        if {each.name for each in values} != {*names}:  # else they may stand in another order
+        if {each.name for each in values} != {*names}:  # otherwise the names are right, but the order may differ
             rename(proto.graph, values, {each.name: name for each, name in zip(values, names, strict=True)})
     for key, value in about.items():
         entry = proto.metadata_props.add()

@@ -1,4 +1,4 @@
-"""Files that hold the search of a translation model (`Seq2Seq`), for runtimes other than Keras."""
+"""Export of the search of a translation model (`Seq2Seq`) for runtimes other than Keras."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ INPUT, OUTPUTS = "source", ("ids", "scores")
 
 
 def check_search_format(format: str) -> None:
-    """Raise ValueError where Keras cannot write a search in a format."""
+    """Raise ValueError if Keras cannot write a search in a format."""
     if format == "torch":
-        raise ValueError(
-            'A search is a loop, which `format="torch"` cannot hold: export with KERAS_BACKEND=tensorflow.'
-        )
+        raise ValueError('`format="torch"` cannot express the loop of a search: export with KERAS_BACKEND=tensorflow.')
     if format not in FORMATS:
         raise ValueError(f"`format` must be one of {FORMATS}, but got {format!r}.")
     if keras.backend.backend() != "tensorflow":
@@ -32,7 +30,7 @@ def check_search_format(format: str) -> None:
 
 
 def write_search(search: SearchModel, about: dict[str, Any], filepath: Any, format: str, **kwargs: Any) -> None:
-    """Write a search, and beside it what a caller has to know, as JSON.
+    """Write a search, and next to it a JSON file that describes its use.
 
     Args:
         search: The search as a model.
@@ -52,6 +50,6 @@ def write_search(search: SearchModel, about: dict[str, Any], filepath: Any, form
         write_file(served, filepath, format, signature, about, **kwargs)
         return
     served.export(filepath, format=format, **{"verbose": False, "input_signature": [signature], **kwargs})
-    path = Path(filepath, "assets.extra", "model.json")  # the place for assets that no function reads
+    path = Path(filepath, "assets.extra", "model.json")  # the place for assets that no graph function reads
     path.parent.mkdir()
     path.write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")

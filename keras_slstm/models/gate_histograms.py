@@ -22,7 +22,7 @@ class LayerHistograms(NamedTuple):
 
     Attributes:
         gates: Counts of the vertical forget gate g^l, over all units and words (a and b of the figure).
-        ranges: Counts of the largest minus the smallest of these values, over all words (c and d).
+        ranges: Counts of the range (maximum minus minimum) of these values in a word, over all words (c and d).
         differences: Counts of |g^l - o^{l-1}|, over all units and words: the difference to the output gate of the
             layer below, which acts on the same cell (e and f).
     """
@@ -39,8 +39,8 @@ class GateHistograms:
         bins: Number of equal parts of [0, 1].
 
     Attributes:
-        layers: The counts of the layers 2, 3, ..., by their number.
-        words: Number of words counted; where a model reads in two directions, each word counts twice.
+        layers: The counts of layers 2, 3, ..., by layer number.
+        words: Number of words counted; in a bidirectional model, each word counts twice.
 
     Example:
 
@@ -63,8 +63,8 @@ class GateHistograms:
         """Count the gates of a batch.
 
         Args:
-            gates: The result of `CASLSTM.vertical_gates`: for the layers from 2 on, g and o, `(batch, time, units)`.
-            mask: `(batch, time)` bool, True at words, in the order of the gates; None if all are words.
+            gates: The result of `CASLSTM.vertical_gates`: g and o, `(batch, time, units)`, for each layer from 2 on.
+            mask: `(batch, time)` bool, True at words, in the order of the gates. None: all positions are words.
         """
         for layer, pair in enumerate(gates, start=2):
             g, o = (ops.convert_to_numpy(ops.cast(gate, "float32")) for gate in pair)
@@ -88,20 +88,20 @@ class GateHistograms:
 def read_gates(
     model: keras.Model, texts: Sequence[str], batch_size: int = 32
 ) -> Iterator[tuple[list[VerticalGates], Any]]:
-    """Yield the vertical gates of every CAS-LSTM of a model that reads texts, batch by batch.
+    """Yield the vertical gates of every CAS-LSTM in a text model, batch by batch.
 
     Args:
-        model: A model of this package with a `CASLSTM` of at least two layers in it: a classifier of sentences or of
+        model: A model of this package that contains a `CASLSTM` of at least two layers: a classifier of sentences or of
             pairs (whose encoder reads the texts one by one), or a `Seq2Seq`.
         texts: A list of texts.
-        batch_size: Texts a batch.
+        batch_size: Texts per batch.
 
     Yields:
-        For each batch and each `CASLSTM` (two where there are two directions) the result of its `vertical_gates`,
-        and the mask, in the same order.
+        For each batch and each `CASLSTM` (two if bidirectional), the result of its `vertical_gates` and the mask in the
+        same order of time.
 
     Raises:
-        ValueError: If the model has no such layer, or does not read texts.
+        ValueError: If the model has no such layer, or is not a text model.
     """
     layers = [layer for layer in model._flatten_layers() if isinstance(layer, CASLSTM) and layer.num_layers > 1]
     if not layers:
@@ -118,7 +118,7 @@ def read_gates(
 
 
 def _read(model: Any, texts: Sequence[str]) -> None:
-    """The inputs of a model's encoder for some texts."""
+    """Run the encoder of a model on some texts."""
     if isinstance(model, Seq2Seq):
         model.encode(ops.convert_to_tensor(pad(model.batches(texts).sources)))  # with the end symbol
         return
@@ -142,7 +142,7 @@ def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
             calls.append((layer, sequences, mask))
             return call(sequences, initial_state=initial_state, mask=mask, training=training)
 
-        layer.__dict__["call"] = recording  # not by `setattr`, which Keras tracks
+        layer.__dict__["call"] = recording  # Keras tracks `setattr`
 
     for layer in layers:
         listen(layer)

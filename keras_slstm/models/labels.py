@@ -1,4 +1,4 @@
-"""Checks label names, and turns labels of examples and of words into ids."""
+"""Label names: checks, and conversion of labels of examples and words to ids."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from keras_slstm.text.token_batches import UNKNOWN_LABEL
 
 
 def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the label names, or raise ValueError if they are not at least two different non-empty strings."""
+    """Return the label names; raise ValueError unless they are at least two distinct non-empty strings."""
     if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
         raise ValueError(f"`labels` must be a list of non-empty strings, but got {labels!r}.")
     if len(labels) < 2 or len(set(labels)) < len(labels):
-        raise ValueError(f"`labels` must be at least two different names, but got {list(labels)!r}.")
+        raise ValueError(f"`labels` must be at least two distinct names, but got {list(labels)!r}.")
     return tuple(labels)
 
 
 def label_ids(names: Sequence[str], labels: Iterable[str | int]) -> np.ndarray:
-    """Return the ids of labels, int32. Labels are names, or integers, which are ids already.
+    """Return the ids of labels, int32. Labels are names or ids.
 
     Raises:
-        ValueError: If there is no such label; the message names its position.
+        ValueError: If a label is unknown; the message names its position.
     """
     known = _ids_by_key(names)
     ids = []
@@ -38,10 +38,10 @@ def label_ids(names: Sequence[str], labels: Iterable[str | int]) -> np.ndarray:
 
 
 def class_weight_by_id(names: Sequence[str], class_weight: Mapping[str | int, float]) -> dict[int, float]:
-    """Return class weights as Keras takes them: keys that are label names become ids.
+    """Return class weights in Keras' form, with label names replaced by ids.
 
     Raises:
-        ValueError: If there is no such label.
+        ValueError: If a label is unknown.
     """
     known = _ids_by_key(names)
     for key in class_weight:
@@ -51,14 +51,14 @@ def class_weight_by_id(names: Sequence[str], class_weight: Mapping[str | int, fl
 
 
 class LabelIds:
-    """The labels of a tagger, and what its scheme allows.
+    """The labels of a tagger and the constraints of its scheme.
 
     Args:
         labels: The label names, at least two.
         scheme: The name of a scheme (see `keras_slstm.text.tag_schemes`), or None.
 
     Raises:
-        ValueError: If the names are not different non-empty strings, or do not belong to the scheme.
+        ValueError: If the names are not distinct non-empty strings, or do not belong to the scheme.
     """
 
     def __init__(self, labels: Sequence[str], scheme: str | None):
@@ -68,16 +68,16 @@ class LabelIds:
         self._allowed = None if scheme is None else allowed_transitions(self.labels, scheme)
 
     def encode(self, labels: Iterable[Sequence[str | int | None]]) -> list[list[int]]:
-        """The ids of the labels of each sentence, given as names or ids; -1 for a label that is not known (None or -1).
+        """The label ids of each sentence, from names or ids; -1 for an unknown label (None or -1).
 
         Raises:
-            ValueError: If there is no such label, or the labels of a sentence break the scheme; the message names
-                sentence and word.
+            ValueError: If a label does not exist, or the labels of a sentence violate the scheme; the message names the
+                sentence and the word.
         """
         encoded = []
         for position, names in enumerate(labels):
             if isinstance(names, str) or not isinstance(names, (list, tuple)):
-                raise ValueError(f"The labels of sentence {position} are not a list of names: {names!r}.")
+                raise ValueError(f"The labels of sentence {position} must be a list of names, but are {names!r}.")
             ids = [self._id(name, position, word) for word, name in enumerate(names)]
             self._check_scheme([None if i == UNKNOWN_LABEL else self.labels[i] for i in ids], ids, position)
             encoded.append(ids)
@@ -99,13 +99,13 @@ class LabelIds:
         try:
             if len(known) == len(names):
                 check_tags(known, self.scheme)
-            if len(known) < len(names) or self.scheme == "IOB1":  # in IOB1, `check_tags` lets a superfluous B pass
+            if len(known) < len(names) or self.scheme == "IOB1":  # in IOB1, `check_tags` accepts a superfluous B
                 self._check_known(names, ids)
         except TagError as error:
-            raise ValueError(f"The labels of sentence {position} break the scheme: {error}.") from error
+            raise ValueError(f"The labels of sentence {position} violate the scheme: {error}.") from error
 
     def _check_known(self, names: Sequence[str | None], ids: list[int]) -> None:
-        """Raise `TagError` unless the scheme allows some choice of the unknown labels of a sentence."""
+        """Raise `TagError` unless the unknown labels of a sentence can be chosen to satisfy the scheme."""
         assert self._allowed is not None
         within = self._allowed.first
         for word, i in enumerate(ids):

@@ -1,4 +1,4 @@
-"""Models whose encoder is adapted by matrices of low rank (LoRA)."""
+"""Low-rank adaptation (LoRA) of the encoder of a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keras_slstm.validation import check_integer
 
 
 class LowRankEncoder:
-    """Mixin of a `keras.Model` with `enable_lora`, for what it names in `recurrent_layers`."""
+    """Mixin that gives a `keras.Model` a method `enable_lora` for the layers named in `recurrent_layers`."""
 
     recurrent_layers: tuple[str, ...] = ("encoder",)
 
@@ -24,18 +24,18 @@ class LowRankEncoder:
         a_initializer: Any = "he_uniform",
         b_initializer: Any = "zeros",
     ) -> None:
-        """Freeze the model, and train for each kernel of the encoder two matrices whose product is added to it.
+        """Freeze the model, and add a trainable product of two small matrices to each kernel of the encoder.
 
-        Nothing else learns: word vectors, biases and the last layer keep their values, and batch normalisation its
-        statistics. Compile the model afterwards. A warning names layers of the encoder that have other matrices, such
-        as those of `keras.layers.LSTM`. A file holds the sums as kernels, and no optimizer: the loaded model has no
-        small matrices, and all of it trains when it is compiled.
+        Everything else is frozen: word vectors, biases, the last layer, and the statistics of batch normalisation.
+        Compile the model afterwards. A warning names layers of the encoder that cannot be adapted, such as
+        `keras.layers.LSTM`. A saved file contains the merged kernels and no optimizer: the loaded model has no small
+        matrices, and all of its weights are trainable.
 
         Args:
-            rank, lora_alpha, a_initializer, b_initializer: As `SLSTM.enable_lora` has them.
+            rank, lora_alpha, a_initializer, b_initializer: See `SLSTM.enable_lora`.
 
         Raises:
-            ValueError: If the model is not built, is quantised, has been adapted, or a kernel has a constraint.
+            ValueError: If the model is not built, is quantised or already adapted, or a kernel has a constraint.
             NotImplementedError: If no layer of the encoder can be adapted.
 
         Example:
@@ -54,7 +54,7 @@ class LowRankEncoder:
         check_integer("rank", rank, 1)
         parts, left_out = _parts(roots)
         if not parts:
-            raise NotImplementedError(f"No layer of {', '.join(each.name for each in roots)} can be adapted by LoRA.")
+            raise NotImplementedError(f"LoRA supports no layer of {', '.join(each.name for each in roots)}.")
         for part in parts:
             _check(part)
         for weight in model.trainable_variables:
@@ -66,7 +66,7 @@ class LowRankEncoder:
             layer.enable_lora(rank, lora_alpha, a_initializer=a_initializer, b_initializer=b_initializer)
             if not isinstance(layer, LowRankKernels) and layer.bias is not None:
                 layer.bias.trainable = False
-        # Functions that are compiled already read the kernels alone.
+        # Functions that are already compiled do not read the small matrices.
         model.train_function = model.test_function = model.predict_function = None
         if left_out:
             adapted = ", ".join(part.path for part in parts)
@@ -79,12 +79,12 @@ class LowRankEncoder:
         return any(getattr(layer, "lora_enabled", False) for layer in model._flatten_layers(include_self=False))
 
     def get_compile_config(self) -> Any:
-        # The loaded model has other weights to train than the optimizer has.
+        # The trainable weights of the loaded model differ from those of the optimizer.
         return None if self.lora_enabled else super().get_compile_config()  # type: ignore[misc]
 
 
 def _parts(roots: list[keras.layers.Layer]) -> tuple[list[Any], list[str]]:
-    """The layers whose own kernels can be adapted, and the paths of others that have matrices."""
+    """The layers whose own kernels can be adapted, and the paths of other layers with matrices."""
     found: list[Any] = []
     left_out = []
     for layer in _all_layers(roots):
@@ -96,7 +96,7 @@ def _parts(roots: list[keras.layers.Layer]) -> tuple[list[Any], list[str]]:
 
 
 def _outermost(roots: list[keras.layers.Layer]) -> Iterator[Any]:
-    """The layers to call `enable_lora` of, of which one may do so for layers within it."""
+    """The layers on which to call `enable_lora`; a layer may adapt its inner layers itself."""
     done: set[int] = set()
     for layer in _all_layers(roots):
         within = [each for each in layer._flatten_layers() if _is_adaptable(each)]
@@ -116,8 +116,8 @@ def _is_adaptable(layer: Any) -> bool:
 
 
 def _check(part: Any) -> None:
-    """Raise ValueError where a layer cannot be adapted, before any is."""
+    """Raise ValueError if a layer cannot be adapted. Called for all layers before any is changed."""
     if isinstance(part, LowRankKernels):
         part.check_low_rank()
     elif part.lora_enabled or part.quantization_mode or part.kernel_constraint is not None:
-        raise ValueError(f"{part.path} has LoRA, a constraint, or a kernel in integers, and cannot be adapted.")
+        raise ValueError(f"{part.path} cannot be adapted: it has LoRA, a constraint, or a quantised kernel.")

@@ -1,4 +1,4 @@
-"""Changes to ONNX graphs after their export: readable names, and weights as `quantize_dynamic` finds them."""
+"""Edits to exported ONNX graphs: readable names, and weights where `quantize_dynamic` finds them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from keras_slstm.extras import require
 
 
 def rename(graph: Any, values: Any, renamed: dict[str, str]) -> None:
-    """Give inputs or outputs of a graph other names."""
+    """Rename inputs or outputs of a graph."""
     _replace(graph, renamed, outputs=True)
     for value in values:
         value.name = renamed.get(value.name, value.name)
 
 
 def gather_weights(graph: Any) -> None:
-    """Let products read their weights themselves, and compute products of two weights.
+    """Connect products directly to their weights, and fold products of two weights.
 
-    PyTorch writes a weight that is read again as its `Identity`, which quantisation does not see through, and leaves
-    products of constants to the runtime.
+    PyTorch exports a weight that is used again as an `Identity`, which hides it from quantisation, and leaves products
+    of constants to the runtime.
     """
     numpy_helper = require("onnx.numpy_helper", "export")
     weights = {each.name: each for each in graph.initializer}
@@ -63,5 +63,5 @@ def _used(graph: Any) -> set[str]:
 
 
 def _inner(node: Any) -> list[Any]:
-    """The graphs within a node: of a loop, or of a branch."""
+    """The subgraphs of a node, for a loop or a branch."""
     return [graph for each in node.attribute for graph in ([each.g] if each.HasField("g") else [*each.graphs])]

@@ -15,8 +15,8 @@ from keras_slstm.layers.quantized_kernels import QuantizedKernels
 class Quantizable:
     """Mixin of a `keras.Model` whose `quantize` survives saving and loading.
 
-    Keras quantises `Dense`, `EinsumDense` and `Embedding` layers, and those of `QuantizedKernels`. Text models create
-    them when the vocabulary is known, so a file has to say which of them are quantised.
+    Keras quantises `Dense`, `EinsumDense`, `Embedding` and `QuantizedKernels` layers. Text models create them when the
+    vocabulary is known, so a file records which of them are quantised.
     """
 
     _quantization: dict[str, Any] | None = None
@@ -28,30 +28,30 @@ class Quantizable:
         filters: str | Sequence[str] | Callable[[keras.Layer], bool] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Like `keras.Model.quantize`: word vectors, dense layers, and the kernels of encoder and CRF become integers.
+        """Like `keras.Model.quantize`, for word vectors, dense layers, and the kernels of encoder and CRF.
 
-        A warning names the layers that are quantised and those with matrices that are not.
+        A warning names the quantised layers, and the layers whose matrices stay in floating point.
 
         Args:
             mode: `"int8"` or `"int4"`.
-            config: A quantisation config of Keras, which has its own mode, or None.
-            filters: The layers to quantise: patterns of names, or a function. None: all.
-            **kwargs: As `keras.Model.quantize` has them.
+            config: A quantisation config of Keras, which includes a mode, or None.
+            filters: The layers to quantise: name patterns, or a function. None: all.
+            **kwargs: Further arguments of `keras.Model.quantize`.
 
         Raises:
-            ValueError: If the model is not built yet, has LoRA enabled, or the mode is none of the above.
+            ValueError: If the model is not built yet, has LoRA enabled, or the mode is unknown.
         """
         if mode not in ("int8", "int4"):
-            raise ValueError(f'The `mode` of a text model must be "int8" or "int4", but got {mode!r}.')
+            raise ValueError(f'`mode` must be "int8" or "int4" for a text model, but got {mode!r}.')
         layers = _with_matrices(self)
         if getattr(self, "lora_enabled", False):
-            raise ValueError("LoRA is enabled: save and load the model first, which adds A B to the kernels.")
+            raise ValueError("LoRA is enabled: save and load the model first, which merges A B into the kernels.")
         chosen = [
             i for i, layer in enumerate(layers) if _is_supported(layer) and _matches(layer, filters)
-        ]  # before: their weights change
+        ]  # computed first, because quantisation changes the weights
         wanted = {id(layers[i]) for i in chosen}
         super().quantize(mode, config=config, filters=lambda layer: id(layer) in wanted, **kwargs)  # type: ignore[misc]
-        for i in chosen:  # Keras leaves out those that have layers within
+        for i in chosen:  # Keras skips layers with inner layers
             if not getattr(layers[i], "_is_quantized", False):
                 layers[i].quantize(mode, config=config)
         before = self._quantization["layers"] if self._quantization else []
@@ -63,20 +63,20 @@ class Quantizable:
         skipped = [layer.path for i, layer in enumerate(layers) if i not in self._quantization["layers"]]
         if skipped:
             quantized = [layers[i].path for i in chosen]
-            warnings.warn(f"Quantised: {_join(quantized)}. Left in floats: {_join(skipped)}.", stacklevel=4)
+            warnings.warn(f"Quantised: {_join(quantized)}. Not quantised: {_join(skipped)}.", stacklevel=4)
 
     def quantize_again(self, quantization: dict[str, Any]) -> None:
-        """Quantise the layers of a model from a file, before its weights are read."""
+        """Quantise the layers of a model loaded from a file, before its weights are read."""
         layers = _with_matrices(self)
         config = keras.saving.deserialize_keras_object(quantization["config"])
         for i in quantization["layers"]:
-            if not getattr(layers[i], "_is_quantized", False):  # the config of a layer may say so, too
+            if not getattr(layers[i], "_is_quantized", False):  # its own config may have done so
                 layers[i].quantize(quantization["mode"], config=config)
         self._quantization = quantization
 
 
 def _with_matrices(model: Any) -> list[keras.Layer]:
-    """The layers that have matrices of their own, in an order that depends on the model's arguments alone."""
+    """The layers that own matrices, in an order that depends only on the model's arguments."""
     return [layer for layer in model._flatten_layers(include_self=False) if any(map(_is_matrix, _own_weights(layer)))]
 
 
@@ -97,7 +97,7 @@ def _is_supported(layer: keras.Layer) -> bool:
         return False
     if isinstance(layer, QuantizedKernels):
         return layer.can_quantize
-    # Not of a subclass: Keras refuses those.
+    # Keras rejects subclasses.
     return type(layer) in (keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Embedding)
 
 

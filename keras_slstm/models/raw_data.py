@@ -1,4 +1,4 @@
-"""Models that are trained on raw examples: texts, or sentences of tokens."""
+"""Base class of models that are trained on raw examples: texts, or tokenised sentences."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from keras_slstm.text.batches import Batches, count_epochs
 from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.text_vectorizer import check_texts
 
-# The least number of updates between two looks at the development examples, where a training counts updates.
+# If training is counted in updates: the least number of updates between two evaluations on the development set.
 UPDATES_AN_EPOCH = 50
 
 
 class RawDataModel(DistributedModel):
-    """A Keras model whose `fit` and `evaluate` take raw examples and label names as well as arrays.
+    """A Keras model whose `fit` and `evaluate` accept raw examples and label names as well as arrays.
 
-    Made in the scope of a strategy of `keras_slstm.distribute`, it is trained and used on all replicas.
+    A model created in the scope of a strategy of `keras_slstm.distribute` is trained and used on all replicas.
 
-    A subclass names its examples (`example_kind`), checks them (`check_examples`) and turns them into batches
-    (`batches`). It also names the loss and the metrics that `compile` uses by default.
+    A subclass names the kind of its examples (`example_kind`), checks them (`check_examples`), turns them into batches
+    (`batches`), and defines the default loss and metrics.
     """
 
     # The kind of an example: "text", "pair" or "tokens".
@@ -48,20 +48,20 @@ class RawDataModel(DistributedModel):
         return ["accuracy"]
 
     def class_weight_by_id(self, class_weight: Mapping[str | int, float]) -> dict[int, float]:
-        """Return class weights as Keras takes them.
+        """Return class weights in Keras' form.
 
         Raises:
-            ValueError: If the model has no labels of whole examples.
+            ValueError: If the model does not label whole examples.
         """
         raise ValueError(
-            "`class_weight` weighs examples by their label, but here each word has a label. Give `sample_weight`, a "
-            "number for each example, or compile with a loss of your own."
+            "`class_weight` weighs examples by their label, but this model labels words. Use `sample_weight`, one "
+            "number per example, or compile with your own loss."
         )
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
-        """Like `keras.Model.compile`, with the loss and the metrics that the model needs as defaults.
+        """Like `keras.Model.compile`, with suitable defaults for the loss and the metrics.
 
-        `metrics=[]` saves the time that the default metrics take.
+        `metrics=[]` saves the time of the default metrics.
         """
         loss = self.default_loss() if loss is None else loss
         metrics = self.default_metrics() if metrics is None else metrics
@@ -71,7 +71,7 @@ class RawDataModel(DistributedModel):
         return portable_config(super().get_compile_config())
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        # Keras does so only for its own `compile`.
+        # Keras does not recompile a loaded model that overrides `compile`.
         self.compile(**keras.saving.deserialize_keras_object(portable_config(config)))
         if self.optimizer is not None and self.built:
             self.optimizer.build(self.trainable_variables)
@@ -91,19 +91,19 @@ class RawDataModel(DistributedModel):
         updates: int | None = None,
         **kwargs: Any,
     ) -> keras.callbacks.History:
-        """Like `keras.Model.fit`, and takes raw examples with their labels.
+        """Like `keras.Model.fit`, and also accepts raw examples with their labels.
 
-        `x` and `y` may be lists, NumPy arrays, pandas series or tensors of strings, and so may be those of
-        `validation_data`. `x` may also be a `tf.data.Dataset` or a PyTorch `DataLoader` of strings, which is read once,
-        what `batches` returns, or whatever else Keras takes. `validation_split` takes the last examples. The keys of
-        `class_weight` may be label names.
+        `x` and `y`, also in `validation_data`, may be lists, NumPy arrays, pandas series or tensors of strings. `x` may
+        also be a `tf.data.Dataset` or a PyTorch `DataLoader` of strings, which is read once, the result of `batches`,
+        or anything else that Keras accepts. `validation_split` takes the last examples. The keys of `class_weight` may
+        be label names.
 
-        `updates` takes the place of `epochs`: the training ends with the epoch in which it has made so many updates of
-        the weights. The number of updates decides how much a model learns; three epochs of 80 examples are nine. Raw
-        examples that make fewer than 50 batches are repeated within an epoch.
+        `updates` replaces `epochs`: training ends with the epoch that reaches this number of weight updates. A model
+        learns by updates, and three epochs of 80 examples are only nine of them. Raw examples that make fewer than 50
+        batches are repeated within an epoch.
         """
         if updates is not None and "epochs" in kwargs:
-            raise ValueError("Give `epochs` or `updates`, not both.")
+            raise ValueError("Pass `epochs` or `updates`, not both.")
         weights = None if class_weight is None else self.class_weight_by_id(class_weight)
         source = self._read_examples(x, y, sample_weight)
         if source is not None:
@@ -149,7 +149,7 @@ class RawDataModel(DistributedModel):
         sample_weight: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """Like `keras.Model.evaluate`, and takes raw examples with their labels, as `fit` does."""
+        """Like `keras.Model.evaluate`, and also accepts raw examples with their labels, like `fit`."""
         source = self._read_examples(x, y, sample_weight)
         if source is not None:
             x = self._labelled_batches(source, batch_size=batch_size or source.batch_size or 32, shuffle=False)
@@ -161,7 +161,7 @@ class RawDataModel(DistributedModel):
         return super().predict(x, batch_size=batch_size, **kwargs)
 
     def _read_examples(self, x: Any, y: Any = None, sample_weight: Any = None) -> Source | None:
-        """The examples that data holds, with their labels, or None where it holds what Keras takes."""
+        """The raw examples in the data with their labels, or None if it contains no raw examples."""
         source = read_source(x, y, sample_weight, self.example_kind)
         return source._replace(x=list(self.check_examples(source.x))) if self._holds_examples(source.x) else None
 
@@ -173,7 +173,7 @@ class RawDataModel(DistributedModel):
 
     def _labelled_batches(self, source: Source, **options: Any) -> Batches:
         if source.y is None:
-            raise ValueError("`y` is missing: give the label of each example.")
+            raise ValueError("`y` is missing: pass a label for each example.")
         return self.batches(source.x, source.y, source.sample_weight, **options)
 
 

@@ -1,4 +1,4 @@
-"""Raw examples in the containers that Keras users have: lists, arrays, tensors, `tf.data`, PyTorch's `DataLoader`."""
+"""Raw examples in common containers: lists, arrays, tensors, `tf.data`, PyTorch's `DataLoader`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import keras
 
-# The depth of the nested lists of an example: a text, two texts, or tokens.
+# Nesting depth of an example: a text, two texts, or tokens.
 DEPTHS = {"text": 0, "pair": 1, "tokens": 1}
 
 
 class Source(NamedTuple):
-    """Examples, labels and weights as lists, and the batch size of the dataset that they were read from."""
+    """Examples, labels and weights as lists, and the batch size of the dataset they come from."""
 
     x: Any
     y: Any = None
@@ -21,16 +21,16 @@ class Source(NamedTuple):
 
 
 def read_source(x: Any, y: Any, sample_weight: Any, kind: str) -> Source:
-    """Return strings and their labels as lists; data without strings stays as it is.
+    """Return strings and their labels as lists; return data without strings unchanged.
 
-    A `tf.data.Dataset` or a `DataLoader` of strings is read to its end, once.
+    A `tf.data.Dataset` or a `DataLoader` of strings is read once, to its end.
 
     Args:
-        x, y, sample_weight: As `keras.Model.fit` takes them.
+        x, y, sample_weight: As in `keras.Model.fit`.
         kind: The kind of an example, a key of `DEPTHS`.
 
     Raises:
-        ValueError: If a dataset of strings comes with `y`, repeats without end, or has elements of another shape; or
+        ValueError: If a dataset of strings comes with `y`, repeats forever, or has elements of an unexpected shape; or
             if `x` is packed, or ragged without strings.
     """
     rows: Iterator[tuple[Any, ...]] | None = None
@@ -44,13 +44,13 @@ def read_source(x: Any, y: Any, sample_weight: Any, kind: str) -> Source:
         source = Source(lists, *(value if value is None else to_list(value) for value in (y, sample_weight)))
         return source if lists is x else _unpadded(source, kind)
     if y is not None or sample_weight is not None:
-        raise ValueError("`y` and `sample_weight` must be None where `x` is a dataset: its elements hold them.")
+        raise ValueError("`y` and `sample_weight` must be None if `x` is a dataset: its elements include them.")
     columns: list[Any] = [list(column) for column in zip(*rows, strict=True)] or [[], []]
     return _unpadded(Source(*columns)._replace(batch_size=size), kind)
 
 
 def _unpadded(source: Source, kind: str) -> Source:
-    """Leave out the empty strings with which tensors pad sentences, and the labels there."""
+    """Remove the empty strings that pad sentences in tensors, and their labels."""
     if kind != "tokens":
         return source
     lengths = [max((i + 1 for i, token in enumerate(tokens) if token), default=0) for tokens in source.x]
@@ -60,7 +60,7 @@ def _unpadded(source: Source, kind: str) -> Source:
 
 
 def to_list(x: Any) -> Any:
-    """Return what a tensor, an array or a series holds as a list, with `str` for bytes; or a list as it is."""
+    """Convert a tensor, an array or a series to a list, with bytes decoded; return a list unchanged."""
     for name in ("to_list", "tolist", "numpy"):
         if hasattr(x, name):
             return _decoded(to_list(getattr(x, name)()))
@@ -68,7 +68,7 @@ def to_list(x: Any) -> Any:
 
 
 def _text_lists(x: Any) -> Any:
-    """Return tensors and arrays of strings as lists; anything else stays as it is."""
+    """Convert tensors and arrays of strings to lists; return anything else unchanged."""
     if type(x).__name__ == "PackedSequence":
         raise ValueError("`x` is packed: pad it with `torch.nn.utils.rnn.pad_packed_sequence(x, batch_first=True)`.")
     if _is_string(x) or getattr(getattr(x, "dtype", None), "kind", None) in ("U", "T", "O", "S"):
@@ -79,7 +79,7 @@ def _text_lists(x: Any) -> Any:
 
 
 def _tf_rows(dataset: Any, kind: str) -> tuple[Iterator[tuple[Any, ...]] | None, int | None]:
-    """Return the examples of a `tf.data.Dataset`, and its batch size; None where it holds no strings."""
+    """Return the examples of a `tf.data.Dataset` and its batch size; None if it contains no strings."""
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
     if not all(_is_string(leaf) for leaf in keras.tree.flatten(parts[0])):
@@ -92,9 +92,9 @@ def _tf_rows(dataset: Any, kind: str) -> tuple[Iterator[tuple[Any, ...]] | None,
     spec_of_text = text[0] if in_columns else text
     rank = spec_of_text.shape.rank - (0 if in_columns else DEPTHS[kind]) if hasattr(spec_of_text, "shape") else None
     if rank not in (0, 1):
-        raise ValueError(f"A dataset must hold a {kind} and a label, or batches of them, but its elements are {spec}.")
+        raise ValueError(f"The elements of a dataset must be a {kind} and a label, or batches of them, but are {spec}.")
     if int(dataset.cardinality()) == -1:
-        raise ValueError("The dataset repeats without end: leave out `repeat()`, and set `epochs`.")
+        raise ValueError("The dataset repeats forever: remove `repeat()` and set `epochs`.")
     size = None
     if rank:
         for first in dataset.take(1):
@@ -108,15 +108,15 @@ def _row(part: Any) -> Any:
 
 
 def _loader_rows(loader: Any, kind: str) -> Iterator[tuple[Any, ...]] | None:
-    """Return the examples of a `torch.utils.data.DataLoader`, or None where it holds no strings."""
+    """Return the examples of a `torch.utils.data.DataLoader`, or None if it contains no strings."""
     first = next(iter(loader), None)
     if first is None or loader.batch_size is None or not isinstance(first, (list, tuple)) or _depth(first) is None:
         return None
     collated = getattr(loader.collate_fn, "__name__", "") == "default_collate"
     if collated and kind == "tokens":
         raise ValueError(
-            "PyTorch joins the first tokens of all sentences: give the DataLoader `collate_fn=lambda rows: "
-            "tuple(zip(*rows))`."
+            "PyTorch's default collation transposes the tokens of a batch: create the DataLoader with "
+            "`collate_fn=lambda rows: tuple(zip(*rows))`."
         )
     alone = _depth(first[0]) == DEPTHS[kind]  # without labels
 
@@ -130,7 +130,7 @@ def _loader_rows(loader: Any, kind: str) -> Iterator[tuple[Any, ...]] | None:
 
 
 def _depth(x: Any) -> int | None:
-    """Return the depth of nested lists of strings; None if they hold no string."""
+    """Return the depth of nested lists of strings; None if they contain no string."""
     if isinstance(x, str):
         return 0
     below = _depth(x[0]) if isinstance(x, (list, tuple)) and x else None

@@ -1,4 +1,4 @@
-"""Scores as distributions over whole numbers (Tai, Socher and Manning, 2015, section 4.2)."""
+"""Scores as distributions over integers (Tai, Socher and Manning, 2015, section 4.2)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 
 class ScoreRange:
-    """The scores from `low` to `high`, and a label for each whole number among them.
+    """The scores from `low` to `high`, with one label per integer in that range.
 
-    A score y is the distribution that has its weight on the two whole numbers next to it and the expectation y:
-    p_i = y - floor(y) for i = floor(y) + 1, floor(y) - y + 1 for i = floor(y), 0 otherwise.
+    A score y is represented by the distribution over its two neighbouring integers with expectation y: p_i = y -
+    floor(y) for i = floor(y) + 1, floor(y) - y + 1 for i = floor(y), 0 otherwise.
 
     Args:
-        limits: Lowest and highest score, whole numbers.
+        limits: Lowest and highest score, integers.
 
     Raises:
-        ValueError: If they are not two whole numbers, the lower one first.
+        ValueError: If they are not two integers, the lower one first.
     """
 
     def __init__(self, limits: Any):

@@ -17,48 +17,47 @@ from keras_slstm.text.batches import TextBatches
 class SentenceClassifier(TextClassifier):
     """Classifies sentences: embedding, dropout, sentence encoder, softmax(s W + b).
 
-    Texts go in and label names come out; a saved `.keras` file holds vocabulary and labels. Inside, the
-    model maps word ids `(batch, time)`, 0 being padding, to probabilities `(batch, labels)`; with `characters` it takes
-    a dict of them, `words`, and `characters`, `(batch, time, width)`. `compile`, callbacks, mixed precision and saving
-    are Keras' own.
+    The model accepts texts and returns label names; a saved `.keras` file includes the vocabulary and the labels. As a
+    Keras model, it maps word ids `(batch, time)`, with 0 as padding, to probabilities `(batch, labels)`; with
+    `characters`, its input is a dict of `words` and `characters`, `(batch, time, width)`. `compile`, callbacks, mixed
+    precision and saving work as in Keras.
 
     Args:
         labels: The label names, at least two.
-        encoder: A name (see `build_encoder`), or a Keras layer that maps `(batch, time, embedding_dim)` and a
-            `mask` to sentence vectors, or, with `pooling`, to word vectors.
-        units: Size of the encoder's states, where it is given by name.
+        encoder: A name (see `build_encoder`), or a Keras layer that maps `(batch, time, embedding_dim)` and a `mask` to
+            sentence vectors or, with `pooling`, to word vectors.
+        units: Size of the states of an encoder given by name.
         encoder_options: Further arguments of an encoder given by name, such as `{"steps": 7}`.
-        pooling: None for an encoder that returns sentence vectors; `"attention"`, `"max"` or `"mean"` to pool
-            its word vectors. An encoder given by name returns what is needed.
+        pooling: None if the encoder returns sentence vectors; `"attention"`, `"max"` or `"mean"` to pool its word
+            vectors. An encoder given by name adapts to this.
         mlp_units: Sizes of hidden layers between the sentence vector and the softmax.
         mlp_dropout: Dropout rate before the first hidden layer and after the last.
-        mlp_batch_norm: Whether to normalise there: see `MLP`.
-        mlp_activation: Activation of the hidden layers, by a name that Keras knows.
+        mlp_batch_norm: Whether to apply batch normalisation; see `MLP`.
+        mlp_activation: Name of the activation of the hidden layers.
         embedding_dim: Size of the word vectors.
         dropout: Dropout rate on the word vectors.
-        word_dropout: Rate at which words are replaced by the unknown word in training, so that its vector is trained.
+        word_dropout: Rate at which words are replaced by the unknown word in training, to train its vector.
         embeddings_initializer: Initialiser of the word vectors. None: normal, with a standard deviation of 0.5.
-        trainable_embeddings: Whether the word vectors are trained. `adapt` warns if not, and fewer than 95% of the
+        trainable_embeddings: Whether to train the word vectors. If not, `adapt` warns when fewer than 95% of the
             running words have one.
         kernel_regularizer: Regulariser of W.
-        characters: `"cnn"` (`CharCNN`) or `"bilstm"` (`CharBiLSTM`) for a vector of each word from its characters
-            beside its own, or None.
-        character_dim: Size of the vectors of characters.
-        character_units: Size of the vector that is made of a word's characters.
-        contextual: The source of further vectors, which depend on the sentence, such as CoVe, and are joined to the
-            word vectors. Either a Keras layer that maps the word vectors, `(batch, time, embedding_dim)`, and
-            a `mask` to `(batch, time, features)`; it becomes a part of the model, and of its file. Or a function from a
-            list of sentences, each a list of tokens, to an array `(tokens, features)` for each.
-            It is called when a batch is made, and found again by its name when a file is loaded: register it
-            (`keras.saving.register_keras_serializable`), or give it as one of `custom_objects`. Its vectors come as
-            `contextual`, `(batch, time, features)`, beside `words`.
-        trainable_contextual: Whether that layer is trained. Otherwise it is frozen, without dropout.
-        vectorizer: A `TextVectorizer`, or a dict of its arguments. With `characters` it needs `max_characters`, which a
-            dict need not name.
-        **kwargs: `name`, `dtype`. A dtype reaches all layers but an encoder given as a layer.
+        characters: `"cnn"` (`CharCNN`) or `"bilstm"` (`CharBiLSTM`) to add a vector computed from the characters of
+            each word, or None.
+        character_dim: Size of the character vectors.
+        character_units: Size of the vector computed from the characters of a word.
+        contextual: The source of contextual word vectors, such as CoVe, to concatenate with the word vectors. Either a
+            Keras layer that maps the word vectors, `(batch, time, embedding_dim)`, and a `mask` to `(batch, time,
+            features)`; it becomes a part of the model and its file. Or a function from a list of tokenised sentences to
+            one array `(tokens, features)` per sentence. It is called for each batch, and looked up by name when a file
+            is loaded: register it (`keras.saving.register_keras_serializable`) or pass it in `custom_objects`. Its
+            vectors are the input `contextual`, `(batch, time, features)`, next to `words`.
+        trainable_contextual: Whether to train that layer. Otherwise it is frozen and applies no dropout.
+        vectorizer: A `TextVectorizer`, or a dict of its arguments. With `characters`, it needs `max_characters`, which
+            a dict may omit.
+        **kwargs: `name`, `dtype`. `dtype` applies to all layers except an encoder given as a layer.
 
     Raises:
-        ValueError: If an argument does not fit. An encoder's wrong output raises in `adapt`.
+        ValueError: If an argument is invalid. The output of the encoder is checked in `adapt`.
 
     Example:
 
@@ -88,7 +87,7 @@ class SentenceClassifier(TextClassifier):
             self.build()
 
     def call(self, inputs: Any, training: bool = False) -> Any:
-        """Word ids `(batch, time)`, 0 being padding, to probabilities `(batch, labels)`."""
+        """Map word ids `(batch, time)`, with 0 as padding, to probabilities `(batch, labels)`."""
         return self.decide(self.encode(inputs, training), training)
 
     # Text in, label names out.
@@ -100,15 +99,15 @@ class SentenceClassifier(TextClassifier):
         sample_weight: Sequence[float] | None = None,
         **options: Any,
     ) -> TextBatches:
-        """Turn texts and label names into batches of similar length, as `fit` and the others do.
+        """Turn texts and label names into batches of similar length, as `fit` and the other methods do.
 
         Args:
             x: The texts.
-            y: A label name for each, or None.
-            sample_weight: A weight for each, or None.
+            y: One label name per text, or None.
+            sample_weight: One weight per text, or None.
             **options: Further arguments of `TextBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
-                `max_lengths`, `by_length`, `min_batches`. Where a model normalises by batch, the batches to train on
-                are random samples.
+                `max_lengths`, `by_length`, `min_batches`. With batch normalisation, training batches are random
+                samples.
 
         Raises:
             ValueError: If a label is unknown (with its position), or there is no vocabulary yet.
@@ -119,7 +118,7 @@ class SentenceClassifier(TextClassifier):
     # Saving and export.
 
     def export_text(self, filepath: str) -> None:
-        """Write a TensorFlow SavedModel that takes raw strings: for serving without this package.
+        """Write a TensorFlow SavedModel that accepts raw strings, for serving without this package.
 
         Its signature `serving_default` maps `texts`, a `(batch,)` string tensor, to `probabilities`,
         `(batch, labels)`, and `label`, `(batch,)` strings. Its signature `labels` and its file

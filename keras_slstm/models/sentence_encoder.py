@@ -1,4 +1,4 @@
-"""The sentence vectors of a trained model."""
+"""Sentence vectors from a trained model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from keras_slstm.validation import check_integer
 
 
 class SentenceEncoder:
-    """Encodes texts by the encoder of a model, as the vectors that its classifier reads.
+    """Encodes texts as the sentence vectors that the classifier of a trained model reads.
 
     Args:
-        model: A `SentenceClassifier`, `BCN` or `SentencePairClassifier` with its vocabulary. Its weights are used as
-            they are at each call, without dropout.
-        batch_size: Texts a batch.
+        model: A `SentenceClassifier`, `BCN` or `SentencePairClassifier` with a vocabulary. Each call uses the current
+            weights, without dropout.
+        batch_size: Texts per batch.
 
     Call arguments:
         texts: At least one text.
@@ -30,7 +30,7 @@ class SentenceEncoder:
         `(texts, features)` float32 (float64 for a model in float64), in the order of the texts.
 
     Raises:
-        ValueError: If the model is another one. `ESIM` has no vector of a sentence: it compares words.
+        ValueError: If the model is of another kind. `ESIM` has no sentence vectors: it compares words.
 
     Example:
 
@@ -53,12 +53,12 @@ class SentenceEncoder:
 
 
 class _Encode(keras.Model):
-    """`encode` as a model, whose `predict` is compiled on every backend."""
+    """Wraps `encode` in a model so that `predict` compiles it on every backend."""
 
     def __init__(self, model: TextClassifier):
         super().__init__(name="encode", dtype=model.dtype_policy)
         self.model = model
-        # XLA would take seconds to compile each length on TensorFlow.
+        # On TensorFlow, XLA would take seconds to compile each length.
         self.compile(jit_compile=keras.backend.backend() == "jax")
 
     def call(self, inputs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A classifier of pairs of sentences: two texts in, a label name or a score out."""
+"""A sentence pair classifier: two texts in, a label name or a score out."""
 
 from __future__ import annotations
 
@@ -23,33 +23,34 @@ Pair = tuple[str, str]
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class SentencePairClassifier(TextClassifier):
-    """Classifies or scores pairs of sentences: how the second relates to the first, or how related the two are.
+    """Classifies or scores sentence pairs, for example by entailment or by similarity.
 
-    One encoder reads both sentences, without looking at the other one; a classifier sees features of the two vectors:
+    One encoder reads each sentence independently, and a classifier reads features of the two vectors:
 
         P(y | s1, s2) = softmax(W MLP(phi(s1, s2)) + b)                             (eq. 14)
         phi = [s1; s2; |s1 - s2|; s1 * s2]     features="inference"                 (eq. 15)
         phi = [|s1 - s2|; s1 * s2]             features="paraphrase"                (eq. 16)
 
-    Pairs of texts go in, label names come out (`classify`). With `score_range` in place of labels, scores come
-    out (`score`): the expectation under the probabilities of the whole numbers in that range, trained by the
+    The model accepts pairs of texts and returns label names (`classify`). With `score_range` instead of labels, it
+    returns scores (`score`): the expectation over the probabilities of the integers in that range, trained with the
     Kullback-Leibler divergence from the distribution of the true score (Tai, Socher and Manning, 2015; see
-    `ScoreRange`). A saved `.keras` file holds vocabulary and labels. Inside, the model maps word ids
-    `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`; callbacks,
-    mixed precision and saving are Keras' own.
+    `ScoreRange`). A saved `.keras` file includes the vocabulary and the labels. As a Keras model, it maps word ids
+    `(batch, 2, time)`, with 0 as padding, to probabilities `(batch, labels)`; callbacks, mixed precision and saving
+    work as in Keras.
 
-    The defaults are the settings of Choi, Kim and Lee (2019) for inference; their word vectors are fixed, however.
+    The defaults are the settings of Choi, Kim and Lee (2019) for inference, except that they keep the word vectors
+    fixed.
 
     Args:
-        labels: The label names, at least two; or None, if there is a `score_range`.
+        labels: The label names, at least two. None with `score_range`.
         encoder, units, encoder_options, pooling: See `SentenceClassifier`.
-        features: `"inference"` or `"paraphrase"`, see above. With the latter the order of a pair does not matter.
+        features: `"inference"` or `"paraphrase"`, see above. The latter is symmetric in the two sentences.
         score_range: Lowest and highest score, two integers such as `(1, 5)`.
         **options: Further arguments of `SentenceClassifier`, with other defaults: `mlp_units=(1024,)`,
             `mlp_dropout=0.1`, `mlp_batch_norm=True`, `dropout=0.1`.
 
     Raises:
-        ValueError: If an argument does not fit. An encoder's wrong output raises in `adapt`.
+        ValueError: If an argument is invalid. The output of the encoder is checked in `adapt`.
 
     Example:
 
@@ -84,7 +85,7 @@ class SentencePairClassifier(TextClassifier):
     ):
         if (labels is None) == (score_range is None):
             raise ValueError(
-                f"Either `labels` or `score_range` is needed, but got labels={labels!r}, score_range={score_range!r}."
+                f"Pass either `labels` or `score_range`, but got labels={labels!r}, score_range={score_range!r}."
             )
         if features not in PAIR_FEATURES:
             raise ValueError(f"`features` must be one of {tuple(PAIR_FEATURES)}, but got {features!r}.")
@@ -111,7 +112,7 @@ class SentencePairClassifier(TextClassifier):
         return PAIR_FEATURES[self.features] * sentence_features
 
     def call(self, inputs: Any, training: bool = False) -> Any:
-        """Word ids `(batch, 2, time)`, 0 being padding, to probabilities `(batch, labels)`."""
+        """Map word ids `(batch, 2, time)`, with 0 as padding, to probabilities `(batch, labels)`."""
         sentences = self.encode(one_by_one(inputs), training)
         pairs = ops.reshape(sentences, (-1, 2, sentences.shape[-1]))
         return self.decide(pair_features(pairs[:, 0], pairs[:, 1], self.features), training)
@@ -134,15 +135,15 @@ class SentencePairClassifier(TextClassifier):
         sample_weight: Sequence[float] | None = None,
         **options: Any,
     ) -> PairBatches:
-        """Turn pairs of texts and label names (or scores) into batches of similar length, as `fit` and the others do.
+        """Turn pairs of texts and label names (or scores) into batches of similar length, as `fit` does.
 
         Args:
             x: The pairs.
-            y: A label name, or a score, for each, or None.
-            sample_weight: A weight for each, or None.
+            y: One label name or score per pair, or None.
+            sample_weight: One weight per pair, or None.
             **options: Further arguments of `PairBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
-                `max_lengths`, `by_length`, `min_batches`. Where a model normalises by batch, the batches to train on
-                are random samples.
+                `max_lengths`, `by_length`, `min_batches`. With batch normalisation, training batches are random
+                samples.
 
         Raises:
             ValueError: If a label is unknown or a score out of range (with its position), or there is no vocabulary
@@ -157,17 +158,17 @@ class SentencePairClassifier(TextClassifier):
         return PairBatches(ids[::2], ids[1::2], targets, sample_weight, **columns, **self.batch_options(options))
 
     def score(self, pairs: Sequence[Pair], batch_size: int = 32) -> np.ndarray:
-        """How related the texts of each pair are.
+        """Return the score of each pair.
 
         Args:
             pairs: A list of pairs of texts.
-            batch_size: Pairs a batch.
+            batch_size: Pairs per batch.
 
         Returns:
-            A number for each pair, within `score_range`.
+            One number per pair, within `score_range`.
 
         Raises:
-            ValueError: If the model gives labels.
+            ValueError: If the model predicts labels.
         """
         if not self._scores:
             raise ValueError("This model predicts labels, not scores: use `classify`.")
@@ -176,7 +177,7 @@ class SentencePairClassifier(TextClassifier):
     # Saving and export.
 
     def export_text(self, filepath: str) -> None:
-        """Write a TensorFlow SavedModel that takes raw strings: for serving without this package.
+        """Write a TensorFlow SavedModel that accepts raw strings, for serving without this package.
 
         Its signature `serving_default` maps `first` and `second`, `(batch,)` string tensors, to `probabilities`,
         `(batch, labels)`, and to `label`, `(batch,)` strings, or `score`, `(batch,)`. Its signature `labels` and its
@@ -211,15 +212,15 @@ class SentencePairClassifier(TextClassifier):
 
 
 def one_by_one(inputs: Any) -> Any:
-    """The inputs of pairs, `(batch, 2, ...)`, as those of twice as many sentences, so that the recurrence runs once."""
+    """Flatten pairs, `(batch, 2, ...)`, to twice as many sentences, so that the recurrence runs once."""
     return keras.tree.map_structure(lambda x: ops.reshape(x, (-1, *ops.shape(x)[2:])), inputs)
 
 
 def check_pairs(pairs: Iterable[Any]) -> Iterator[Pair]:
     """Yield the pairs; raise ValueError at the first element that is not a pair."""
     if isinstance(pairs, str):
-        raise ValueError(f"Expected a list of pairs of texts, but got one string: {pairs[:50]!r}.")
+        raise ValueError(f"Pass a list of pairs of texts, not one string: {pairs[:50]!r}.")
     for position, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
-            raise ValueError(f"Pair {position} is not a pair of texts: {pair!r}.")
+            raise ValueError(f"Pair {position} must be two texts, but is {pair!r}.")
         yield pair[0], pair[1]

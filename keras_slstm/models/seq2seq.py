@@ -1,4 +1,4 @@
-"""A translation model: text of one language in, text of another out."""
+"""A translation model: text in one language in, text in another language out."""
 
 from __future__ import annotations
 
@@ -28,27 +28,26 @@ from keras_slstm.validation import check_integer, check_rate
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class Seq2Seq(LowRankEncoder, RawDataModel):
-    """Translates texts: one stack of CAS-LSTM or LSTM layers reads, another one, with attention, writes.
+    """Translates texts with an encoder and an attention decoder of CAS-LSTM or LSTM layers.
 
     The model of the translation experiments of Choi, Kim and Lee (ACML 2019, section 4.4): layers of equal size on both
-    sides, Luong's attention with input feeding in the decoder (`AttentionDecoder`), whose states begin with the last
-    ones of the encoder, and subwords (`SubwordVectorizer`) that both languages share. Beam search finds the
-    translation.
+    sides, Luong's attention with input feeding in the decoder (`AttentionDecoder`), which starts from the final states
+    of the encoder, and subwords (`SubwordVectorizer`) shared by both languages. Beam search finds the translation.
 
-    Texts go in and come out; a saved `.keras` file holds the subwords. Inside, the model maps a dict of `source` and
-    `target`, ids `(batch, time)` with 0 as padding, where `target` holds the subword before each position, to the
-    logits of the next one, `(batch, time, vocabulary)`; `compile`, callbacks, mixed precision and saving are
-    Keras' own.
+    The model accepts and returns texts; a saved `.keras` file includes the subwords. As a Keras model, it maps a dict
+    of `source` and `target`, ids `(batch, time)` with 0 as padding, where `target` is shifted right by one, to the
+    logits of the next subword, `(batch, time, vocabulary)`; `compile`, callbacks, mixed precision and saving work as in
+    Keras.
 
     Args:
         cell: `"caslstm"` or `"lstm"`, for encoder and decoder.
-        units: Size of the states of every layer, and of the vectors that words are predicted from.
+        units: Size of the states of every layer, and of the vectors from which subwords are predicted.
         num_layers: Number of layers of the encoder, and of the decoder.
         cell_options: Further arguments of the cells on both sides, such as `{"lam": "trainable"}`.
         bidirectional: Whether the encoder reads in both directions, each with half of `units`.
-        embedding_dim: Size of the subwords' vectors. Source and target have vectors of their own.
-        dropout: Dropout rate on the subwords' vectors, between the encoder's layers, and on the decoder's output.
-        embeddings_initializer: Initialiser of the subwords' vectors.
+        embedding_dim: Size of the subword vectors. Source and target have separate ones.
+        dropout: Dropout rate on the subword vectors, between the encoder's layers, and on the decoder's output.
+        embeddings_initializer: Initialiser of the subword vectors.
         vectorizer: A `SubwordVectorizer`, or a dict of its arguments.
         **kwargs: `name`, `dtype`.
 
@@ -113,22 +112,22 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         """Learn the subwords from the training texts of both languages, and create the weights.
 
         Raises:
-            ValueError: If there are subwords already, or no text.
+            ValueError: If the model already has subwords, or there are no texts.
         """
         if self.vectorizer.is_adapted:
-            raise ValueError("The model already has subwords: create a new model to learn others.")
+            raise ValueError("The model already has subwords: create a new model to learn other ones.")
         self.vectorizer.adapt(texts)
         self.build()
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the weights. `adapt` does so; the subwords have to be there."""
+        """Create the weights. Needs subwords; `adapt` calls it."""
         if not self.vectorizer.is_adapted:
             raise ValueError("The model has no subwords yet: call `adapt(texts)` with the training texts first.")
         self._build(self.vectorizer.vocabulary_size)
 
     def _build(self, vocabulary_size: int) -> None:
         size, units, dtype = self.embedding_dim, self.encoder.units, self.dtype_policy
-        # Each embedding gets its own, as an initialiser without a seed gives the same numbers at every call.
+        # Each embedding gets a copy, because an initialiser without a seed gives the same numbers at every call.
         initializer = keras.initializers.serialize(self.embeddings_initializer)
         self.source_embedding, self.target_embedding = (
             keras.layers.Embedding(
@@ -163,12 +162,12 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         """Read the source.
 
         Args:
-            source: Ids, `(batch, time)`, 0 being padding.
+            source: Ids, `(batch, time)`, with 0 as padding.
             training: Whether to apply dropout.
 
         Returns:
-            The vectors of its subwords, `(batch, time, units)`; the final states of the encoder; the mask,
-            `(batch, time)` bool.
+            The vectors of the subwords, `(batch, time, units)`; the final states of the encoder; the mask, `(batch,
+            time)` bool.
         """
         mask = ops.not_equal(source, PADDING_ID)
         x = self.dropout_layer(self.source_embedding(source), training=training)
@@ -179,16 +178,16 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         return (*input_shape["target"], self.head.units)
 
     def default_loss(self) -> Any:
-        # Both predict each subword from those before it, and leave out padding, -1.
+        # Padding has label -1.
         return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1, name="crossentropy")
 
     def default_metrics(self) -> list[Any]:
         return [TokenAccuracy(name="accuracy")]
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Like `keras.Model.compile`; cross-entropy and the accuracy of subwords are the defaults."""
+        """Like `keras.Model.compile`, with cross-entropy and subword accuracy as defaults."""
         super().compile(*args, **kwargs)
-        self._searches.clear()  # they were compiled for the former settings
+        self._searches.clear()  # they were compiled with the previous settings
 
     # Text in, text out.
 
@@ -199,34 +198,34 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         sample_weight: Sequence[float] | None = None,
         **options: Any,
     ) -> TranslationBatches:
-        """Turn texts and their translations into batches of similar length, as `fit` and the others do.
+        """Turn texts and their translations into batches of similar length, as `fit` and the other methods do.
 
         Args:
             x: The texts.
-            y: A translation for each, or None.
-            sample_weight: A weight for each, or None.
+            y: One translation per text, or None.
+            sample_weight: One weight per text, or None.
             **options: Further arguments of `TranslationBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
                 `max_lengths`.
 
         Raises:
-            ValueError: If there are not as many translations as texts, or there are no subwords yet.
+            ValueError: If the numbers of texts and translations differ, or there are no subwords yet.
         """
         sources = [[*ids, END_ID] for ids in self.vectorizer.encode(x)]
         targets = None if y is None else [[START_ID, *ids, END_ID] for ids in self.vectorizer.encode(y)]
         return TranslationBatches(sources, targets, sample_weight, **options)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
-        """Like `keras.Model.predict`; a list of texts is translated, with the most probable subword in each step.
+        """Like `keras.Model.predict`; a list of texts is translated greedily.
 
         Raises:
-            TypeError: If further arguments other than `verbose` are given with texts.
+            TypeError: If arguments other than `verbose` are passed with texts.
         """
         source = self._read_examples(x)
         if source is None:
             return super().predict(x, batch_size=batch_size, **kwargs)
         kwargs.pop("verbose", None)
         if kwargs:
-            raise TypeError(f"`predict` takes no {', '.join(sorted(kwargs))} for texts: see `translate`.")
+            raise TypeError(f"`predict` does not take {', '.join(sorted(kwargs))} for texts: see `translate`.")
         return self.translate(source.x, batch_size=batch_size or source.batch_size or 32)
 
     @overload
@@ -263,25 +262,23 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
     ) -> list[str] | tuple[list[str], np.ndarray]:
         """Translate texts by beam search (see `keras_slstm.ops.beam_search`).
 
-        On TensorFlow and JAX the search is one compiled function. The translation of a text does not
-        depend on the other texts.
+        On TensorFlow and JAX, the search is one compiled function. The translation of a text does not depend on the
+        other texts.
 
         Args:
             texts: A list of texts.
-            beam: Number of translations that are kept in each step. 1 takes the most probable subword; the paper has
-                10.
-            length_penalty: The score of a translation is its log-probability divided by this power of its length: 0
-                favours short ones, 1 compares the mean of the subwords.
-            max_length: The largest number of subwords of a translation. Default: for each text 10 more than twice its
-                own.
-            return_scores: Whether to return the scores, too.
-            batch_size: Texts a batch.
+            beam: Number of hypotheses kept in each step. 1 is greedy search; the paper uses 10.
+            length_penalty: The score of a translation is its log-probability divided by its length to this power: 0
+                favours short translations, 1 compares the mean per subword.
+            max_length: Maximum number of subwords in a translation. Default: twice the length of the text plus 10.
+            return_scores: Whether to also return the scores.
+            batch_size: Texts per batch.
 
         Returns:
-            A list of texts; with `return_scores` a pair of it and the scores, `(len(texts),)`.
+            A list of texts; with `return_scores`, a pair of that list and the scores, `(len(texts),)`.
 
         Raises:
-            ValueError: If an argument is out of its range, or `texts` is no list of texts.
+            ValueError: If an argument is out of range, or `texts` is not a list of texts.
         """
         texts = list(check_texts(texts))
         search = self._searches.get(Search(beam, length_penalty, max_length))
@@ -308,24 +305,23 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         max_length: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Write the search for translations for another runtime, for any number of texts and subwords.
+        """Export the search for another runtime, for any number of texts and subwords.
 
-        The input is `source`, `(batch, time)` int32: the ids of the subwords of each text, then 2, the end, padded
-        with 0. The outputs are `ids`, `(batch, longest)` int32, the subwords of the translations, an end, and
-        padding, and `scores`, `(batch,)`. What a format needs beside Keras comes with the extra `export`.
+        The input is `source`, `(batch, time)` int32: the subword ids of each text, followed by the end id 2 and padded
+        with 0. The outputs are `ids`, `(batch, longest)` int32, the subwords of the translations, followed by the end
+        id and padding, and `scores`, `(batch,)`. The packages that a format needs come with the extra `export`.
 
         Args:
-            filepath: The file to write: an `.onnx`, `.tflite` or `.xml` (OpenVINO) file, or a new folder. A file of
-                the same name that ends in `.json` holds the `vocabulary`, by id, and the `tokenizer`, which the
-                library `tokenizers` reads. It takes a text with a space before it, and its ids are smaller by 3. In a
-                folder, the file is `assets.extra/model.json`.
-                Nothing is written where the export fails.
+            filepath: The file to write: an `.onnx`, `.tflite` or `.xml` (OpenVINO) file, or a new folder. A `.json`
+                file of the same name (in a folder, `assets.extra/model.json`) contains the `vocabulary`, by id, and the
+                `tokenizer` for the `tokenizers` library. That tokenizer expects a space before the text, and its ids
+                are smaller by 3. Nothing is written if the export fails.
             format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`, all of them from TensorFlow.
             beam, length_penalty, max_length: See `translate`.
             **kwargs: Further arguments of `keras.Model.export`.
 
         Raises:
-            ValueError: If an argument does not fit, the backend cannot write the format, or there are no subwords yet.
+            ValueError: If an argument is invalid, the backend cannot write the format, or there are no subwords yet.
             ImportError: If a package is missing.
 
         Example:
@@ -346,7 +342,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         return {"vocabulary_size": self.head.units} if self.built else None
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
-        # The subwords themselves are an asset, which is read later.
+        # The subwords themselves are an asset, read later.
         if config and not self.built:
             self._build(config["vocabulary_size"])
 

@@ -1,4 +1,4 @@
-"""A sequence tagger: sentences of tokens in, a label name for each token out."""
+"""A sequence tagger: tokenised sentences in, one label name per token out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEADS = ("crf", "softmax")
 class FoundSpan(NamedTuple):
     """Words `start` to `end - 1` of a sentence, their type, and the confidence of the tagger.
 
-    `confidence` is the smallest probability of the tags of its words, or that of the span (see `find_spans`).
+    `confidence` is the minimum of the probabilities of its tags, or the probability of the span (see `find_spans`).
     """
 
     type: str
@@ -38,28 +38,28 @@ class FoundSpan(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class SequenceTagger(TextModel):
-    """Labels the words of sentences: words and their characters, dropout, encoder, CRF or softmax.
+    """Labels the words of sentences: vectors of words and characters, dropout, encoder, CRF or softmax.
 
-    Sentences are lists of tokens; label names come out. A saved `.keras` file holds vocabularies and labels. Inside,
-    the model maps a dict of `words`, `(batch, time)`, and `characters`, `(batch, time, width)`, both int32 with 0 as
-    padding, to the output of its head: the potentials of a `CRF`, or probabilities `(batch, time, labels)`. `compile`,
-    callbacks, mixed precision and saving are Keras' own.
+    The model accepts lists of tokens and returns label names. A saved `.keras` file includes the vocabularies and the
+    labels. As a Keras model, it maps a dict of `words`, `(batch, time)`, and `characters`, `(batch, time, width)`, both
+    int32 with 0 as padding, to the output of its head: the potentials of a `CRF`, or probabilities `(batch, time,
+    labels)`. `compile`, callbacks, mixed precision and saving work as in Keras.
 
     Args:
         labels: The label names, at least two.
-        scheme: `"BIO"`, `"BIOES"`, `"BILOU"`, `"BMES"` or `"IOB1"` if the labels mark spans. A CRF then gives
-            sequences that the scheme forbids the probability 0, and training sentences that break it are rejected.
-            None: each label stands for itself.
+        scheme: `"BIO"`, `"BIOES"`, `"BILOU"`, `"BMES"` or `"IOB1"` if the labels mark spans. A CRF then assigns
+            probability 0 to sequences that violate the scheme, and training sentences that violate it are rejected.
+            None: each label stands alone.
         encoder, units, encoder_options: See `SentenceClassifier`. An encoder that is given as a layer must return word
             vectors.
-        head: `"crf"`, or `"softmax"` for each word by itself.
+        head: `"crf"`, or `"softmax"` to label each word independently.
         head_options: Further arguments of `CRF` or of `keras.layers.Dense`, such as `{"pairwise": True}`.
-        characters: As of `SentenceClassifier`.
+        characters: See `SentenceClassifier`.
         vectorizer: A `TokenVectorizer`, or a dict of its arguments.
-        **options: Further arguments of `SentenceClassifier`, but those of pooling and hidden layers.
+        **options: Further arguments of `SentenceClassifier`, except those for pooling and hidden layers.
 
     Raises:
-        ValueError: If an argument does not fit. An encoder's wrong output raises in `adapt`.
+        ValueError: If an argument is invalid. The output of the encoder is checked in `adapt`.
 
     Example:
 
@@ -119,7 +119,7 @@ class SequenceTagger(TextModel):
     # The Keras model.
 
     def call(self, inputs: Mapping[str, Any], training: bool = False) -> Any:
-        """Ids of words and characters to the output of the head."""
+        """Map ids of words and characters to the output of the head."""
         x, mask = self.read(inputs, training)
         return self.head_layer(x, mask=mask) if self.head == "crf" else self.head_layer(x)
 
@@ -132,10 +132,10 @@ class SequenceTagger(TextModel):
         return [(CRFAccuracy if self.head == "crf" else TokenAccuracy)(name="accuracy")]
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
-        """Like `keras.Model.compile`, with the loss and the accuracy that the head needs as defaults.
+        """Like `keras.Model.compile`, with defaults for the loss and the accuracy that suit the head.
 
-        They are `CRFLoss` and `CRFAccuracy`, or, for softmax, cross-entropy and `TokenAccuracy`, which leave out words
-        whose label is -1; the accuracy is named `accuracy`. `metrics=[]` saves the time that the accuracy takes.
+        They are `CRFLoss` and `CRFAccuracy` or, for softmax, cross-entropy and `TokenAccuracy`, which ignore words with
+        label -1; the accuracy is named `accuracy`. `metrics=[]` saves the time of the accuracy.
 
         Raises:
             ValueError: If the loss does not fit the head.
@@ -160,26 +160,26 @@ class SequenceTagger(TextModel):
         sample_weight: Sequence[float] | None = None,
         **options: Any,
     ) -> TokenBatches:
-        """Turn sentences and label names into batches of similar length, as `fit` and the others do.
+        """Turn sentences and label names into batches of similar length, as `fit` and the other methods do.
 
         Args:
             x: The tokens of the sentences.
-            y: The labels of their tokens, None where a label is not known; or None.
-            sample_weight: A weight for each sentence, or None.
+            y: The labels of their tokens, with None for an unknown label; or None.
+            sample_weight: One weight per sentence, or None.
             **options: Further arguments of `TokenBatches`: `batch_size`, `shuffle`, `seed`, `multiple_of`,
                 `max_lengths`.
 
         Raises:
-            ValueError: If a label is unknown or breaks the scheme (with its position), or there is no vocabulary yet.
+            ValueError: If a label is unknown or violates the scheme (with its position), or there is no vocabulary yet.
         """
         labels = None if y is None else self._label_ids.encode(y)
         columns = self.vectorize(list(check_sentences(x)))
         return TokenBatches(labels=labels, sample_weight=sample_weight, **columns, **options)
 
     def predict(self, x: Any, batch_size: int | None = None, **kwargs: Any) -> Any:
-        """Like `keras.Model.predict`; for a list of sentences, the probabilities of all labels of their words.
+        """Like `keras.Model.predict`; for a list of sentences, return the label probabilities of their words.
 
-        With a CRF, these are its marginals.
+        With a CRF, these are the marginals.
 
         Returns:
             For sentences, a list of arrays `(words, labels)`, in the order of `x`.
@@ -215,17 +215,17 @@ class SequenceTagger(TextModel):
         batch_size: int = 32,
         verbose: int = 0,
     ) -> list[list[str]] | tuple[list[list[str]], list[np.ndarray]]:
-        """The label names of the words of each sentence: with a CRF, the best sequence.
+        """Return the label names of each sentence; with a CRF, the best sequence.
 
         Args:
             sentences: A list of lists of tokens.
-            return_confidence: Whether to return the probability of each word's label, too.
-            batch_size: Sentences a batch.
-            verbose: 1 shows a progress bar, as in `predict`; 0 shows nothing.
+            return_confidence: Whether to also return the probability of each word's label.
+            batch_size: Sentences per batch.
+            verbose: 1 to show a progress bar, as in `predict`; 0 to show nothing.
 
         Returns:
-            A list of label names for each sentence; with `return_confidence` a pair of that and, for each sentence,
-            an array with one number a word.
+            A list of label names for each sentence; with `return_confidence`, a pair of that and, for each sentence, an
+            array with one number per word.
         """
         read = self._read(list(check_sentences(sentences)), batch_size, verbose)
         names = [self._names(ids) for ids, _ in read]
@@ -234,23 +234,24 @@ class SequenceTagger(TextModel):
     def find_spans(
         self, sentences: Sequence[Sequence[str]], batch_size: int = 32, whole: bool = False, verbose: int = 0
     ) -> list[list[FoundSpan]]:
-        """The spans that the labels mark.
+        """Return the spans that the labels encode.
 
         Args:
             sentences: A list of lists of tokens.
-            batch_size: Sentences a batch.
-            whole: Whether `confidence` is the probability of the span as a whole (`span_probabilities`), and not the
-                smallest one of the labels of its words. Needs a CRF.
-            verbose: 1 shows a progress bar, as in `predict`; 0 shows nothing.
+            batch_size: Sentences per batch.
+            whole: Whether `confidence` is the probability of the span as a whole (`span_probabilities`) instead of the
+                minimum over the labels of its words. Needs a CRF.
+            verbose: 1 to show a progress bar, as in `predict`; 0 to show nothing.
 
         Returns:
             The spans of each sentence, from left to right.
 
         Raises:
-            ValueError: If the labels do not mark spans (`scheme` is None), or `whole` does not fit head or scheme.
+            ValueError: If the labels do not mark spans (`scheme` is None), or the head or scheme does not support
+                `whole`.
         """
         if self.scheme is None:
-            raise ValueError("The labels of this tagger do not mark spans: it was made without a `scheme`.")
+            raise ValueError("The labels of this tagger do not mark spans: create it with a `scheme`.")
         if whole and self.head != "crf":
             raise ValueError(f"`whole` needs head='crf', but this model has head={self.head!r}.")
         sentences = list(check_sentences(sentences))
@@ -275,7 +276,7 @@ class SequenceTagger(TextModel):
     def _read(
         self, sentences: list[Sequence[str]], batch_size: int, verbose: int = 0
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each sentence the ids of its labels, `(words,)`, and the probabilities of all, `(words, labels)`."""
+        """For each sentence, its label ids, `(words,)`, and the probabilities of all labels, `(words, labels)`."""
         nothing = np.zeros((0,), np.int32), np.zeros((0, len(self.labels)), np.float32)
         read = [nothing] * len(sentences)
         for places, outputs in self._outputs(sentences, batch_size, verbose):
@@ -286,7 +287,7 @@ class SequenceTagger(TextModel):
     def _outputs(
         self, sentences: list[Sequence[str]], batch_size: int, verbose: int = 0
     ) -> Iterator[tuple[list[int], Any]]:
-        """The places of the sentences of each batch, and the output of the head; without those that have no word."""
+        """Yield the indices of the sentences in each batch and the output of the head; skip empty sentences."""
         filled = [i for i, tokens in enumerate(sentences) if tokens]
         if not filled:
             return
@@ -298,7 +299,7 @@ class SequenceTagger(TextModel):
             progress.add(len(chosen))
 
     def _words(self, outputs: Any, lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The result of `_read`, from the output of the head for a batch."""
+        """The result of `_read` for a batch, from the output of the head."""
         ids, probabilities = self._reader.predict_on_batch(outputs)
         return [(ids[row, :words], probabilities[row, :words]) for row, words in enumerate(lengths)]
 
@@ -309,7 +310,7 @@ class SequenceTagger(TextModel):
         return {"labels": labels, "probabilities": probabilities}
 
     def export_tokens(self, filepath: str) -> None:
-        """Write a TensorFlow SavedModel that takes tokens as strings: for serving without this package.
+        """Write a TensorFlow SavedModel that accepts tokens as strings, for serving without this package.
 
         Its signature `serving_default` maps `tokens`, a `(batch, time)` string tensor padded with `""`, to `labels`,
         `(batch, time)` strings, `""` at padding, and `confidence`, `(batch, time)`. Its signature `labels` and its file
@@ -340,7 +341,7 @@ class SequenceTagger(TextModel):
 
     def load_own_variables(self, store: Any) -> None:
         super().load_own_variables(store)
-        if "head" in getattr(store, "h5_file", {}):  # a file of version 0.1, in which `head` was the layer
+        if "head" in getattr(store, "h5_file", {}):  # in files of version 0.1, `head` was the layer
             layer = self.head_layer
 
             def load_former(store: Any) -> None:
@@ -351,7 +352,7 @@ class SequenceTagger(TextModel):
 
 
 class OutputReader(keras.Model):
-    """From the output of a head to the ids of the labels and the probabilities of all, compiled by Keras."""
+    """Maps the output of a head to label ids and label probabilities, compiled by Keras."""
 
     def __init__(self, head: str):
         super().__init__()
@@ -364,5 +365,5 @@ class OutputReader(keras.Model):
 
 
 def _confidence(ids: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """The probability of each label, `(words,)`, among those of all, `(words, labels)`."""
+    """The probability of the chosen label of each word, `(words,)`."""
     return probabilities[np.arange(len(ids)), ids]

@@ -1,4 +1,4 @@
-"""SavedModels that take strings."""
+"""SavedModels that accept strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import keras
 
 
 def check_tensorflow(method: str) -> None:
-    """Raise RuntimeError on another backend than TensorFlow, which alone has tensors of strings."""
+    """Raise RuntimeError unless the backend is TensorFlow, the only one with string tensors."""
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(
             f"`{method}` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}. "
@@ -26,18 +26,18 @@ def write_saved_model(
     inputs: dict[str, Any],
     labels: Sequence[str],
 ) -> None:
-    """Write a TensorFlow SavedModel that takes strings.
+    """Write a TensorFlow SavedModel that accepts strings.
 
-    Its signature `serving_default` is `serve`. Its signature `labels` takes nothing and returns the label names, in the
-    order of the probabilities; the file `assets.extra/labels.txt` holds them, too, one a line.
+    Its signature `serving_default` is `serve`. Its signature `labels` has no inputs and returns the label names in the
+    order of the probabilities; the file `assets.extra/labels.txt` also contains them, one per line.
 
     Args:
         filepath: The folder to write.
         model: The model that `serve` calls.
-        tables: The look-up tables that `serve` uses.
-        serve: A function from tensors of strings.
+        tables: The lookup tables that `serve` uses.
+        serve: A function of string tensors.
         inputs: The shape of each of its arguments.
-        labels: The label names; empty for a model of scores.
+        labels: The label names; empty for a model that predicts scores.
     """
     import tensorflow as tf
 
@@ -52,6 +52,6 @@ def write_saved_model(
         archive.add_endpoint("labels", lambda: {"labels": names}, input_signature=[])
     archive.write_out(filepath, verbose=False)
     if labels:
-        path = Path(filepath, "assets.extra", "labels.txt")  # the place for assets that no function reads
+        path = Path(filepath, "assets.extra", "labels.txt")  # the place for assets that no graph function reads
         path.parent.mkdir()
         path.write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")

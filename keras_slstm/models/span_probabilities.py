@@ -1,4 +1,4 @@
-"""The probability of a span under a CRF: that of the span as a whole, not of its tags one by one."""
+"""The probability of a whole span under a CRF, rather than of its individual tags."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from keras_slstm.validation import check_choice
 def span_probabilities(
     potentials: Any, spans: Sequence[Sequence[Any]], lengths: Sequence[int], labels: Sequence[str], scheme: str
 ) -> list[list[float]]:
-    """The probability of each span, summed over all labels of the other words.
+    """The probability of each span, marginalised over the labels of the other words.
 
     Args:
         potentials: The output of a `CRF` layer for sentences without masked positions before or between words.
-        spans: The spans of each sentence, each a `Span` or a tuple like it.
+        spans: The spans of each sentence, each a `Span` or an equivalent tuple.
         lengths: The number of words of each sentence.
         labels: The label names.
         scheme: `"BIO"`, `"BIOES"`, `"BILOU"` or `"BMES"`.
 
     Returns:
-        A probability for each span of each sentence.
+        One probability per span of each sentence.
 
     Raises:
-        ValueError: If the scheme is another one: in IOB1 the tags of a span depend on the span before it.
+        ValueError: If the scheme is not supported: in IOB1, the tags of a span depend on the span before it.
 
     Example:
 
@@ -44,7 +44,7 @@ def span_probabilities(
         return [[] for _ in spans]
     numbers = {label: number for number, label in enumerate(labels)}
     known = np.full((len(rows), labels_shape(potentials.shape)[1]), -1, "int32")
-    longer = known.copy()  # the same words and the next one, in a span that goes on
+    longer = known.copy()  # the same span extended by the next word, to subtract
     goes_on = np.zeros(len(rows), bool)
     for number, (row, span) in enumerate(rows):
         tags = spans_to_tags([span], lengths[row], scheme)[span.start : span.end]

@@ -1,4 +1,4 @@
-"""Base class of the models that encode sentences and classify them."""
+"""Base class of models that encode and classify sentences."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ POOLINGS = {
 
 
 class TextClassifier(TextModel):
-    """Base of the classifiers: sentence vectors by the encoder, or by pooling; then hidden layers, if any, and softmax.
+    """Base class of the classifiers: encoder, optional pooling, optional hidden layers, and softmax.
 
-    In `call`, a subclass turns the sentence vectors of `encode` into the features for `decide`, whose number it
-    declares.
+    In `call`, a subclass turns the sentence vectors of `encode` into the features for `decide`; `count_features`
+    returns their number.
 
     Args:
         num_outputs: Number of probabilities.
@@ -39,7 +39,7 @@ class TextClassifier(TextModel):
         **options: Further arguments of `TextModel`.
 
     Raises:
-        ValueError: If an argument does not fit.
+        ValueError: If an argument is invalid.
     """
 
     vectorizer_class = TextVectorizer
@@ -69,8 +69,8 @@ class TextClassifier(TextModel):
         super().__init__(encoder, units, return_sequences=pooling is not None, **options)
         if self.vectorizer.max_characters is not None and self.characters is None:
             raise ValueError(
-                "A `vectorizer` with `max_characters` belongs to a model with `characters`, but its `max_characters` "
-                f"is {self.vectorizer.max_characters!r}, and `characters` is None."
+                "A `vectorizer` with `max_characters` needs a model with `characters`, but its `max_characters` is "
+                f"{self.vectorizer.max_characters!r} and `characters` is None."
             )
         self.pooling = pooling
         self.mlp_units = tuple(mlp_units)
@@ -112,20 +112,20 @@ class TextClassifier(TextModel):
         self.head.build((None, features))
 
     def count_features(self, sentence_features: int) -> int:
-        """The number of features for `decide`, from that of a sentence vector."""
+        """The number of features for `decide`, given the size of a sentence vector."""
         return sentence_features
 
     def encode(self, inputs: Any, training: bool = False) -> Any:
-        """Word ids `(batch, time)`, 0 being padding, to sentence vectors `(batch, features)`.
+        """Map word ids `(batch, time)`, with 0 as padding, to sentence vectors `(batch, features)`.
 
-        With characters, or contextual vectors of a function, `inputs` is a dict of `words`, these ids, and of
-        `characters`, `(batch, time, width)`, and `contextual`, `(batch, time, features)`.
+        With characters, or with contextual vectors from a function, `inputs` is a dict of `words`, these ids, and
+        `characters`, `(batch, time, width)`, or `contextual`, `(batch, time, features)`.
         """
         x, mask = self.read(inputs, training)
         return x if self.pooling_layer is None else self.pooling_layer(x, mask=mask)
 
     def decide(self, features: Any, training: bool = False) -> Any:
-        """Features to probabilities, `(batch, outputs)`."""
+        """Map features to probabilities, `(batch, outputs)`."""
         if self.mlp is not None:
             features = self.mlp(features, training=training)
         return self.head(features)
@@ -145,7 +145,7 @@ class TextClassifier(TextModel):
         """Like `keras.Model.predict`; `x` may be a list of raw examples.
 
         Returns:
-            Probabilities, a row for each example, in the order of `x`.
+            Probabilities, one row per example, in the order of `x`.
         """
         source = self._read_examples(x)
         if source is None:
@@ -158,19 +158,19 @@ class TextClassifier(TextModel):
     def classify(
         self, x: Iterable[Any], return_probabilities: bool = False, batch_size: int = 32
     ) -> list[str] | tuple[list[str], np.ndarray]:
-        """The most probable label name of each text, or pair of texts.
+        """Return the most probable label name of each text or pair of texts.
 
         Args:
             x: A list of texts, or of pairs.
-            return_probabilities: Whether to return all probabilities, too.
-            batch_size: Examples a batch.
+            return_probabilities: Whether to also return all probabilities.
+            batch_size: Examples per batch.
 
         Returns:
-            A list of label names; with `return_probabilities` a pair of it and the probabilities `(examples, labels)`,
-            in the order of `self.labels`.
+            A list of label names; with `return_probabilities`, a pair of that list and the probabilities, `(examples,
+            labels)`, in the order of `self.labels`.
 
         Raises:
-            ValueError: If the model gives scores.
+            ValueError: If the model predicts scores.
         """
         if not self.labels:
             raise ValueError("This model predicts scores, not labels: use `score`.")
@@ -181,13 +181,13 @@ class TextClassifier(TextModel):
     def sentence_batches(
         self, texts: Iterable[str], labels: Any = None, weights: Any = None, **options: Any
     ) -> TextBatches:
-        """Batches of what `encode` takes; with the ids of labels, and weights, if there are any."""
+        """Batches of the inputs of `encode`, with label ids and weights if given."""
         columns = self.vectorize(list(check_texts(texts)))
         return TextBatches(labels=labels, sample_weight=weights, **columns, **self.batch_options(options))
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
         signature = self.export_signature(*self.sentence_axes)
-        if format == "tf_saved_model" and len(signature) == 1:  # no dict of one
+        if format == "tf_saved_model" and len(signature) == 1:  # a bare tensor, not a dict of one
             kwargs.setdefault("input_signature", [signature["words"]])
         return super().export(filepath, format=format, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Base class of the models that read words."""
+"""Base class of models that read words."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from keras_slstm.text.word_vectorizer import WordVectorizer
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.validation import check_integer, check_rate
 
-MAX_CHARACTERS = 24  # of a word, by default, as in `TokenVectorizer`
+MAX_CHARACTERS = 24  # per word, by default, as in `TokenVectorizer`
 
 
 class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
-    """Base of the models that read words, which declares the options that they share.
+    """Base class of models that read words, with their shared options.
 
-    Vectors of words, of their characters and of their contexts are joined, get dropout, and go into an encoder. A
-    subclass processes the encoder's output: it checks its rank (`check_encoded`), and builds the weights behind it
+    Word vectors, character vectors and contextual vectors are concatenated, followed by dropout and an encoder. A
+    subclass processes the output of the encoder: it checks its rank (`check_encoded`) and builds the weights after it
     (`build_head`).
 
     Args:
         encoder, units, encoder_options, embedding_dim, dropout, word_dropout, embeddings_initializer,
         trainable_embeddings, characters, character_dim, character_units, contextual, trainable_contextual,
         vectorizer: See `SentenceClassifier`.
-        return_sequences: Whether an encoder that is given by name returns word vectors.
-        make_head: Called with a dtype, returns the layer that directly follows the encoder: `head_layer`. Its weights
-            come before those of the characters, as the optimizers in saved files have them. None: no such layer.
+        return_sequences: Whether an encoder given by name returns word vectors.
+        make_head: A function from a dtype to the layer that directly follows the encoder, `head_layer`. Its weights
+            precede those of the characters, as in the optimizers of saved files. None: no such layer.
         **kwargs: `name`, `dtype`.
 
     Raises:
@@ -117,26 +117,26 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
 
         Args:
             x: The training examples, without labels.
-            vectors: Word vectors to start from (see `load_word_vectors`). Words that the examples lack join the
-                vocabulary, too. Words of the examples without a vector get a random one.
+            vectors: Initial word vectors (see `load_word_vectors`). Words that only occur there also join the
+                vocabulary. Words of the examples without a vector get a random one.
 
         Raises:
-            ValueError: If there is a vocabulary already, or the vectors have another size than `embedding_dim`.
+            ValueError: If the model already has a vocabulary, or the size of the vectors is not `embedding_dim`.
         """
         if self.vectorizer.is_adapted:
             raise ValueError(
-                f"The model has a vocabulary of {self.vectorizer.vocabulary_size} already. "
-                "A new vocabulary needs a new model."
+                f"The model already has a vocabulary of {self.vectorizer.vocabulary_size}: create a new model for a "
+                "new vocabulary."
             )
         if vectors is not None and vectors.dim != self.embedding_dim:
-            raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have {vectors.dim} values.")
+            raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have size {vectors.dim}.")
         if isinstance(x, Iterator):
             x = list(x)  # read twice
         try:
             self.vectorizer.adapt(x, known=() if vectors is None else vectors.words)
             self.build()
         except Exception:
-            self.vectorizer.clear()  # a failed attempt leaves nothing behind
+            self.vectorizer.clear()  # undo a failed attempt
             raise
         if vectors is not None:
             seed = int(keras.random.randint((), 0, 2**31 - 1))  # follows `keras.utils.set_random_seed`
@@ -145,7 +145,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
             warn_of_frozen(vectors, self.vectorizer.count(x))
 
     def build(self, input_shape: Any = None) -> None:
-        """Create the weights. `adapt` does so; the vocabulary has to be there."""
+        """Create the weights. Needs a vocabulary; `adapt` calls it."""
         if not self.vectorizer.is_adapted:
             raise ValueError("The model has no vocabulary yet: call `adapt` with the training examples first.")
         self._build(self.vectorizer.vocabulary_size, self.vectorizer.characters_size)
@@ -169,11 +169,11 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
         if self.character_vectors is not None:
             self.character_vectors.build_for(characters_size)
         self._contextual_features = contextual
-        self.embedding = embedding  # last, so that a failed attempt leaves nothing behind
+        self.embedding = embedding  # last, so that a failed attempt changes nothing
         self.built = True
 
     def check_encoded(self, shape: tuple[int | None, ...] | None) -> None:
-        """Raise ValueError unless the encoder's output has the rank that the model needs; None if it has no shape."""
+        """Raise ValueError unless the encoder's output has the right rank; None is an output without a shape."""
         if shape is None or len(shape) != 3:
             raise ValueError(
                 f"The encoder must return word vectors (batch, time, features), but {self.encoder.name!r} returns "
@@ -181,7 +181,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
             )
 
     def build_head(self, encoded: keras.KerasTensor, mask: keras.KerasTensor) -> None:
-        """Create the weights behind the encoder, from its output and the mask of the words."""
+        """Create the weights after the encoder, from its output and the mask of the words."""
         raise NotImplementedError
 
     # The Keras model.
@@ -204,7 +204,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
             parts.append(self.character_vectors(inputs["characters"]))
         if self._has_function:
             parts.append(inputs["contextual"])
-        elif self.contextual is not None:  # frozen, it has no dropout either
+        elif self.contextual is not None:  # without dropout if frozen
             parts.append(self.contextual(x, mask=mask, training=training and self.trainable_contextual))
         x = ops.concatenate([ops.cast(part, self.compute_dtype) for part in parts], axis=-1) if parts[1:] else x
         return self.embedding_dropout(x, training=training), mask
@@ -212,7 +212,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
     # Texts in.
 
     def vectorize(self, sentences: Sequence[Any]) -> dict[str, Any]:
-        """The arguments of `keras_slstm.text.batches.Sentences` for what the vectoriser reads: texts, or tokens."""
+        """The arguments of `keras_slstm.text.batches.Sentences` for texts or tokens, as the vectoriser reads them."""
         columns: dict[str, Any] = {"ids": self.vectorizer.encode(sentences)}
         if self.characters is not None:
             columns["characters"] = self.vectorizer.encode_characters(sentences)
@@ -222,37 +222,37 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
         return columns
 
     def has_batch_norm(self) -> bool:
-        """Whether a layer normalises by the statistics of the batch."""
+        """Whether a layer applies batch normalisation."""
         return False
 
     def batch_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Options of batches; for training under batch normalisation these are random samples."""
+        """Options of batches; training batches are random samples if the model has batch normalisation."""
         trains = options.get("shuffle", True)
         return {"by_length": not (trains and self.has_batch_norm()), **options}
 
     # Saving and export.
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> Any:
-        """Write the model for another runtime, for any number of sentences and words.
+        """Export the model for another runtime, for any number of sentences and words.
 
-        The inputs have names: `words`, the ids of words, `(batch, time)` int32, padded with 0 on either side, of pairs
-        `(batch, 2, time)`; with characters also `characters`, `(batch, time, characters)`; with a function for
-        `contextual` its vectors, `contextual`. What a format needs beside Keras comes with the extra `export`.
+        The inputs are named: `words`, the word ids, `(batch, time)` int32, padded with 0 on either side, or `(batch, 2,
+        time)` for pairs; with characters, `characters`, `(batch, time, characters)`; with a function as `contextual`,
+        its vectors, `contextual`. The packages that a format needs come with the extra `export`.
 
         Args:
             filepath: The file to write: an `.onnx`, `.tflite`, `.xml` (OpenVINO) or `.pt2` file, or a new folder. A
-                file of the same name that ends in `.json` holds the names of the labels (`label_names`), of inputs
-                and outputs, and the `vocabulary`, by id; an `.onnx` file has them as metadata, too. Nothing is
-                written where the export fails.
-            format: `"onnx"` (from any backend; from JAX without characters, with the extra `export-jax`),
-                `"litert"`, `"openvino"` (both from TensorFlow) or `"torch"` (from PyTorch), whose outputs are
-                `probabilities`, and of a tagger `labels`, the ids of the best labels. `"tf_saved_model"` (from
-                TensorFlow or JAX): what `call` returns.
+                `.json` file of the same name contains the names of labels (`label_names`), `inputs` and `outputs`, and
+                the `vocabulary`, by id; an `.onnx` file also has them as metadata. Nothing is written if the export
+                fails.
+            format: `"onnx"` (from any backend; from JAX without characters, with the extra `export-jax`), `"litert"`,
+                `"openvino"` (both from TensorFlow) or `"torch"` (from PyTorch), whose outputs are `probabilities` and,
+                for a tagger, `labels`, the ids of the best labels. `"tf_saved_model"` (from TensorFlow or JAX) has the
+                outputs of `call`.
             **kwargs: Further arguments of `keras.Model.export`.
 
         Raises:
-            ValueError: If the backend cannot write the format: PyTorch writes no loop over time for any length, so
-                recurrent encoders and a tagger's CRF need TensorFlow.
+            ValueError: If the backend cannot write the format: PyTorch cannot export a loop over a variable number of
+                steps, so recurrent encoders and a tagger's CRF need TensorFlow.
             ImportError: If a package is missing.
         """
         signature = self.export_signature(*self.sentence_axes)
@@ -267,11 +267,11 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
         return write_file(ServedModel(self, self.serve), filepath, format, signature, about, **kwargs)
 
     def serve(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The outputs of an exported file for its inputs: tensors by the names in `output_names`."""
+        """The outputs of an exported file, given its inputs: tensors by the names in `output_names`."""
         raise NotImplementedError
 
     def export_signature(self, *sentences: int) -> dict[str, keras.InputSpec]:
-        """The inputs, specified for `keras.Model.export`; `sentences` are sizes between batch and time."""
+        """The input specs for `keras.Model.export`; `sentences` are the axes between batch and time."""
         batch = (None, *sentences)
         signature = {"words": keras.InputSpec(shape=(*batch, None), dtype="int32")}
         if self.characters is not None:
@@ -282,12 +282,12 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
         return signature
 
     def check_string_export(self, method: str) -> None:
-        """Raise an error where no SavedModel can be written that takes strings."""
+        """Raise an error if no SavedModel that accepts strings can be written."""
         check_tensorflow(method)
         if self._has_function:
             raise ValueError(
-                f"`{method}` cannot write the function {self.contextual!r}, which is Python: use `export`, whose "
-                "model takes `contextual` beside `words`."
+                f"`{method}` cannot export the Python function {self.contextual!r}: use `export`, whose model takes "
+                "`contextual` next to `words`."
             )
 
     def get_build_config(self) -> dict[str, Any] | None:
@@ -299,7 +299,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
         return config if self._quantization is None else {**config, "quantization": self._quantization}
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
-        # The vocabulary itself is an asset, which is read later.
+        # The vocabulary itself is an asset, read later.
         if config and not self.built:
             sizes = dict(config)
             quantization = sizes.pop("quantization", None)
@@ -309,7 +309,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
-        if custom_objects is None:  # an empty scope would hide that of the caller
+        if custom_objects is None:  # an empty scope would hide the caller's
             return super().from_config(config)
         with keras.saving.custom_object_scope(custom_objects):
             return super().from_config(config)
@@ -321,7 +321,7 @@ def words_of(inputs: Any) -> Any:
 
 
 def refuse_options(model: TextModel, options: dict[str, Any], *names: str) -> None:
-    """Raise TypeError for options that a model sets itself."""
+    """Raise TypeError for options that the model fixes itself."""
     refused = sorted({*names} & {*options})
     if refused:
-        raise TypeError(f"{type(model).__name__} takes no {', '.join(refused)}.")
+        raise TypeError(f"{type(model).__name__} does not take {', '.join(refused)}.")

@@ -1,4 +1,4 @@
-"""Scores of translations, also after each epoch: BLEU (extra: `translation`) and the share of exact matches."""
+"""Scores of translations: BLEU (extra: `translation`) and the fraction of exact matches."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class TranslationScores(NamedTuple):
 
 
 def score_translations(translations: Sequence[str], references: Sequence[str]) -> TranslationScores:
-    """Compare translations with one reference each.
+    """Compare translations with one reference per translation.
 
     Raises:
         ImportError: If sacrebleu is not installed.
-        ValueError: If there are not as many references as translations, or none.
+        ValueError: If the numbers of translations and references differ, or are 0.
     """
     if len(translations) != len(references) or not references:
         counts = f"{len(translations)} translations and {len(references)} references"
-        raise ValueError(f"Each translation needs a reference, but got {counts}.")
+        raise ValueError(f"Pass one reference per translation, not {counts}.")
     metric = require("sacrebleu.metrics", "translation").BLEU()
     bleu = metric.corpus_score(list(translations), [list(references)]).score
     exact = sum(one == other for one, other in zip(translations, references)) / len(references)
@@ -43,13 +43,13 @@ def score_translations(translations: Sequence[str], references: Sequence[str]) -
 class TranslationScore(keras.callbacks.Callback):
     """Translates development texts after each epoch, and adds `val_bleu` and `val_exact` to Keras' logs.
 
-    Callbacks that come later in the list, such as that of a `TrainingRun`, and the history see both.
+    The history and later callbacks in the list, such as that of a `TrainingRun`, see both.
 
     Args:
         sources: The texts.
         references: Their translations.
-        beam: Beam of the search. 1 is several times faster than the 5 or 10 used for final translations.
-        batch_size: Texts a batch.
+        beam: Beam size. 1 is several times faster than the 5 or 10 used for final translations.
+        batch_size: Texts per batch.
 
     Example:
 
@@ -68,6 +68,6 @@ class TranslationScore(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = {} if logs is None else logs
-        model = self.model  # on JAX, this access updates its weights
+        model = self.model  # on JAX, this access synchronises the weights
         found = model.translate(self.sources, beam=self.beam, batch_size=self.batch_size)
         logs["val_bleu"], logs["val_exact"], _ = score_translations(found, self.references)

@@ -1,4 +1,4 @@
-"""The search of a translation model (`Seq2Seq`) as a model of its own, which Keras compiles."""
+"""The search of a translation model (`Seq2Seq`) as a separate model, so that Keras compiles it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Search(NamedTuple):
     max_length: int | None
 
     def check(self) -> None:
-        """Raise ValueError if a number is out of its range."""
+        """Raise ValueError if an option is out of range."""
         check_integer("beam", self.beam, 1)
         check_optional_integer("max_length", self.max_length, 1)
         check_non_negative("length_penalty", self.length_penalty)
 
 
 class Searches:
-    """The searches of a model, each of which is compiled once.
+    """The searches of a model, each compiled once.
 
     Keras must not track them as parts of the model, because each of them contains the model.
     """
@@ -47,12 +47,12 @@ class Searches:
         return self._made[search]
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Drop all searches."""
         self._made.clear()
 
 
 class SearchModel(keras.Model):
-    """From the ids of sources, `(batch, time)`, to the best translations, `(batch, longest)`, and their scores."""
+    """Maps source ids, `(batch, time)`, to the best translations, `(batch, longest)`, and their scores."""
 
     def __init__(self, model: Any, search: Search):
         super().__init__(dtype=model.dtype_policy)

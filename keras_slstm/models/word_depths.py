@@ -1,4 +1,4 @@
-"""The depths that a trained depth-adaptive GRN chooses for words: Figure 4 of Liu et al. (2020)."""
+"""Word depths chosen by a trained depth-adaptive GRN: Figure 4 of Liu et al. (2020)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keras_slstm.validation import check_integer
 
 
 class ReadSentence(NamedTuple):
-    """The words of a text, and the depth of each, `(words,)`."""
+    """The words of a text and their depths, `(words,)`."""
 
     words: list[str]
     depths: np.ndarray
@@ -26,7 +26,7 @@ class DepthCounts:
     """Counts words by their depth.
 
     Args:
-        max_depth: The largest depth.
+        max_depth: Maximum depth.
 
     Attributes:
         counts: `(max_depth,)`, the number of words of depth 1, 2, ...
@@ -55,15 +55,16 @@ class DepthCounts:
 
     @property
     def mean(self) -> float:
-        """The mean depth; 0 where no word was counted."""
+        """The mean depth; 0 if no words were counted."""
         return float(self.counts @ np.arange(1, len(self.counts) + 1)) / max(self.words, 1)
 
 
 def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
-    """The depth-adaptive GRN that is the encoder of a sentence classifier.
+    """Return the depth-adaptive GRN that encodes the sentences of a classifier.
 
     Raises:
-        ValueError: If the model is no `SentenceClassifier`, or its encoder is another, or one around it (of a `BCN`).
+        ValueError: If the model is not a `SentenceClassifier`, or its encoder is another layer (or, in a `BCN`, wraps
+            it).
     """
     layer = model.encoder if isinstance(model, SentenceClassifier) else None
     layer = layer.layer if isinstance(layer, PooledStates) else layer
@@ -75,18 +76,18 @@ def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
 
 
 def read_depths(model: Any, texts: Sequence[str], batch_size: int = 32) -> list[ReadSentence]:
-    """The depths that a sentence classifier chooses for the words of texts.
+    """Return the depths that a sentence classifier chooses for the words of texts.
 
     Args:
         model: A `SentenceClassifier` whose encoder is a `DepthAdaptiveGRN`.
         texts: A list of texts.
-        batch_size: Texts a batch.
+        batch_size: Texts per batch.
 
     Returns:
-        For each text its words, as the model knows them (one `[UNK]` where there is none), and their depths.
+        For each text, its tokens (a single `[UNK]` if it has none) and their depths.
 
     Raises:
-        ValueError: As for `find_grn`.
+        ValueError: See `find_grn`.
     """
     layer = find_grn(model)
     if not texts:

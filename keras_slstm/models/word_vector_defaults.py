@@ -1,4 +1,4 @@
-"""The defaults of all text models for their word vectors.
+"""Defaults of all text models for their word vectors.
 
 The page "Why these defaults" says which of these values were measured, and how.
 """
@@ -15,32 +15,32 @@ from keras_slstm.text.word_vectors import WordVectors
 
 DROPOUT = 0.3
 WORD_DROPOUT = 0.05
-# About as large as the values of GloVe's vectors; those of Keras' default lie between -0.05 and 0.05.
+# Matches the scale of GloVe's values; Keras' default lies between -0.05 and 0.05.
 SPREAD = 0.5
 LEAST_COVERAGE_TO_FREEZE = 0.95
 
 
 def words_initializer(given: Any) -> keras.initializers.Initializer:
-    """The initialiser of word vectors: the one given, else a normal distribution about as wide as GloVe's vectors."""
+    """The given initialiser of word vectors, or a normal distribution about as wide as GloVe's values."""
     return keras.initializers.RandomNormal(stddev=SPREAD) if given is None else keras.initializers.get(given)
 
 
 def can_be_frozen(vectors: WordVectors | None, counts: Counter[str]) -> bool:
-    """Whether enough running words have a vector that the vectors need no training.
+    """Whether enough running words have a vector to keep the vectors frozen.
 
-    A word without a vector has a random one, which means nothing unless it is trained.
+    A word without a vector has a random one, which carries no meaning until it is trained.
     """
     return vectors is not None and _coverage(vectors, counts) >= LEAST_COVERAGE_TO_FREEZE
 
 
 def warn_of_frozen(vectors: WordVectors | None, counts: Counter[str]) -> None:
-    """Warn where word vectors are kept fixed although many words have none."""
+    """Warn if word vectors are frozen although many words have none."""
     if not can_be_frozen(vectors, counts):
         share = 0.0 if vectors is None else _coverage(vectors, counts)
         warnings.warn(
-            f"trainable_embeddings=False keeps the word vectors fixed, but only {share:.1%} of the running words have "
-            f"one: the others keep random vectors, which mean nothing. Below {LEAST_COVERAGE_TO_FREEZE:.0%}, train "
-            "them (trainable_embeddings=True), or give a file that knows more of the words.",
+            f"trainable_embeddings=False freezes the word vectors, but only {share:.1%} of the running words have "
+            f"one: the others keep meaningless random vectors. Below {LEAST_COVERAGE_TO_FREEZE:.0%}, train them "
+            "(trainable_embeddings=True), or use a file that covers more words.",
             stacklevel=4,
         )
 

@@ -1,4 +1,4 @@
-"""Training runs that resume, learning-rate schedules, checks of the loss and of what was learned, files of results."""
+"""Resumable training runs, learning-rate schedules, checks of the loss, diagnosis of trained models, result files."""
 
 from keras_slstm.training.check_loss import CheckLoss, NonFiniteLossError
 from keras_slstm.training.diagnosis import diagnose_labels, diagnose_length, diagnose_tags

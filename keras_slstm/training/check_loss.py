@@ -1,4 +1,4 @@
-"""A callback that stops a training whose loss is not a number, or undoes the step."""
+"""A callback that stops training, or undoes the step, if the loss is not finite."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class CheckLoss(keras.callbacks.Callback):
     On JAX and on GPUs, the next step has to wait for this check.
 
     Args:
-        skip: False: raise `NonFiniteLossError`, which names the epoch and the step. True: undo the step, warn, and go
-            on with the next batch. This copies the variables of the model and the optimizer before each step, which
-            costs time and memory.
+        skip: False: raise `NonFiniteLossError`, which names the epoch and the step. True: undo the step, warn, and
+            continue with the next batch; this copies the variables of the model and the optimizer before each step,
+            which costs time and memory.
 
     Example:
 
@@ -54,17 +54,17 @@ class CheckLoss(keras.callbacks.Callback):
         where = f"The loss is {loss} after step {batch + 1} of epoch {self._epoch + 1}"
         if not self.skip:
             raise NonFiniteLossError(
-                f"{where}. Try a lower learning rate, clipped gradients or a wider dtype, and look at that batch. "
-                "`CheckLoss(skip=True)` leaves such steps out."
+                f"{where}. Try a lower learning rate, gradient clipping or a wider dtype, and inspect that batch. "
+                "`CheckLoss(skip=True)` skips such steps."
             )
         assert self._copy is not None
         for variable, value in zip(self._variables(), self._copy, strict=True):
             variable.assign(value)
         self.skipped += 1
-        warnings.warn(f"{where}: the step is left out.", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"{where}: the step is skipped.", RuntimeWarning, stacklevel=2)
 
     def _variables(self) -> list[Any]:
-        """All that a step changes, except the random state: the next step must draw other numbers."""
+        """All variables that a step changes, except the random state: the next step must draw other numbers."""
         model = self.model
         variables = [v for v in model.variables if v.name != "seed_generator_state"]
         known = {id(variable) for variable in variables}

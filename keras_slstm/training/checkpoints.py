@@ -1,4 +1,4 @@
-"""The callback that writes the state of a training, and goes back to it."""
+"""The callback that saves and restores the state of a training run."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from keras_slstm.training.state import (
     weights_in_memory,
 )
 
-PERFECT = 1.0  # the greatest accuracy, F1 or correlation
+PERFECT = 1.0  # maximum of accuracy, F1 and correlation
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Writes the state of a training, and stops it when patience ends.
+    """Saves the state of a training run, and stops it when patience runs out.
 
     Args:
         files: The folder to write to.
-        progress: How far the training has come; kept up to date.
+        progress: The progress of the run, kept up to date.
         monitor, mode, patience, save_every: See `TrainingRun.fit`.
     """
 
@@ -53,34 +53,34 @@ class Checkpoints(keras.callbacks.Callback):
         self.stopped = False
 
     def restore(self, model: keras.Model, data: Any) -> None:
-        """Go back to the state that was written last, if there is one."""
+        """Restore the last saved state, if there is one."""
         if not self.resumes:
             return
-        # The optimizer's state is loaded only where it has its variables.
+        # The optimizer's state is only loaded if its variables exist.
         with scope_of(model):
             model.optimizer.build(model.trainable_variables)
-            if self.progress.step:  # the same holds for the state of the metrics
+            if self.progress.step:  # likewise for the state of the metrics
                 build(model, data[0][0])
         self.load_weights(model, self.progress.epochs, self.progress.step)
 
     def load_weights(self, model: keras.Model, epoch: int, step: int = 0) -> None:
-        """Load the weights after an epoch, or some steps of the next one."""
+        """Load the weights saved after an epoch, or within the next one."""
         path = self.files.weights(epoch, step)
         try:
             model.load_weights(path)
         except (OSError, KeyError, ValueError) as error:
             raise ValueError(
-                f"{path} is missing, damaged, or of another model, so the interrupted run cannot go on: choose another "
-                f"folder, or overwrite it (overwrite=True). {error}"
+                f"The interrupted run cannot continue, because {path} is missing, damaged, or of another model: choose "
+                f"another folder, or overwrite it (overwrite=True). {error}"
             ) from error
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        # Here, because Keras draws numbers on some backends while it builds the training step.
+        # Not earlier: on some backends, Keras draws random numbers while it builds the training step.
         if self.resumes and not self.first_step:
             self._resume()
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        # Not with the epoch: PyTorch draws a number where it begins to read the data.
+        # Not at the start of the epoch: PyTorch draws a random number when it starts to read the data.
         if self.resumes:
             self._resume()
 
@@ -91,7 +91,7 @@ class Checkpoints(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if self.save_every is None:
             return
-        if batch + 1 == (self.params or {}).get("steps"):  # the end of the epoch writes the state
+        if batch + 1 == (self.params or {}).get("steps"):  # `on_epoch_end` saves the state
             return
         step = self.first_step + batch + 1
         if step // self.save_every > self.progress.step // self.save_every:
@@ -100,7 +100,7 @@ class Checkpoints(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = logs or {}
         if self.monitor not in logs:
-            raise ValueError(f"There is no {self.monitor!r} in the logs: {', '.join(logs)}.")
+            raise ValueError(f"`monitor` must be one of the logs, {', '.join(logs)}, but is {self.monitor!r}.")
         progress = self.progress
         for name, value in logs.items():
             progress.history.setdefault(name, []).append(float(value))
@@ -114,7 +114,7 @@ class Checkpoints(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def has_ended(self, epochs: int) -> bool:
-        """Whether there is nothing to do."""
+        """Whether training is complete."""
         return self.stopped or self._has_lost_patience() or self.progress.epochs >= epochs
 
     def _has_lost_patience(self) -> bool:
@@ -124,12 +124,12 @@ class Checkpoints(keras.callbacks.Callback):
         last = progress.best_epoch
         scores = progress.history.get(self.monitor, [])
         if self.mode == "max" and PERFECT in scores and scores[last - 1] == PERFECT:
-            # Without end, the loss of a task that has been learned falls a little further.
+            # The loss of a task that has been learned keeps falling forever.
             last = scores.index(PERFECT) + 1
         return progress.epochs - last >= self.patience
 
     def _keep(self, model: keras.Model, step: int = 0) -> None:
-        """Write the state after an epoch, or some steps. The training has it once `progress.json` is replaced."""
+        """Save the state after an epoch, or within one. Replacing `progress.json` makes it valid."""
         self.progress.step = step
         self.progress.random_state = random_state(model)
         self.progress.metrics = metric_values(model) if step else []
@@ -148,6 +148,6 @@ class Checkpoints(keras.callbacks.Callback):
                 set_metric_values(model, self.progress.metrics)
         except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ValueError(
-                f"{self.files.progress} does not fit this model, so the interrupted run cannot go on: choose another "
-                f"folder, or overwrite it (overwrite=True). {error}"
+                f"The interrupted run cannot continue, because {self.files.progress} does not match this model: choose "
+                f"another folder, or overwrite it (overwrite=True). {error}"
             ) from error

@@ -1,4 +1,4 @@
-"""Says in plain words if a trained model has learned nothing, and gives advice."""
+"""Plain-language diagnosis of models that have learned nothing, with advice."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 _TRY = (
-    "Check that texts and labels belong together, train longer (more updates), try another learning rate (three times "
-    "higher or lower), and give more examples of each label, or word vectors."
+    "Check that texts and labels match, train longer (more updates), try another learning rate (three times higher or "
+    "lower), and provide more examples of each label, or word vectors."
 )
 
 
@@ -16,34 +16,34 @@ def diagnose_labels(wanted: Sequence[str], found: Sequence[str]) -> str | None:
 
     Args:
         wanted: The true label of each example.
-        found: The predicted ones.
+        found: The predicted label of each example.
 
     Returns:
-        A few sentences, or None where the model is better than one that always gives the most frequent label.
+        A few sentences, or None if the model is better than always predicting the most frequent label.
 
     Raises:
-        ValueError: If there is not one prediction for each label, or there is no example.
+        ValueError: If the numbers of labels and predictions differ, or are 0.
 
     Example:
 
     >>> diagnose_labels(["yes", "no", "no"], ["yes", "no", "no"])
-    >>> print(diagnose_labels(["yes", "no", "no"], ["no", "no", "no"])[:61])
-    The model has learned nothing: it gives every example "no".
+    >>> print(diagnose_labels(["yes", "no", "no"], ["no", "no", "no"])[:62])
+    The model has learned nothing: it labels every example "no".
     """
     return _diagnose(wanted, found, "example")
 
 
 def _diagnose(wanted: Sequence[str], found: Sequence[str], unit: str) -> str | None:
     if len(wanted) != len(found) or not wanted:
-        raise ValueError(f"There must be one prediction for each label, but there are {len(wanted)} and {len(found)}.")
+        raise ValueError(f"Pass one prediction per label, not {len(found)} predictions for {len(wanted)} labels.")
     label, count = Counter(wanted).most_common(1)[0]
     right = sum(one == other for one, other in zip(wanted, found))
     if len(set(found)) == 1 and len(set(wanted)) > 1:
-        return f'The model has learned nothing: it gives every {unit} "{found[0]}". {_TRY}'
+        return f'The model has learned nothing: it labels every {unit} "{found[0]}". {_TRY}'
     if right <= count and len(set(wanted)) > 1:
         return (
-            f"The model has learned nothing of use: it is right in {right / len(wanted):.1%} of the {unit}s, and one "
-            f'that always says "{label}" in {count / len(wanted):.1%}. {_TRY}'
+            f"The model has learned nothing useful: it labels {right / len(wanted):.1%} of the {unit}s correctly, and "
+            f'always predicting "{label}" would label {count / len(wanted):.1%} correctly. {_TRY}'
         )
     return None
 
@@ -55,7 +55,7 @@ def diagnose_tags(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]
 
 
 def diagnose_length(scores: Sequence[float]) -> str | None:
-    """Say so if a training ended while its development score (more is better) was still rising.
+    """Diagnose a training run that ended while its development score (higher is better) was still rising.
 
     >>> diagnose_length([0.5, 0.7, 0.7])
     >>> diagnose_length([0.5, 0.6, 0.7])

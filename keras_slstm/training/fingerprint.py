@@ -1,4 +1,4 @@
-"""A short hash of data, for the settings of a training."""
+"""A short hash of data, for the settings of a training run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def fingerprint(*columns: Iterable[str]) -> str:
-    """A short hash of texts and labels: among the `settings` of a run, it keeps a training from other data."""
+    """A short hash of texts and labels. In the `settings` of a run, it prevents resuming with other data."""
     digest = hashlib.sha256()
     for column in columns:
         for value in column:

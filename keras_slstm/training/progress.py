@@ -1,4 +1,4 @@
-"""How far a training has come: the contents of `progress.json`."""
+"""The progress of a training run: the contents of `progress.json`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from keras_slstm.files import json_type
 
 @dataclass
 class Progress:
-    """How far a training has come.
+    """The progress of a training run.
 
     Attributes:
         epochs: Number of finished epochs.
-        best_epoch: The best of them, counted from 1; 0 for none.
-        history: A list with one value per finished epoch, for each entry of Keras' logs.
+        best_epoch: The best of them, counted from 1; 0 if there is none.
+        history: For each entry of Keras' logs, a list with one value per finished epoch.
         random_state: The state of the random generators; see `state.random_state`.
-        step: Number of finished steps of the epoch after these.
+        step: Number of finished steps of the current epoch.
         metrics: The state of the metrics before that step; see `state.metric_values`.
-        finished: Whether the training has ended and its results are kept: then it cannot go on.
+        finished: Whether the run has ended and kept its results, so that it cannot be resumed.
     """
 
     epochs: int = 0
@@ -36,13 +36,13 @@ class Progress:
 
 
 def read_progress(values: dict[str, Any]) -> Progress:
-    """Check what `progress.json` holds.
+    """Check and convert the contents of `progress.json`.
 
     Args:
         values: The JSON object.
 
     Raises:
-        ValueError: If a value is missing or of another type than it was written with.
+        ValueError: If a value is missing or of the wrong type.
     """
     for entry in fields(Progress):
         if entry.name not in values:
@@ -56,7 +56,7 @@ def read_progress(values: dict[str, Any]) -> Progress:
     progress = Progress(**values)
     if not 0 <= progress.best_epoch <= progress.epochs or progress.step < 0:
         raise ValueError(
-            f"epochs={progress.epochs}, best_epoch={progress.best_epoch} and step={progress.step} do not fit together"
+            f"epochs={progress.epochs}, best_epoch={progress.best_epoch} and step={progress.step} are inconsistent"
         )
     for name, column in progress.history.items():
         numbers = isinstance(column, list) and all(type(value) in (int, float) for value in column)
@@ -66,15 +66,15 @@ def read_progress(values: dict[str, Any]) -> Progress:
 
 
 def best_epoch(scores: Iterable[float], mode: str, losses: Iterable[float] = ()) -> int:
-    """The epoch with the best score, counted from 1, and 0 if no score is a finite number.
+    """The epoch with the best score, counted from 1; 0 if no score is finite.
 
-    Of epochs with equal scores, the one with the lowest loss is the best: few development sentences give many equal
-    scores, and the first of them belongs to a model that has just begun to learn. Then the first one counts.
+    Ties are broken by the lowest loss, then by the earliest epoch: a small development set gives many equal scores, and
+    the first of them belongs to a model that has just begun to learn.
 
     Args:
         scores: The score of each epoch.
-        mode: `"max"` if more is better, else `"min"`.
-        losses: The loss of each epoch; where there is none, or it is no finite number, it counts as the worst.
+        mode: `"max"` if higher is better, else `"min"`.
+        losses: The loss of each epoch; a missing or non-finite loss counts as the worst.
 
     >>> best_epoch([0.5, float("nan"), 0.7, 0.7], "max")
     3

@@ -1,4 +1,4 @@
-"""The file of results: one JSON line per run, in a file that only grows."""
+"""The results file: one JSON line per run, append-only."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from keras_slstm.version import __version__
 
 
 def append_result(path: str | os.PathLike[str], result: dict[str, Any]) -> None:
-    """Append a result to a file of JSON lines, with the time, the machine, the versions and the commit.
+    """Append a result to a JSON lines file, with the time, the machine, the versions and the commit.
 
-    The line is written at once. Where a crash has left half a line, the new one does not continue it. A result whose
-    `"run"` is in the file already is not written again: its process was killed after it had written it.
+    If a crash has left half a line, the result starts on a new one. A result whose `"run"` is already in the file is
+    not written again: its process was killed after writing it.
 
     Args:
-        path: The file. It and its folder are created.
+        path: The file. It and its folder are created if needed.
         result: The result, as JSON values; its `"run"`, if any, is the `id` of a `TrainingRun`.
 
     Raises:
@@ -34,7 +34,7 @@ def append_result(path: str | os.PathLike[str], result: dict[str, Any]) -> None:
     """
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     text = json.dumps({**result, "conditions": conditions(), "commit": commit(), "time": now}, ensure_ascii=False)
-    line = text.encode("utf-8", "backslashreplace") + b"\n"  # a lone surrogate as JSON writes it
+    line = text.encode("utf-8", "backslashreplace") + b"\n"  # escapes a lone surrogate as JSON does
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with full_disk_named(path), open(path, "ab+", buffering=0) as file:
@@ -63,10 +63,10 @@ def _runs(lines: bytes) -> set[Any]:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read a file that `append_result` has written.
+    """Read a file written by `append_result`.
 
     Raises:
-        DataError: If a line is not a JSON object. The message begins with file and line.
+        DataError: If a line is not a JSON object. The message names the file and the line.
     """
     results = []
     for number, line in enumerate(Path(path).read_bytes().split(b"\n"), start=1):
@@ -82,13 +82,13 @@ def read_results(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
             if isinstance(result, dict):
                 results.append(result)
                 continue
-            problem = f"a JSON object was expected, but this is {json_type(result)}"
-        raise DataError(path, number, f"{problem}. Delete the line if a crash has left it.")
+            problem = f"expected a JSON object, found {json_type(result)}"
+        raise DataError(path, number, f"{problem}. Delete the line if it is left over from a crash.")
     return results
 
 
 def conditions() -> dict[str, Any]:
-    """The machine and the versions, which a number needs to mean anything."""
+    """The machine and the versions under which a result was measured."""
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -108,7 +108,7 @@ def conditions() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """The commit of the package's checkout, with a `+` if files have changed since; None outside a checkout."""
+    """The commit of the package's checkout, with a `+` if it has uncommitted changes; None outside a checkout."""
     folder = Path(__file__).parent
     try:
         run = [

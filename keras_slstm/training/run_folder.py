@@ -1,4 +1,4 @@
-"""The folder of a training run: its own files, and the process that may write them."""
+"""The folder of a training run: its files, and a lock that lets one process write."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 class RunFolder:
     """The files of one training run.
 
-    The file `run.json` says that the folder is a run's, in which format, and which process writes there. A folder
-    without it is taken only if it is empty, or holds the complete `progress.json` of a version that wrote no
-    `run.json`.
+    The file `run.json` marks the folder as that of a run, and names its format and the process that writes there. A
+    folder without it is accepted only if it is empty, or contains a complete `progress.json` of a version that did not
+    write `run.json`.
 
     Args:
         path: The folder. `claim` creates it.
@@ -48,10 +48,10 @@ class RunFolder:
         self._lock: _Lock | None = None
 
     def claim(self) -> None:
-        """Lock the folder for this process, until `release` or the end of the process, however it ends.
+        """Lock the folder for this process, until `release` or the end of the process.
 
         Raises:
-            FileExistsError: If the folder holds files that are not a run's.
+            FileExistsError: If the folder contains files that do not belong to a run.
             BlockingIOError: If another process has locked it.
             ValueError: If a newer version wrote it.
         """
@@ -66,22 +66,22 @@ class RunFolder:
         self._write_marker(self.run_id or uuid.uuid4().hex)
 
     def release(self) -> None:
-        """Let other processes write here."""
+        """Allow other processes to write to the folder."""
         self._lock = None
 
     def clear(self) -> None:
-        """Delete the files of the run, and give the folder to a new one. Other files stay."""
+        """Delete the files of the run, and start a new one in the folder. Other files stay."""
         self._delete(_OWN_NAMES)
         self._write_marker(uuid.uuid4().hex)
 
     @property
     def run_id(self) -> str | None:
-        """The id of the run; None if the folder has none."""
+        """The id of the run; None if there is no run."""
         marker = self._read_marker()
         return None if marker is None else str(marker["run"])
 
     def is_finished(self) -> bool:
-        """Whether the folder holds a finished run.
+        """Whether the folder contains a finished run.
 
         Raises:
             ValueError: If its `progress.json` is damaged.
@@ -91,13 +91,13 @@ class RunFolder:
         return self.read_progress().finished if self.progress.exists() else self.run_id is not None
 
     def read_progress(self) -> Progress:
-        """How far the run has come.
+        """Read the progress of the run.
 
         Raises:
             ValueError: If the file is missing or damaged.
         """
         values = self._read(self.progress)
-        # Versions that wrote no `run.json` finished a run by writing its model.
+        # Versions without `run.json` finished a run by writing its model.
         values.setdefault("finished", self.model.exists())
         try:
             return read_progress(values)
@@ -105,22 +105,24 @@ class RunFolder:
             raise _damaged(f"{self.progress}: {error}") from None
 
     def check_settings(self, settings: dict[str, Any]) -> None:
-        """Raise ValueError if the run in this folder has other settings, or they are missing or damaged."""
+        """Raise ValueError if the settings of the run in this folder differ, or are missing or damaged."""
         before = self._read(self.settings)
         for name in sorted({*before, *settings}):
             old, new = before.get(name), settings.get(name)
-            if json.dumps(old, sort_keys=True) != json.dumps(new, sort_keys=True):  # NaN does not equal itself
+            if json.dumps(old, sort_keys=True) != json.dumps(
+                new, sort_keys=True
+            ):  # as text, because NaN does not equal itself
                 raise ValueError(
-                    f"{self.path} holds an interrupted run with {name}={old!r}, not {new!r}: go on with its settings, "
+                    f"{self.path} contains an interrupted run with {name}={old!r}, not {new!r}: use its settings, "
                     "choose another folder, or overwrite it (overwrite=True)."
                 )
 
     def weights(self, epoch: int, step: int = 0) -> Path:
-        """The file with the state after so many epochs, and steps of the next one."""
+        """The file with the state after this number of epochs, and of steps in the next one."""
         return self.path / (f"epoch-{epoch:04d}" + (f"-step-{step:06d}" if step else "") + ".weights.h5")
 
     def drop_weights(self, needed: Iterable[Path] = ()) -> None:
-        """Delete the weights of all other epochs, and half-written files of a crash."""
+        """Delete all weights that are not needed, and half-written files left by a crash."""
         self._delete(_WEIGHTS, set(needed))
 
     def _delete(self, names: re.Pattern[str], needed: Collection[Path] = ()) -> None:
@@ -131,34 +133,34 @@ class RunFolder:
     def _check_owner(self) -> None:
         if self.run_id is not None:
             return
-        # A process that is killed while it makes a marker leaves an empty one.
+        # A process that is killed while it creates the marker leaves an empty one.
         names = sorted(p.name for p in self.path.iterdir() if p != self.marker or p.stat().st_size)
         if not names:
             return
         try:
             if self.marker.name in names:
-                raise ValueError("somebody else's")
+                raise ValueError("not the marker of a run")
             self.read_progress()
         except ValueError:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             raise FileExistsError(
-                f"{self.path} is not empty, and not the folder of a training run: {', '.join(names[:5])}{more} would "
-                "be in the way. Choose another folder."
+                f"{self.path} is not the folder of a training run and not empty: it contains "
+                f"{', '.join(names[:5])}{more}. Choose another folder."
             ) from None
 
     def _read_marker(self) -> dict[str, Any] | None:
-        """The contents of `run.json`; None if there is no such file, or it is not a run's."""
+        """The contents of `run.json`; None if the file is missing, or not the marker of a run."""
         try:
             with open(self.marker, encoding="utf-8") as file:
-                marker = json.loads(file.readline())  # its first line counts
+                marker = json.loads(file.readline())  # only the first line counts
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         if not isinstance(marker, dict) or marker.get("written_by") != _WRITTEN_BY or "run" not in marker:
             return None
         if marker.get("format") != FORMAT:
             raise ValueError(
-                f"{self.marker}: format {marker.get('format')} was written by another version of keras_slstm, which "
-                f"knows more than format {FORMAT}: update keras_slstm, or choose another folder."
+                f"{self.marker} has format {marker.get('format')}, but this version of keras_slstm only supports "
+                f"format {FORMAT}: update keras_slstm, or choose another folder."
             )
         return marker
 
@@ -172,9 +174,7 @@ class RunFolder:
     def _in_use(self) -> BlockingIOError:
         marker = self._read_marker() or {}
         owner = f"process {marker['pid']} on {marker['host']}" if {"pid", "host"} <= set(marker) else "another process"
-        return BlockingIOError(
-            f"{self.path} is in use by {owner}: wait until it has ended, end it, or choose another folder."
-        )
+        return BlockingIOError(f"{self.path} is in use by {owner}: wait for it, stop it, or choose another folder.")
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
@@ -185,15 +185,15 @@ class RunFolder:
 
 def _damaged(problem: str) -> ValueError:
     return ValueError(
-        f"{problem}. The interrupted run cannot go on with a missing or damaged file: choose another folder, or "
+        f"{problem}. The interrupted run cannot continue with a missing or damaged file: choose another folder, or "
         "overwrite it (overwrite=True)."
     )
 
 
 class _Lock:
-    """An exclusive lock on a file, which the operating system takes from a process that ends.
+    """An exclusive lock on a file, which the operating system releases when the process ends.
 
-    All users in one process share it, and it ends with the last of them.
+    All users in one process share it, and the last of them releases it.
     """
 
     _held: ClassVar[weakref.WeakValueDictionary[str, _Lock]] = weakref.WeakValueDictionary()
@@ -208,11 +208,11 @@ class _Lock:
             if error.errno not in _NO_LOCKS:
                 self._close()
                 raise
-            warnings.warn(f"{path}: this file system has no locks, so train in one process at a time.", stacklevel=2)
+            warnings.warn(f"{path}: this file system has no locks: train in one process at a time.", stacklevel=2)
 
     @classmethod
     def on(cls, path: Path) -> _Lock:
-        """The lock on a file, which is made if need be; BlockingIOError if another process has it."""
+        """The lock on a file, created if needed; BlockingIOError if another process holds it."""
         name = os.path.realpath(path)
         lock = cls._held.get(name)
         if lock is None or not lock._is_on(path):
@@ -220,13 +220,13 @@ class _Lock:
         return lock
 
     def write(self, text: str) -> None:
-        """Replace the contents of the file. Whenever the process is killed, the first line is whole."""
+        """Replace the contents of the file. The first line is complete even if the process is killed."""
         assert self._file is not None
         os.lseek(self._file, 0, os.SEEK_SET)
         os.ftruncate(self._file, os.write(self._file, text.encode()))
 
     def _is_on(self, path: Path) -> bool:
-        """Whether the path still names the file that is locked."""
+        """Whether the path still refers to the locked file."""
         return self._file is not None and path.exists() and os.path.samestat(os.fstat(self._file), path.stat())
 
     def _close(self) -> None:
@@ -238,7 +238,7 @@ class _Lock:
 
     @classmethod
     def _forget(cls) -> None:
-        """A child process that is forked off would keep the locks of its parent for as long as it lives."""
+        """Drop inherited locks: a forked child would otherwise hold its parent's locks as long as it lives."""
         for lock in list(cls._held.values()):
             lock._close()
 

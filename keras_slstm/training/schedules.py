@@ -1,4 +1,4 @@
-"""Learning rates that fall when the development score stops rising, for runs that resume."""
+"""Learning rates that fall when the development score stops rising, for resumable runs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from keras_slstm.training.training_run import TrainingRun
 def rate_on_plateau(initial: float, scores: Iterable[float], patience: int, factor: float = 0.5) -> float:
     """The learning rate after epochs with these scores.
 
-    The rate is multiplied by `factor` whenever `patience` epochs in a row were no better than the best before them.
+    The rate is multiplied by `factor` whenever `patience` epochs in a row do not improve on the best score.
 
     Args:
         initial: The learning rate of the first epoch.
-        scores: The score of each epoch; more is better.
-        patience: A number of epochs, at least 1.
-        factor: Between 0 and 1.
+        scores: The score of each epoch; higher is better.
+        patience: Number of epochs, at least 1.
+        factor: A number between 0 and 1.
 
     >>> rate_on_plateau(0.1, [0.5, 0.6, 0.6, 0.55], patience=2)
     0.05
@@ -42,12 +42,12 @@ def decay_on_plateau(
 ) -> keras.callbacks.Callback:
     """A callback for `run.fit` that lowers the learning rate on a plateau.
 
-    `keras.callbacks.ReduceLROnPlateau` forgets the earlier scores in an interruption. This callback computes the rate
-    from the history of the run, so that a resumed training has the right one. The optimizer's learning rate must be a
-    number, not a schedule.
+    `keras.callbacks.ReduceLROnPlateau` forgets earlier scores at an interruption. This callback computes the rate from
+    the history of the run, so that it is right after resuming. The optimizer's learning rate must be a number, not a
+    schedule.
 
     Args:
-        run: The training.
+        run: The training run.
         initial, patience, factor: See `rate_on_plateau`.
         monitor: The entry of Keras' logs with the score.
 

@@ -1,4 +1,4 @@
-"""The state of a training besides its weights: random generators, metrics, and the place in the data."""
+"""The state of a training run besides its weights: random generators, metrics, and position in the data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def set_metric_values(model: keras.Model, values: list[Any]) -> None:
 
 
 class _WeightsInMemory(io.BytesIO):
-    """A file in memory, with the ending that `save_weights` asks for."""
+    """A file in memory with the suffix that `save_weights` requires."""
 
     def __str__(self) -> str:
         return "state.weights.h5"
@@ -61,7 +61,7 @@ class _WeightsInMemory(io.BytesIO):
 def weights_in_memory(model: keras.Model) -> memoryview:
     """The contents of the file that `model.save_weights` writes.
 
-    HDF5 itself must not write to the disk: if that is full, Python ends with a segmentation fault.
+    HDF5 must not write to the disk itself: on a full disk, Python crashes with a segmentation fault.
     """
     file = _WeightsInMemory()
     model.save_weights(file)
@@ -69,12 +69,12 @@ def weights_in_memory(model: keras.Model) -> memoryview:
 
 
 class RestOfEpoch(keras.utils.PyDataset):
-    """The rest of an epoch, for a training that was interrupted in it.
+    """The rest of an epoch, for a run that was interrupted within it.
 
     Args:
         data: All batches. If their order depends on the epoch, `data` must have a method `set_epoch`.
         epoch: The epoch, counted from 0.
-        step: Number of batches to leave out.
+        step: Number of batches to skip.
     """
 
     def __init__(self, data: keras.utils.PyDataset, epoch: int, step: int):
@@ -88,8 +88,8 @@ class RestOfEpoch(keras.utils.PyDataset):
         return len(self.data) - self.step
 
     def __getitem__(self, index: int) -> Any:
-        # Before the epoch, Keras compares the shapes of the first two batches, so show those of the whole epoch.
-        # It never asks for a second one if only one is left.
+        # Before the epoch, Keras compares the shapes of the first two batches: show those of the whole epoch, unless
+        # only one is left, in which case Keras asks for no second one.
         return self.data[index if not self._begun and len(self) > 1 else index + self.step]
 
     def on_epoch_begin(self) -> None:
@@ -104,7 +104,7 @@ class RestOfEpoch(keras.utils.PyDataset):
 
 @contextlib.contextmanager
 def unfinished(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
-    """Keep `fit` from replacing the weights by their moving averages: the training has not ended yet."""
+    """Keep `fit` from replacing the weights with their moving averages before the last epoch."""
     optimizer.finalize_variable_values = lambda variables: None
     try:
         yield

@@ -1,4 +1,4 @@
-"""The speed of trainings and of trained models."""
+"""Speed of training and of trained models."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from keras_slstm.text.epochs import SeededEpochs
 
 
 class Stopwatch(keras.callbacks.Callback):
-    """Measures the seconds per epoch of a training, and the seconds by padded length of the sentences.
+    """Measures the seconds per epoch, and the seconds per padded length of the sentences.
 
-    The latter leave out the first batch of each length, which may wait for a compilation.
+    The latter exclude the first batch of each length, which may include compilation.
 
     Args:
         batches: The batches to train on.
@@ -35,7 +35,7 @@ class Stopwatch(keras.callbacks.Callback):
 
     @property
     def seconds_by_length(self) -> dict[str, list[float]]:
-        """For each padded length, the number of sentences and of seconds."""
+        """For each padded length, the number of sentences and the number of seconds."""
         return {str(n): [int(count), seconds] for n, (count, seconds) in sorted(self._by_length.items()) if count}
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -48,7 +48,7 @@ class Stopwatch(keras.callbacks.Callback):
         float((logs or {}).get("loss", 0))  # waits for the device
         seconds = time.perf_counter() - self._started
         self._epochs[-1] += seconds
-        # A training that resumes within an epoch skips its first batches.
+        # A run that resumes within an epoch skips its first batches.
         seen = len(self._batches) - ((self.params or {}).get("steps") or len(self._batches))
         sentences, length = self._batches.shape_of(seen + batch)
         if length in self._by_length:
@@ -59,7 +59,7 @@ class Stopwatch(keras.callbacks.Callback):
 
 
 def texts_a_second(model: Any, texts: Sequence[str]) -> float:
-    """The speed of a text classifier in batches of 100, without the time to compile it."""
+    """Texts per second of a text classifier in batches of 100, excluding compilation."""
     batches = model.batches(texts, batch_size=100, shuffle=False)
     model.predict(batches, verbose=0)
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Trainings that resume after an interruption."""
+"""Training runs that resume after an interruption."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from keras_slstm.training.state import RestOfEpoch, unfinished
 
 
 class TrainingRun:
-    """A folder that holds one training: its settings, how far it has come, and in the end its model.
+    """A training run in a folder: its settings, its progress and, at the end, its model.
 
-    After each epoch, and every so many steps if asked for, the run writes the weights, the optimizer's state, the state
-    of the random generators and of the metrics, the place in the data, the history and the best epoch so far;
-    `progress.json`, replaced as a whole, says which weights count. A training that was interrupted, at whatever moment,
-    goes on from there, and ends with the weights that it would have had without the interruption.
+    After each epoch, and optionally every few steps, the run saves the weights, the optimizer's state, the state of the
+    random generators and the metrics, the position in the data, the history and the best epoch so far; `progress.json`,
+    replaced atomically, names the valid weights. A run that was interrupted at any moment resumes from there, and ends
+    with the same weights as without the interruption.
 
-    The file `run.json` marks the folder as that of a run. Any other folder must be empty: the run neither deletes nor
-    replaces files of others. While the run exists, no other process can train in its folder.
+    The file `run.json` marks the folder as that of a run. Any other folder must be empty: a run never deletes or
+    replaces other files. While this object exists, no other process can train in its folder.
 
-    Where several processes train together (`keras_slstm.distribute`), all of them make and call this alike, with a
-    folder that all of them see. Only the first one writes there.
+    If several processes train together (`keras_slstm.distribute`), all of them create and call this in the same way,
+    with a folder that all of them see. Only the first one writes there.
 
     Args:
-        folder: The folder. It is created.
-        settings: All that determines the training, as JSON values. A training resumes with equal settings only.
-        overwrite: Whether to delete what an earlier run left in the folder.
+        folder: The folder. It is created if needed.
+        settings: Everything that determines the training, as JSON values. A run only resumes with equal settings.
+        overwrite: Whether to delete the files of an earlier run in the folder.
 
     Attributes:
         folder: The folder.
-        id: Identifies the run. A run that resumes keeps it; one that overwrites another has its own.
+        id: Identifies the run. A resumed run keeps its id; a run that overwrites another gets a new one.
 
     Raises:
-        FileExistsError: If the folder holds a finished run, or files that are not a run's.
-        BlockingIOError: If another process trains in it.
-        ValueError: If it holds an interrupted run with other settings, or with a missing or damaged file; or if other
-            processes of this training have other settings.
+        FileExistsError: If the folder contains a finished run, or files that do not belong to a run.
+        BlockingIOError: If another process trains in the folder.
+        ValueError: If the folder contains an interrupted run with other settings or with a missing or damaged file, or
+            if the processes that train together have different settings.
 
     Example:
 
@@ -73,7 +73,7 @@ class TrainingRun:
         self.folder = Path(folder)
         self.progress = Progress()
         self._files = RunFolder(folder)
-        settings = json.loads(json.dumps(settings or {}))  # as JSON gives them back
+        settings = json.loads(json.dumps(settings or {}))  # as they are after reading them back
         check_equal({"setting": settings}, "settings of the run")
         place = f"the run in {self.folder}"
         in_turn(distribute.is_chief(), lambda: self._open(settings, overwrite), place)
@@ -81,13 +81,13 @@ class TrainingRun:
         self.id = self._files.run_id
 
     def _open(self, settings: dict[str, Any], overwrite: bool) -> None:
-        """Begin a run, or go on with one."""
+        """Start or resume a run."""
         self._files.claim()
         try:
             if not overwrite and self._files.is_finished():
-                self._files.drop_weights()  # left by a process that was killed after it had saved the model
+                self._files.drop_weights()  # left by a process that was killed after saving the model
                 raise FileExistsError(
-                    f"{self.folder} holds a finished run: choose another folder, or overwrite it (overwrite=True)."
+                    f"{self.folder} contains a finished run: choose another folder, or overwrite it (overwrite=True)."
                 )
             if not overwrite and self._files.progress.exists():
                 self._resume(settings)
@@ -105,17 +105,17 @@ class TrainingRun:
 
     @property
     def model_path(self) -> Path:
-        """Where `save` puts the model."""
+        """The file to which `save` writes the model."""
         return self._files.model
 
     @property
     def epochs_done(self) -> int:
-        """Number of finished epochs; more than 0 at the start if the training was interrupted."""
+        """Number of finished epochs; above 0 at the start if the run was interrupted."""
         return self.progress.epochs
 
     @property
     def steps_done(self) -> int:
-        """Number of steps of the epoch after these; more than 0 at the start if the training was interrupted in it."""
+        """Number of finished steps in the current epoch; above 0 at the start if the run was interrupted in it."""
         return self.progress.step
 
     @property
@@ -125,7 +125,7 @@ class TrainingRun:
 
     @property
     def history(self) -> dict[str, list[float]]:
-        """A list with one value for each finished epoch, for each entry of Keras' logs."""
+        """For each entry of Keras' logs, a list with one value per finished epoch."""
         return self.progress.history
 
     def fit(
@@ -142,40 +142,39 @@ class TrainingRun:
         callbacks: Iterable[keras.callbacks.Callback] = (),
         **arguments: Any,
     ) -> dict[str, list[float]]:
-        """Train, or go on with an interrupted training. The model ends with the weights of the best epoch.
+        """Train, or resume an interrupted run. The model ends with the weights of the best epoch.
 
         Args:
-            model: A compiled model that has its weights.
-            *data: The data, as `model.fit` takes it. `save_every` needs batches in an order that depends on the epoch
-                only: those of the package's models (`model.batches`), or another `keras.utils.PyDataset` with
+            model: A compiled and built model.
+            *data: The data, as for `model.fit`. `save_every` needs batches whose order depends only on the epoch: those
+                of the models of this package (`model.batches`), or another `keras.utils.PyDataset` with
                 `shuffle=False`.
-            epochs: Number of epochs, finished ones included.
-            updates: Number of updates of the weights, in place of `epochs`: the epochs that make at least so many. For
-                few examples give batches with `min_batches`, so that the state is not written after every few updates.
-            monitor: The entry of Keras' logs with the score. The epoch with the best score is the best; of epochs with
-                equal scores, the one with the lowest loss (`val_loss`, else `loss`). A score that is infinite or not a
-                number is never the best.
+            epochs: Number of epochs, including finished ones.
+            updates: Number of weight updates, instead of `epochs`, rounded up to whole epochs. With few examples, use
+                batches with `min_batches`, so that the state is not saved after every few updates.
+            monitor: The entry of Keras' logs with the score. The best epoch has the best score and, among equal scores,
+                the lowest loss (`val_loss`, else `loss`). A score that is not finite is never the best.
             mode: `"max"` or `"min"`.
-            patience: Stop after this many epochs without a better one, or, with `updates`, after this many updates.
-                Once the score is 1.0 and `mode` is `"max"`, a lower loss makes no epoch better. None: never.
-            save_every: Write the state also after this many steps. None: after each epoch only.
-            skip_non_finite: Whether to leave steps out whose loss is infinite or not a number. False: stop, and name
-                the step. See `CheckLoss`.
+            patience: Stop after this many epochs without improvement or, with `updates`, after this many updates. Once
+                the score is 1.0 and `mode` is `"max"`, a lower loss does not count as an improvement. None: never.
+            save_every: Also save the state after this many steps. None: only after each epoch.
+            skip_non_finite: Whether to skip steps whose loss is not finite. False: stop, and name the step. See
+                `CheckLoss`.
             callbacks: Further callbacks. They are not resumed.
             **arguments: Further arguments of `model.fit`.
 
         Returns:
-            A list with one value per epoch for each entry of Keras' logs, earlier epochs included.
+            For each entry of Keras' logs, a list with one value per epoch, including earlier epochs.
 
         Raises:
-            NonFiniteLossError: See `skip_non_finite`. The folder keeps the last state before that step.
-            keras_slstm.distribute.WorkerLost: If another process of the training has died.
-            ValueError: If an argument does not fit, or processes see different folders.
+            NonFiniteLossError: See `skip_non_finite`. The folder keeps the last state saved before that step.
+            keras_slstm.distribute.WorkerLost: If another process of the run has died.
+            ValueError: If an argument is invalid, or processes see different folders.
         """
         if mode not in ("max", "min"):
             raise ValueError(f'`mode` must be "max" or "min", but got {mode!r}.')
         if (epochs is None) == (updates is None):
-            raise ValueError(f"Either `epochs` or `updates` is needed, but got epochs={epochs}, updates={updates}.")
+            raise ValueError(f"Pass either `epochs` or `updates`, but got epochs={epochs}, updates={updates}.")
         if updates is not None:
             x, steps = data[0] if data else arguments.get("x"), arguments.get("steps_per_epoch")
             epochs = count_epochs(updates, x, steps)
@@ -200,20 +199,20 @@ class TrainingRun:
             checkpoints.load_weights(model, self.progress.best_epoch)
         else:
             warnings.warn(
-                f"There is no best epoch, because {monitor!r} is no number in any of them: the model keeps the weights "
-                "of its last epoch.",
+                f"There is no best epoch, because {monitor!r} is not finite in any epoch: the model keeps the weights "
+                "of the last epoch.",
                 RuntimeWarning,
                 stacklevel=2,
             )
         return self.progress.history
 
     def save(self, model: keras.Model, finish: bool = True) -> Path:
-        """Write the model to `model_path`, to be used: without its optimizer.
+        """Write the model to `model_path` for inference, without its optimizer.
 
         Args:
             model: The trained model.
-            finish: Whether the run ends with that. False: it can be resumed (to write its results again, for example)
-                until `finish` is called.
+            finish: Whether this ends the run. False: it can be resumed (for example, to write its results again) until
+                `finish` is called.
         """
         with _written_by_all(self.model_path) as path:
             save_for_inference(model, path)
@@ -222,7 +221,7 @@ class TrainingRun:
         return self.model_path
 
     def finish(self) -> None:
-        """End the run after its model has been saved: delete the files that only serve to resume it."""
+        """End the run after saving its model: delete the files that are only needed to resume it."""
         self.progress.finished = True
         if distribute.is_chief():
             write_json(self._files.progress, vars(self.progress))
@@ -231,12 +230,12 @@ class TrainingRun:
         barrier()
 
     def _check_agreement(self) -> None:
-        """Raise ValueError unless all processes go on from the same place."""
+        """Raise ValueError unless all processes resume from the same position."""
         places = all_gather([self.progress.epochs, self.progress.step])
         if any(place != places[0] for place in places):
             raise ValueError(
-                f"Processes find different states in {self.folder}: it must be a folder that all of them see. "
-                f"Finished epochs and steps, by process: {places}."
+                f"Processes find different states in {self.folder}: use a folder that all of them see. "
+                f"Finished epochs and steps of each process: {places}."
             )
 
 
@@ -244,7 +243,7 @@ class TrainingRun:
 def _written_by_all(path: Path) -> Iterator[Path]:
     """Let each process write a file, and keep that of the first.
 
-    Keras creates variables while it saves, and under a strategy all processes have to create them together.
+    Keras creates variables while saving, and under a strategy all processes must create them together.
     """
     if distribute.is_chief():
         with complete_file(path) as unfinished_file:
@@ -255,16 +254,16 @@ def _written_by_all(path: Path) -> Iterator[Path]:
 
 
 def _check_order(save_every: int | None, model: keras.Model, data: Any, arguments: dict[str, Any]) -> None:
-    """Raise ValueError if a resumed training could not find its place in the data."""
+    """Raise ValueError if a resumed run could not find its position in the data."""
     if save_every is not None and (not isinstance(save_every, int) or save_every < 1):
         raise ValueError(f"`save_every` must be an integer of at least 1, or None, but got {save_every!r}.")
     batches = data[0] if data else None
     if not isinstance(batches, keras.utils.PyDataset):
         raise ValueError(
-            "`save_every` needs batches whose order is known: `model.batches(...)`, or another keras.utils.PyDataset, "
-            f"but got {type(batches).__name__}."
+            "`save_every` needs batches in a known order: `model.batches(...)` or another keras.utils.PyDataset, but "
+            f"got {type(batches).__name__}."
         )
     if not isinstance(batches, SeededEpochs) and arguments.get("shuffle", True):
         raise ValueError(f"`save_every` needs shuffle=False: Keras shuffles {type(batches).__name__} without a seed.")
     if arguments.get("steps_per_epoch") is not None:
-        raise ValueError("`save_every` needs epochs that go through all batches: leave `steps_per_epoch` out.")
+        raise ValueError("`save_every` needs epochs over all batches: remove `steps_per_epoch`.")

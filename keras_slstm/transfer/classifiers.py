@@ -13,31 +13,31 @@ from keras_slstm.models.score_range import ScoreRange
 MAX_ITERATIONS = 1000
 HIDDEN_UNITS = 50  # of the MLP, as in SentEval
 BATCH_SIZE = 64
-# The values of SentEval, for `C`, the inverse of the strength of L2, and for `alpha`, the strength, which scikit-learn
-# divides by the number of examples in a batch.
+# SentEval's values of `C`, the inverse L2 strength, and of `alpha`, the L2 strength, which scikit-learn divides by the
+# batch size.
 CLASSIFIERS: dict[str, tuple[float, ...]] = {
     "logistic": (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
     "mlp": tuple(BATCH_SIZE * decay for decay in (1e-5, 1e-4, 1e-3, 1e-2)),
 }
-# The values for a task with a test part, but no validation part.
+# Values for tasks with a test part but no validation part.
 WITHOUT_VALIDATION = {**CLASSIFIERS, "logistic": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
 
 
 def fit_path(
     kind: str, values: Sequence[float], x: np.ndarray, y: np.ndarray, scores: ScoreRange | None = None, seed: int = 0
 ) -> Iterator[Any]:
-    """Train a classifier with each value of its regularisation in turn.
+    """Train a classifier with each regularisation strength in turn.
 
     Args:
         kind: One of `CLASSIFIERS`.
         values: Values of `C` for `"logistic"`, of `alpha` for `"mlp"`.
         x: `(examples, features)`.
-        y: Integers, or with `scores` numbers within that range.
+        y: Integers or, with `scores`, numbers within that range.
         scores: The range of the scores. With it, a `ScoreRegression` is trained, and `kind` must be `"logistic"`.
-        seed: Seed of the initial weights of an MLP and of the order of its examples.
+        seed: Seed for the initial weights of an MLP and the order of its examples.
 
     Yields:
-        A model with `predict`. The next step trains the same object again.
+        A model with `predict`. The next step retrains the same object.
     """
     if scores is not None:
         model: Any = ScoreRegression(scores)
@@ -57,8 +57,8 @@ def logistic_regression() -> Any:
 def mlp_classifier(seed: int) -> Any:
     """An untrained multi-layer perceptron of scikit-learn.
 
-    As in SentEval, it has sigmoid units and Adam, and stops after 20 epochs without a better score on held-out
-    examples. Here these are a tenth of the training part; SentEval sometimes takes other examples.
+    As in SentEval, it uses sigmoid units and Adam, and stops after 20 epochs without a better score on held-out
+    examples. Here these are a tenth of the training part; SentEval sometimes uses other examples.
     """
     return require("sklearn.neural_network", "examples").MLPClassifier(
         (HIDDEN_UNITS,),
@@ -72,15 +72,15 @@ def mlp_classifier(seed: int) -> Any:
 
 
 class ScoreRegression:
-    """Scores by a logistic regression whose labels are soft (Tai, Socher and Manning, 2015, section 4.2).
+    """Predicts scores by logistic regression with soft labels (Tai, Socher and Manning, 2015, section 4.2).
 
-    A score is a distribution over the whole numbers of its range (`ScoreRange`). The model predicts such a distribution
-    by a softmax, and minimises the Kullback-Leibler divergence plus the L2 norm of its weights; its prediction is the
+    A score is a distribution over the integers in its range (`ScoreRange`). The model predicts such a distribution by a
+    softmax, and minimises the Kullback-Leibler divergence plus the L2 norm of its weights; its prediction is the
     expected score. For scikit-learn, a soft label is split into two weighted hard labels.
 
     Args:
         scores: The range of the scores.
-        C: Inverse of the strength of the regularisation.
+        C: Inverse regularisation strength.
     """
 
     def __init__(self, scores: ScoreRange, C: float = 1.0):
@@ -88,7 +88,7 @@ class ScoreRegression:
         self.model = logistic_regression().set_params(C=C)
 
     def set_params(self, C: float) -> ScoreRegression:
-        """Change the strength of the regularisation."""
+        """Change the regularisation strength."""
         self.model.set_params(C=C)
         return self
 

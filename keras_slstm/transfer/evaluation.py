@@ -15,12 +15,12 @@ from keras_slstm.models.score_range import ScoreRange
 from keras_slstm.transfer.classifiers import CLASSIFIERS, WITHOUT_VALIDATION, fit_path
 from keras_slstm.transfer.tasks import TaskData
 
-Encode = Callable[[list[str]], Any]  # maps texts to an array with a row for each
+Encode = Callable[[list[str]], Any]  # maps texts to an array with one row per text
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Features `(examples, features)`, and the label (as an integer) or the score of each."""
+    """Features `(examples, features)`, and a label (an integer) or a score for each example."""
 
     x: np.ndarray
     y: np.ndarray
@@ -37,38 +37,38 @@ def evaluate(
     seed: int = 0,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Train a classifier on the sentence vectors of an encoder, and test it on a task.
+    """Train a classifier on sentence vectors, and test it on a task.
 
-    As in SentEval, the features of a sentence are its vector, those of a pair [|u - v|; u * v], and the classifier is a
-    logistic regression or an MLP, here of scikit-learn. Scores are always predicted by a logistic regression with soft
-    labels (`ScoreRegression`); SentEval trains such a layer by gradient descent without regularisation. The
+    As in SentEval, the features are the vector of a sentence, or [|u - v|; u * v] for a pair, and the classifier is a
+    logistic regression or an MLP (here from scikit-learn). Scores are always predicted by a logistic regression with
+    soft labels (`ScoreRegression`); SentEval trains such a layer by gradient descent without regularisation. The
     regularisation is chosen
 
     - on the validation part, if the task has one;
-    - otherwise by a stratified cross-validation of the training part, on all of which the classifier is then trained.
+    - otherwise by stratified cross-validation of the training part; the classifier is then trained on all of it.
 
-    A task without a test part is cross-validated itself: each fold is tested with the regularisation that a
-    cross-validation of the other folds has chosen.
+    A task without a test part is itself cross-validated: each fold is tested with the regularisation chosen by
+    cross-validation of the other folds.
 
     Args:
-        encode: A function from a list of distinct texts to an array with a row for each, such as a `SentenceEncoder`.
+        encode: A function from a list of distinct texts to an array with one row per text, such as a `SentenceEncoder`.
             It is called once.
         data: The task; see `load_task`.
         classifier: One of `CLASSIFIERS`.
         folds: Number of folds of every cross-validation.
-        seed: Seed of the folds, and of an MLP.
-        progress: A function that gets a line for each slow step.
+        seed: Seed for the folds, and for an MLP.
+        progress: A function that receives a line for each slow step.
 
     Returns:
-        The measures on the test part, or their means over the folds: `accuracy` (and `f1` with `Task.positive`), or
-        for scores `pearson`, `spearman` and `squared_error`; `development`, the accuracy or Pearson correlation on the
-        examples on which the regularisation was chosen; `regularisation`, the chosen values; the `sizes` of the parts,
-        the number of `features` of a sentence, `seconds_to_encode` and `seconds_to_fit`.
+        The metrics on the test part, or their means over the folds: `accuracy` (and `f1` with `Task.positive`) or, for
+        scores, `pearson`, `spearman` and `squared_error`; `development`, the accuracy or Pearson correlation on the
+        examples used to choose the regularisation; `regularisation`, the chosen values; the `sizes` of the parts, the
+        number of `features` of a sentence, `seconds_to_encode` and `seconds_to_fit`.
 
     Raises:
         ImportError: If scikit-learn is missing.
-        ValueError: If an argument does not fit, a part has too few examples or unknown labels, or `encode` does not
-            return a finite vector for each text.
+        ValueError: If an argument is invalid, a part has too few examples or unknown labels, or `encode` does not
+            return one finite vector per text.
 
     Example:
 
@@ -124,7 +124,7 @@ def evaluate(
 
 
 class _Measure:
-    """Measures the quality of predictions."""
+    """Computes the metrics of predictions."""
 
     def __init__(self, scores: ScoreRange | None, positive: int | None):
         self.scores = scores
@@ -153,7 +153,7 @@ class _Selection:
     folds: int
 
     def rounds(self, parts: dict[str, Examples]) -> Iterator[tuple[Examples, Examples | None, Examples]]:
-        """The training, development (None: cross-validate) and test examples of each round."""
+        """Yield the training, development (None: cross-validate) and test examples of each round."""
         train, development = parts["train"], parts.get("validation")
         if "test" in parts:
             yield train, development, parts["test"]
@@ -162,14 +162,14 @@ class _Selection:
             yield train.take(inside), development, train.take(outside)
 
     def choose(self, train: Examples, development: Examples | None) -> tuple[float, float]:
-        """The best value of the regularisation, and its measure."""
+        """The best regularisation strength and its score."""
         if development is None:
             pairs = [(train.take(inside), train.take(outside)) for inside, outside in self._split(train)]
         else:
             pairs = [(train, development)]
         values = self.values
         found = np.mean([self._along_path(values, one, other) for one, other in pairs], axis=0)
-        best = int(np.argmax(found))  # the first of equal values
+        best = int(np.argmax(found))  # the first of equally good values
         return values[best], float(found[best])
 
     def _along_path(self, values: Sequence[float], train: Examples, development: Examples) -> list[float]:
@@ -185,19 +185,17 @@ class _Selection:
 
 
 def check_vectors(found: Any, texts: int) -> np.ndarray:
-    """The vectors as an array.
+    """Return the vectors as an array.
 
     Raises:
-        ValueError: Unless they are finite, one for each text.
+        ValueError: If they are not finite, or not one per text.
     """
     vectors = np.asarray(found)
     if vectors.ndim != 2 or len(vectors) != texts or not vectors.shape[1]:
-        raise ValueError(
-            f"The encoder has to return an array ({texts}, features), but returned one of {vectors.shape}."
-        )
+        raise ValueError(f"The encoder must return an array ({texts}, features), but returned {vectors.shape}.")
     if not np.all(np.isfinite(vectors)):
         row = int(np.argmin(np.all(np.isfinite(vectors), axis=1)))
-        raise ValueError(f"The encoder has to return finite vectors, but that of text {row} is not.")
+        raise ValueError(f"The encoder must return finite vectors, but that of text {row} is not finite.")
     return vectors
 
 
@@ -211,11 +209,11 @@ def _features(vectors: np.ndarray, rows: dict[str, int], texts: Sequence[Any], p
 def _targets(data: TaskData, name: str, labels: list[str] | None, scores: ScoreRange | None) -> np.ndarray:
     values: list[Any] = data.parts[name].labels
     if scores is not None:
-        scores.encode(values)  # raises if one is out of range
+        scores.encode(values)  # raises if a score is out of range
         return np.asarray(values, np.float64)
     unknown = set(values) - set(labels or ())
     if unknown:
         raise ValueError(
-            f'{data.task.name} has labels in its part "{name}" that its training part lacks: {sorted(unknown)}.'
+            f'The part "{name}" of {data.task.name} has labels that its training part lacks: {sorted(unknown)}.'
         )
     return np.array([(labels or []).index(value) for value in values])

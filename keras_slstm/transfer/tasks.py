@@ -23,9 +23,9 @@ class Task:
         name: Its name.
         dataset: The name of the data set for `load_corpus` or, for pairs, `load_pair_corpus`.
         pairs: Whether the examples are pairs of sentences.
-        score_range: Lowest and highest score, if examples have scores in place of labels.
-        positive: The label whose F1 is measured, too.
-        distinct: Whether repeated training examples are kept only once.
+        score_range: Lowest and highest score, if examples have scores instead of labels.
+        positive: The label whose F1 is also measured.
+        distinct: Whether to keep repeated training examples only once.
     """
 
     name: str
@@ -59,8 +59,8 @@ TASKS: Mapping[str, Task] = {
 class TaskData:
     """The examples of a task.
 
-    The parts determine the evaluation: a task without a test part is cross-validated, and without a validation part
-    the regularisation is chosen by cross-validation of the training part.
+    The parts determine the evaluation: without a test part, the task is cross-validated; without a validation part, the
+    regularisation is chosen by cross-validation of the training part.
 
     Args:
         task: The task.
@@ -76,7 +76,7 @@ class TaskData:
     def __post_init__(self) -> None:
         if "train" not in self.parts or not set(self.parts) <= set(PARTS):
             raise ValueError(
-                f'{self.task.name} needs a part "train", and may have "validation" and "test", but has '
+                f'{self.task.name} needs the part "train" and optionally "validation" and "test", but has '
                 f"{list(self.parts)}."
             )
         kind = Pairs if self.task.pairs else Texts
@@ -88,13 +88,13 @@ class TaskData:
                 )
 
     def texts(self) -> Iterator[str]:
-        """All texts; of a pair, both."""
+        """All texts, including both texts of each pair."""
         for part in self.parts.values():
             for text in part.texts:
                 yield from (text,) if isinstance(text, str) else text
 
     def limited(self, limit: int, seed: int = 0) -> TaskData:
-        """The task with at most `limit` training examples, drawn at random, for a quick look."""
+        """The task with at most `limit` training examples, drawn at random, for a quick test."""
         train = self.parts["train"]
         if len(train) <= limit:
             return self
@@ -111,13 +111,13 @@ def load_task(task: str | Task, data_dir: PathLike | None = None, manual_dir: Pa
 
     Raises:
         DataError: If a file is malformed.
-        FileNotFoundError: If files are missing; the message names them and their place.
+        FileNotFoundError: If files are missing; the message says where to put which files.
         ImportError: If TFDS is not installed.
-        ValueError: If there is no such task.
+        ValueError: If the task is unknown.
     """
     if isinstance(task, str):
         if task not in TASKS:
-            raise ValueError(f"There is no task {task!r}. The tasks: {', '.join(TASKS)}.{did_you_mean(task, TASKS)}")
+            raise ValueError(f"Unknown task {task!r}. Known tasks: {', '.join(TASKS)}.{did_you_mean(task, TASKS)}")
         task = TASKS[task]
     kind: Any = Pairs if task.pairs else Texts
     read: Any = read_pairs if task.pairs else read_texts

@@ -29,7 +29,7 @@ HyperModel: Any = keras_tuner.HyperModel
 class TaskHyperModel(HyperModel):
     """Base class of the hypermodels for classification, tagging and pairs.
 
-    A hypermodel holds the training and development examples only, so no search can see the test set. It can be pickled,
+    A hypermodel holds only the training and development examples, so no search can see the test set. It can be pickled,
     so a trial can run in its own process. It works with keras-tuner's tuners as well as with `Search`. For a model of
     your own, subclass it and define `space`, `make_model`, `data` and `texts`.
 
@@ -87,7 +87,9 @@ class TaskHyperModel(HyperModel):
         self.space(restricted)
         if restricted.unused:
             names = ", ".join(sorted({p.name for p in restricted.hp.space} | restricted.in_rows - restricted.unused))
-            raise ValueError(f"There is no hyperparameter {sorted(restricted.unused)[0]!r}. There are: {names}.")
+            raise ValueError(
+                f"Unknown hyperparameter {sorted(restricted.unused)[0]!r}. Known hyperparameters: {names}."
+            )
 
     @abstractmethod
     def space(self, hp: Any) -> dict[str, Any]:
@@ -276,7 +278,7 @@ class TaggingHyperModel(TaskHyperModel):
         return model.batches(self.train.tokens, self.train.tags, **options)
 
     def compile_options(self) -> dict[str, Any]:
-        return {"metrics": []}  # metrics of the training part would decode every batch
+        return {"metrics": []}  # metrics on the training part would decode every batch
 
     def data(self, model: Any, batches: Batches, settings: dict[str, Any]) -> dict[str, Any]:
         score = DevelopmentScore(self.validation.tokens, self.validation.tags)

@@ -25,23 +25,23 @@ def read_search(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the settings of the search in a folder.
 
     Raises:
-        FileNotFoundError: If the folder holds no search.
+        FileNotFoundError: If the folder contains no search.
     """
     path = Path(folder) / SEARCH
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} holds no search: there is no {path}.")
+        raise FileNotFoundError(f"{folder} contains no search: {path} does not exist.")
     return _read(path)
 
 
 def read_trials(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Read the records of the trials that have ended, in the order in which they began.
 
-    A record holds `trial` (the trial's id), `values` (of the hyperparameters), `settings` (of the model and its
+    A record contains `trial` (the trial's id), `values` (of the hyperparameters), `settings` (of the model and its
     training), `seconds` (including the start of its processes), and either `score`, `parameters`, `seconds_per_epoch`,
     `epochs` and `runs` (one for each seed), or `failure`, the reason why it failed.
 
     Raises:
-        FileNotFoundError: If the folder holds no search.
+        FileNotFoundError: If the folder contains no search.
         ValueError: If a record is damaged.
     """
     read_search(folder)
@@ -89,7 +89,7 @@ def keep_best(folder: Path, trial_id: str) -> bool:
     with contextlib.suppress(FileNotFoundError):
         with complete_file(folder / BEST_MODEL) as unfinished:
             shutil.copyfile(trial_folder / record["best_run"] / TRIAL_MODEL, unfinished)
-        write_json(folder / BEST_RECORD, record)  # last, because it says that the model is complete
+        write_json(folder / BEST_RECORD, record)  # last, because it marks the model as complete
         return True
     return False
 
@@ -119,7 +119,7 @@ def _read_trial(path: Path) -> dict[str, Any]:
     record = _read(path)
     advice = "Delete the file to leave this trial out."
     if not str(record.get("trial", "")).isdecimal():
-        raise ValueError(f"{path}: `trial` must be the number of a trial, not {record.get('trial')!r}. {advice}")
+        raise ValueError(f"{path}: `trial` must be a trial number, not {record.get('trial')!r}. {advice}")
     if not isinstance(record.get("values"), dict):
         raise ValueError(f"{path}: `values` must be a dict of values, not {record.get('values')!r}. {advice}")
     if "failure" not in record and not isinstance(record.get("score"), int | float):

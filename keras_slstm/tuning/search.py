@@ -83,8 +83,8 @@ class Search(BaseTuner):
         modules: Names of modules to import before each training: those that register your encoders and spaces.
 
     Raises:
-        FileExistsError: If the folder holds a search, and neither `resume` nor `overwrite` is true.
-        ValueError: If an argument is out of range, or the folder holds a search with other settings.
+        FileExistsError: If the folder contains a search, and neither `resume` nor `overwrite` is true.
+        ValueError: If an argument is out of range, or the folder contains a search with other settings.
 
     Example:
 
@@ -116,7 +116,7 @@ class Search(BaseTuner):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"`{name}` must be an integer of at least 1, but got {value!r}.")
         if not seeds or len({*seeds}) < len(seeds):
-            raise ValueError(f"`seeds` must be different numbers, at least one, but got {list(seeds)}.")
+            raise ValueError(f"`seeds` must be one or more distinct numbers, but got {list(seeds)}.")
         if strategy not in (None, "mirrored"):
             raise ValueError(f'`strategy` must be None or "mirrored", but got {strategy!r}.')
         if strategy and keras.backend.backend() != "tensorflow":
@@ -199,7 +199,7 @@ class Search(BaseTuner):
             if best == now == best_trial(self.folder):
                 return best
             if best == now and not kept:
-                raise RuntimeError(f"The model of the best trial is gone: {self.folder / f'trial_{best}'}.")
+                raise RuntimeError(f"The model of the best trial is missing: {self.folder / f'trial_{best}'}.")
             best = now
         return None
 
@@ -276,11 +276,11 @@ class Search(BaseTuner):
 
     def _prepare_folder(self, resume: bool, overwrite: bool) -> None:
         if resume and overwrite:
-            raise ValueError("`resume` and `overwrite` exclude each other.")
+            raise ValueError("Pass `resume` or `overwrite`, not both.")
         if (self.folder / SEARCH).exists() and not overwrite:
             if not resume:
                 raise FileExistsError(
-                    f"{self.folder} holds a search: resume it (resume=True), overwrite it (overwrite=True), or "
+                    f"{self.folder} contains a search: resume it (resume=True), overwrite it (overwrite=True), or "
                     "choose another folder."
                 )
             self._check_about()
@@ -295,7 +295,7 @@ class Search(BaseTuner):
             if before.get(name) != self._about.get(name):
                 theirs, ours = _difference(before.get(name), self._about.get(name))
                 raise ValueError(
-                    f"{self.folder} holds another search: its {name} is {theirs}, not {ours}. Use its settings, "
+                    f"{self.folder} contains another search: its {name} is {theirs}, not {ours}. Use its settings, "
                     "choose another folder, or overwrite it (overwrite=True)."
                 )
 
@@ -318,7 +318,7 @@ class Search(BaseTuner):
         self.oracle.update_space(hp)
 
     def pre_create_trial(self) -> None:
-        time.sleep(0.05)  # an oracle that has no trial yet is asked again without a pause
+        time.sleep(0.05)  # keras-tuner polls an oracle that has no trial yet without a pause
 
 
 def _short(value: Any) -> str:

@@ -129,20 +129,20 @@ SPACES: Mapping[str, Callable[[Any], dict[str, Any]]] = MappingProxyType(_SPACES
 
 
 def register_space(encoder: str, space: Callable[[Any], dict[str, Any]]) -> None:
-    """Say which options of an encoder may vary in a search.
+    """Declare which options of an encoder may vary in a search.
 
     Args:
         encoder: The name of an encoder that has no space yet (see `keras_slstm.models.register_encoder`).
         space: A function from a `keras_tuner.HyperParameters` to the options of the encoder.
 
     Raises:
-        ValueError: If there is no such encoder, it has a space already, or `space` is not callable.
+        ValueError: If the encoder is unknown or already has a space, or `space` is not callable.
     """
     if encoder not in ENCODERS:
         known = f"Known encoders: {', '.join(ENCODERS)}.{did_you_mean(encoder, ENCODERS)}"
-        raise ValueError(f"There is no encoder {encoder!r}: register it first. {known}")
+        raise ValueError(f"Unknown encoder {encoder!r}: register it first. {known}")
     if encoder in _SPACES:
-        raise ValueError(f"The encoder {encoder!r} has a space already.")
+        raise ValueError(f"The encoder {encoder!r} already has a space.")
     if not callable(space):
         raise ValueError(f"`space` must be a function from hyperparameters to options, but got {space!r}.")
     _SPACES[encoder] = space
@@ -174,7 +174,7 @@ def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[st
     chosen = hp.Choice("encoder", list(encoders), default=encoders[0])
     for encoder in encoders:
         if encoder not in SPACES:
-            raise ValueError(f"There is no space for the encoder {encoder!r}. Known: {', '.join(SPACES)}.")
+            raise ValueError(f"The encoder {encoder!r} has no space. Encoders with a space: {', '.join(SPACES)}.")
         with hp.conditional_scope("encoder", [encoder]), hp.name_scope(encoder):
             found = SPACES[encoder](hp)
         if encoder == chosen:
@@ -185,7 +185,7 @@ def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[st
 
 # The tasks: all other settings of a model and its training.
 
-# The defaults are those of the S-LSTM's paper, except for encoders whose papers differ.
+# The defaults are those of the S-LSTM paper, except for encoders whose papers differ.
 _CASLSTM = {"dropout": 0.5, "mlp_layers": 1, "mlp_dropout": 0.5, "l2": 0.0, "batch_size": 128, "clip": 5.0}
 CLASSIFICATION_DEFAULTS: dict[str, dict[str, Any]] = {"caslstm": _CASLSTM, "bi_caslstm": _CASLSTM}
 

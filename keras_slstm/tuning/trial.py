@@ -1,4 +1,4 @@
-"""One training of a trial, in a process of its own, which frees all memory when it ends."""
+"""One training of a trial, in a separate process, which frees all memory when it ends."""
 
 from __future__ import annotations
 

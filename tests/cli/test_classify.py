@@ -110,7 +110,7 @@ def test_nothing_is_lost_for_odd_labels_a_picture_or_a_kill(tmp_path, command, m
         assert command(*options) == 0
     captured = capsys.readouterr()
     assert f"{folder / 'confusion.png'} could not be drawn: no fonts" in captured.err
-    assert "Continuing after epoch 1" in captured.out
+    assert "after epoch 1" in captured.out
     assert read_results(tmp_path / "results.jsonl") == [line]
     assert not (folder / "confusion.png").exists()
     assert not [path for path in folder.iterdir() if path.suffix == ".h5"]
@@ -141,7 +141,7 @@ def test_an_interrupted_training_does_not_go_on_with_other_data(change, data, tm
         file.write("unseen news\tjoy\n")
     capsys.readouterr()
     assert command(*options, "--epochs", 1) == 2
-    assert "holds an interrupted run with data=" in capsys.readouterr().err
+    assert "contains an interrupted run with data=" in capsys.readouterr().err
 
 
 @pytest.mark.short_run
@@ -153,7 +153,7 @@ def test_a_run_that_counts_updates_does_not_go_on_with_epochs(data, tmp_path, co
         assert command(*options, "--updates", 100) == 130
     capsys.readouterr()
     assert command(*options, "--updates", 100, "--epochs", 4) == 2
-    assert "holds an interrupted run with --epochs=None, not 'given'" in capsys.readouterr().err
+    assert "contains an interrupted run with --epochs=None, not 'given'" in capsys.readouterr().err
     assert command(*options, "--updates", 100) == 0
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert (results["epochs"], results["updates"]) == (2, 102)  # an epoch is 17 passes through three batches
@@ -199,10 +199,10 @@ def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
     assert command(*options) == 0
     assert capsys.readouterr().out.count("already finished") == 4
     assert command(*options, "--units", 4) == 2  # these are other runs
-    assert "holds the results of another command" in capsys.readouterr().err
+    assert "contains the results of another command" in capsys.readouterr().err
     assert len(read_results(tmp_path / "results.jsonl")) == 4
     assert command(*options, "--embedding-dim", 4) == 2
-    assert "--embedding-dim 4 does not fit --vectors, which have 8 numbers per word" in capsys.readouterr().err
+    assert "--embedding-dim must be the size of --vectors, 8, but is 4" in capsys.readouterr().err
 
     model = keras.saving.load_model(tmp_path / "runs" / "mails-fold1-seed0" / "model.keras")
     known = model.vectorizer.vocabulary.index("good")
@@ -305,13 +305,13 @@ def test_patience_in_updates_takes_the_place_of_that_of_a_preset(words, patience
         (["--architecture", "bcn", "--pooling", "attention"], "--architecture bcn has its own pooling"),
         (["--architecture", "bcn", "--mlp-units", "5"], "--architecture bcn has its own pooling"),
         (["--ensemble"], "--ensemble needs several seeds"),
-        (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
+        (["--encoder", "bilstm", "--steps", "3"], "--steps needs --encoder slstm"),
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
         (["--dataset", "nowhere"], "Unknown corpus 'nowhere'"),
         (["--dataset", "travel_desk", "--folds", "3"], "already has a validation and a test part"),
-        (["--epochs", "0"], "argument --epochs: an integer of at least 1 expected"),
-        (["--data", "a.tsv", "--dataset", "trec"], "give either --dataset or --data, not both"),
-        (["--encoder-option", "units=3"], "--encoder-option or --variants does not fit"),
+        (["--epochs", "0"], "argument --epochs: expected an integer of at least 1"),
+        (["--data", "a.tsv", "--dataset", "trec"], "use either --dataset or --data, not both"),
+        (["--encoder-option", "units=3"], "--encoder-option or --variants is invalid"),
         (["--output", "/dev/null"], "/dev/null is a file"),
         (["--units", "0"], "units"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
@@ -368,7 +368,7 @@ def streamed(tmp_path):
 def test_texts_that_stay_on_disk(streamed, tmp_path, command, capsys):
     assert command(*streamed, "--epochs", 3) == 0
     out = capsys.readouterr().out
-    assert "120 / 20 / 20 texts to train / develop / test, 2 labels" in out
+    assert "120 / 20 / 20 texts for training / development / test, 2 labels" in out
     assert "Test accuracy 1.0000" in out
     result = json.loads((tmp_path / "run" / "results.json").read_text())
     assert sum(count for count, _ in result["seconds_by_length"].values()) > 0

@@ -71,8 +71,8 @@ def test_evaluates_a_saved_model_task_by_task(files, tmp_path, command, capsys, 
     out = capsys.readouterr().out
     assert [line.split()[0] for line in out.splitlines() if "already finished" in line] == ["CR", "MRPC"]
     (line,) = (line for line in out.splitlines() if line.startswith("MPQA "))
-    assert "left out: The files of mpqa are not in `manual_dir`" in line
-    assert out.endswith("Left out, because their files are missing: MR, SUBJ, MPQA, SST, TREC, STS-B\n")
+    assert "skipped: The files of mpqa are not in `manual_dir`" in line
+    assert out.endswith("Skipped, because their files are missing: MR, SUBJ, MPQA, SST, TREC, STS-B\n")
     results = read_results(tmp_path / "runs" / "results.jsonl")
     assert [one["transfer"]["task"] for one in results] == ["CR", "MRPC", "SICK-R", "SICK-E"]
     assert f"{results[2]['pearson']:.4f}   Spearman {results[2]['spearman']:.4f}" in out
@@ -124,10 +124,10 @@ def test_trains_first_where_there_is_no_model(files, tmp_path, command, capsys):
 
     assert command(*options) == 0  # neither is done again
     out = capsys.readouterr().out
-    assert "already holds the model" in out
+    assert "already contains the model" in out
     assert "CR      already finished" in out
     assert command(*options, "--units", 4) == 2
-    assert "holds the results of another command" in capsys.readouterr().err
+    assert "contains the results of another command" in capsys.readouterr().err
     assert command(*options, "--seed", 1) == 2
     assert "of seed 0" in capsys.readouterr().err
 
@@ -174,8 +174,8 @@ def test_a_task_that_fails_is_named_and_the_others_go_on(files, tmp_path, comman
         (["--model", "nowhere.keras"], "nowhere.keras"),
         (["--architecture", "esim"], "it compares words"),
         (["--tasks", "MRX"], "invalid choice: 'MRX'"),
-        (["--folds", "1"], "argument --folds: an integer of at least 2 expected, but got 1"),
-        (["--task-limit", "0"], "argument --task-limit: an integer of at least 1 expected, but got 0"),
+        (["--folds", "1"], "argument --folds: expected an integer of at least 2, but got 1"),
+        (["--task-limit", "0"], "argument --task-limit: expected an integer of at least 1, but got 0"),
         (["--seed", "0", "1"], "one --seed"),
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
     ],
@@ -203,6 +203,6 @@ def test_writes_vectors(tmp_path, command, capsys):
     assert vectors.shape == (3, 8)
     np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
-    assert "3 vectors of 8 numbers" in capsys.readouterr().out
+    assert "3 vectors of size 8" in capsys.readouterr().out
     assert command("--file", texts) == 2
     assert "use --file and --write together" in capsys.readouterr().err

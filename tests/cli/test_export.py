@@ -56,9 +56,9 @@ def test_a_translation_model_is_exported_with_its_search(folder, asked, command,
     assert command(folder / "translator.keras", tmp_path / "m.tflite", "--beam", 3) == 0
     assert asked == [("export", {**search, "format": "onnx"}), ("export", {**search, "beam": 3, "format": "litert"})]
     assert command(folder / "classifier.keras", tmp_path / "m.onnx", "--beam", 3) == 2
-    assert "--beam is for a model that translates" in capsys.readouterr().err
+    assert "--beam needs a translation model" in capsys.readouterr().err
     assert command(folder / "translator.keras", tmp_path / "new", "--format", "text") == 2
-    assert "takes no strings" in capsys.readouterr().err
+    assert "does not accept strings" in capsys.readouterr().err
 
 
 def test_no_file_is_replaced(folder, command, tmp_path, capsys):

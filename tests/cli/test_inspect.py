@@ -61,11 +61,11 @@ def test_gates(caslstm, tmp_path, command, capsys):
     [
         (["nowhere.keras"], "nowhere.keras"),
         (["--file", "lines.txt"], "MODEL"),
-        (["MODEL", "--file", "nowhere.txt"], "--file: there is no file nowhere.txt"),
+        (["MODEL", "--file", "nowhere.txt"], "--file: nowhere.txt does not exist"),
         (["MODEL", "--dataset", "nowhere"], "nowhere"),
-        (["MODEL", "--limit", "0"], "--limit: an integer of at least 1 expected"),
+        (["MODEL", "--limit", "0"], "--limit: expected an integer of at least 1"),
         (["MODEL", "--output", "picture"], "must end in one of"),
-        (["MODEL", "--bins", "15"], "--bins: a multiple of 10 expected, but got 15"),
+        (["MODEL", "--bins", "15"], "--bins: expected a multiple of 10, but got 15"),
         (["MODEL", "--bins", "20"], "--bins is for gates, but"),
     ],
 )
@@ -91,7 +91,7 @@ def test_files_of_a_run_are_kept(caslstm, grn, tmp_path, command, capsys):
     ):
         (tmp_path / kept).write_text('{"test_accuracy": 0.9}', encoding="utf-8")
         assert command(model, "--file", texts, "--output", tmp_path / name) == 2
-        assert f"{tmp_path / kept} exists, and was not written by inspect" in capsys.readouterr().err
+        assert f"{tmp_path / kept} exists and was not written by inspect" in capsys.readouterr().err
         assert (tmp_path / kept).read_text(encoding="utf-8") == '{"test_accuracy": 0.9}'
     for _ in range(2):  # its own files are replaced
         assert command(caslstm, "--file", texts, "--output", tmp_path / "gates.png") == 0

@@ -95,13 +95,13 @@ def test_wrong_words_are_one_line(capsys):
     assert main(["clasify"]) == 2
     assert main([]) == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith("keras-slstm: there is no command 'clasify'")
+    assert captured.err.startswith("keras-slstm: unknown command 'clasify'")
     assert captured.err.count("\n") == 1
     assert "usage: keras-slstm COMMAND" in captured.out
     assert main(["export", "nowhere.keras", "new", "--format", "pdf"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["export", "nowhere.keras", "new"]) == 2
-    assert capsys.readouterr().err == "There is no file nowhere.keras\n"
+    assert capsys.readouterr().err == "nowhere.keras does not exist\n"
 
 
 def make(*options):
@@ -132,13 +132,13 @@ def test_the_command_can_be_repeated_elsewhere():
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [
-        (count, "0", "an integer of at least 1 expected, but got 0"),
-        (count, "many", "an integer of at least 1 expected, but got many"),
-        (positive, "nan", "a number above 0 expected, but got nan"),
-        (positive, "inf", "a number above 0 expected, but got inf"),
-        (share, "1", "a number of at least 0 and below 1 expected, but got 1"),
-        (seed, "-1", "an integer from 0 to 4294967295 expected, but got -1"),
-        (name_and_value, "steps", "NAME=VALUE expected, but got 'steps'"),
+        (count, "0", "expected an integer of at least 1, but got 0"),
+        (count, "many", "expected an integer of at least 1, but got many"),
+        (positive, "nan", "expected a number above 0, but got nan"),
+        (positive, "inf", "expected a number above 0, but got inf"),
+        (share, "1", "expected a number of at least 0 and below 1, but got 1"),
+        (seed, "-1", "expected an integer from 0 to 4294967295, but got -1"),
+        (name_and_value, "steps", "expected NAME=VALUE, but got 'steps'"),
     ],
 )
 def test_impossible_values_are_named_in_one_line(kind, text, expected, capsys):
@@ -238,7 +238,7 @@ def test_a_newcomer_is_told_how_to_go_on(tmp_path, capsys):
             ["predict", tmp_path / "run", "hello"],
             f"{tmp_path / 'run'} is a folder: give {tmp_path / 'run/model.keras'}",
         ),
-        (["predict", "model.keras", "--file", "nowhere.txt"], "--file: there is no file nowhere.txt"),
+        (["predict", "model.keras", "--file", "nowhere.txt"], "--file: nowhere.txt does not exist"),
     ):
         assert main([str(word) for word in words]) == 2
         (line,) = capsys.readouterr().err.splitlines()

@@ -56,7 +56,7 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
     options = ["--data", data, "--task", "paraphrase", "--output", folder, *LONG, *TINY]
     done = run_python("-m", "keras_slstm", "match", *options)
     assert done.returncode == 0, done.stderr
-    assert "320 / 40 / 40 pairs (paraphrase) to train / develop / test, 2 labels" in done.stdout
+    assert "320 / 40 / 40 pairs (paraphrase) for training / development / test, 2 labels" in done.stdout
     assert "precision" in done.stdout
     assert {path.name for path in folder.iterdir()} == {
         "model.keras", "confusion.png", "learning_curve.png", "predictions.tsv", "results.json", "settings.json",
@@ -247,11 +247,11 @@ def test_settings_of_the_paper():
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
         (["--dataset", "nowhere"], "Unknown corpus 'nowhere'"),
         (["--dataset", "sick/both"], '"sick" has no configuration "both"'),
-        (["--epochs", "0"], "argument --epochs: an integer of at least 1 expected"),
-        (["--data", "a.tsv", "--dataset", "snli"], "give either --dataset or --data, not both"),
+        (["--epochs", "0"], "argument --epochs: expected an integer of at least 1"),
+        (["--data", "a.tsv", "--dataset", "snli"], "use either --dataset or --data, not both"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
-        (["--variants", "lam"], "argument --variants: NAME=VALUE expected"),
-        (["--architecture", "esim", "--pooling", "max"], "--architecture esim has no --pooling"),
+        (["--variants", "lam"], "argument --variants: expected NAME=VALUE"),
+        (["--architecture", "esim", "--pooling", "max"], "--architecture esim does not support --pooling"),
         (["--ensemble"], "--ensemble needs several seeds"),
         (["--dataset", "snli", "--test-data", "x.tsv"], "--test-data needs --data"),
     ],
@@ -267,7 +267,7 @@ def test_bad_data(data, scores, command, capsys, tmp_path, monkeypatch):
     assert command("--data", data, "--task", "relatedness") == 2
     assert 'pairs.tsv:2: the score must be a number, found "other"' in capsys.readouterr().err
     assert command("--data", data, "--units", 0) == 2
-    assert "argument --units: an integer of at least 1 expected, but got 0" in capsys.readouterr().err
+    assert "argument --units: expected an integer of at least 1, but got 0" in capsys.readouterr().err
     assert command("--data", data, "--variants", "speed=3") == 2
     assert "speed" in capsys.readouterr().err
     assert command("--data", scores, "--task", "relatedness", "--score-range", 2, 5) == 2

@@ -71,7 +71,7 @@ def test_three_trials_of_each_task(search, report, data, tmp_path, capsys, task,
     assert status == 0
     trials = read_trials(folder)
     assert "search for the largest val_" in out
-    assert ": 3 trials, at most 1 epoch a training" in out
+    assert ": 3 trials, at most 1 epoch per run" in out
     assert len(trials) == 3
     assert all(trial["score"] >= 0 for trial in trials)
     best = json.loads((folder / "best.json").read_text())
@@ -146,7 +146,7 @@ def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch)
     assert f"<td>{mean:.4f} ± " in page
     assert "On the test part:" in capsys.readouterr().out
     assert search(*given, "--confirm", 0) == 2
-    assert "--confirm: an integer of at least 1 expected, but got 0" in capsys.readouterr().err
+    assert "--confirm: expected an integer of at least 1, but got 0" in capsys.readouterr().err
     monkeypatch.setenv("KERASTUNER_TUNER_ID", "chief")
     assert search(*given, "--confirm", 1) == 2
     assert "--confirm starts its own processes: unset KERASTUNER_TUNER_ID" in capsys.readouterr().err
@@ -156,16 +156,16 @@ def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch)
     ("wrong", "message"),
     [
         (["--objective", "f1"], "`objective` must be one of .*'val_accuracy', 'val_loss'.* but got 'f1'"),
-        (["--values", "slstm/stepz=3"], "There is no hyperparameter 'slstm/stepz'. There are: .*slstm/steps"),
+        (["--values", "slstm/stepz=3"], "Unknown hyperparameter 'slstm/stepz'. Known hyperparameters: .*slstm/steps"),
         (["--values", "steps"], "NAME=VALUE"),
-        (["--encoders", "gru"], "no space for the encoder 'gru'"),
-        (["--data", "nowhere.tsv"], "there is no file nowhere.tsv"),
+        (["--encoders", "gru"], "The encoder 'gru' has no space"),
+        (["--data", "nowhere.tsv"], "nowhere.tsv does not exist"),
         (["--scheme", "BIO"], "--scheme belongs to --task tagging, not classification"),
         (["--task", "tagging", "--tokenizer=words"], "--tokenizer belongs to --task classification and pairs, not tag"),
         (["--features", "inference"], "--features belongs to --task pairs, not classification"),
         (["--factor", "3"], "--factor belongs to --tuner hyperband, not random"),
         (["--report", "runs/mails", "--epochs", "3"], "--epochs cannot be combined with --report"),
-        (["--limit", "0"], "--limit: an integer of at least 1 expected, but got 0"),
+        (["--limit", "0"], "--limit: expected an integer of at least 1, but got 0"),
         (["--gpus", "0"], "--gpus needs --workers"),
         (["--tuner", "anealing"], "--tuner: invalid choice"),
     ],
@@ -182,7 +182,7 @@ def test_workers_start_no_workers(monkeypatch):
 
 def test_no_report_without_a_search(report, tmp_path, capsys):
     assert report(tmp_path) == 2
-    assert "holds no search" in capsys.readouterr().err
+    assert "contains no search" in capsys.readouterr().err
 
 
 # With processes of their own.

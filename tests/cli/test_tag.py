@@ -126,7 +126,7 @@ def test_a_tagger_that_has_learned_nothing_is_named(found, is_named, capsys):
     part = TaggedSentences([["to", "Oslo"], ["to", "to", "Rome"]], [["O", "B-city"], ["O", "O", "B-city"]])
     tags = [[*names[:-1], found] for names in part.tags]
     report(SimpleNamespace(scheme="BIO", tag=lambda sentences: tags), part, "Test")
-    assert ('it gives every word "O"' in capsys.readouterr().out) == is_named
+    assert ('it labels every word "O"' in capsys.readouterr().out) == is_named
 
 
 def test_weights_of_labels_and_their_types():
@@ -135,7 +135,7 @@ def test_weights_of_labels_and_their_types():
     assert label_factors({"a": 3.0, "B-a": 0.0}, labels, "BIO") == [1.0, 0.0, 3.0, 1.0, 1.0]
     assert label_factors({"B-a": 2.0}, labels, None) == [1.0, 2.0, 1.0, 1.0, 1.0]
     for name, scheme in [("c", "BIO"), ("", "BIO"), ("a", None)]:
-        with pytest.raises(ValueError, match=f"--label-weights: there is no label {name!r}, but "):
+        with pytest.raises(ValueError, match=f"--label-weights: unknown label {name!r}, but "):
             label_factors({name: 2.0}, labels, scheme)
 
 
@@ -177,19 +177,19 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
-        (["--data", "nowhere"], "--data: there is no file nowhere"),
-        (["--limit", "0"], "--limit: an integer of at least 1 expected"),
-        (["--data", "a.conll", "--dataset", "ud_ewt"], "give either --dataset or --data, not both"),
+        (["--encoder", "bilstm", "--steps", "3"], "--steps needs --encoder slstm"),
+        (["--data", "nowhere"], "--data: nowhere does not exist"),
+        (["--limit", "0"], "--limit: expected an integer of at least 1"),
+        (["--data", "a.conll", "--dataset", "ud_ewt"], "use either --dataset or --data, not both"),
         (["--test-data", "a.conll"], "--test-data needs --data"),
-        (["--head-option", "scheme=3"], "--head-option does not fit"),
+        (["--head-option", "scheme=3"], "--head-option is invalid"),
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
-        (["--head-option", "pairwise"], "NAME=VALUE expected"),
+        (["--head-option", "pairwise"], "expected NAME=VALUE"),
         (["--head", "softmax", "--label-weights", "O=2"], "--loss and --label-weights need --head crf"),
         (["--head", "softmax", "--loss", "margin"], "--loss and --label-weights need --head crf"),
         (["--weighting", "emission"], "--weighting needs --label-weights and --loss crf"),
-        (["--label-weights", "O"], "NAME=FACTOR expected, with a number of at least 0, but got 'O'"),
-        (["--label-weights", "O=-1"], "NAME=FACTOR expected, with a number of at least 0, but got 'O=-1'"),
+        (["--label-weights", "O"], "expected NAME=FACTOR with a number of at least 0, but got 'O'"),
+        (["--label-weights", "O=-1"], "expected NAME=FACTOR with a number of at least 0, but got 'O=-1'"),
     ],
 )
 def test_bad_usage(arguments, message, command, capsys):

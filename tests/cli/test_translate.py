@@ -29,7 +29,7 @@ def test_trains_reports_saves_and_translates(data, tmp_path, command, capsys):
     given = [*data, "--output", folder, *TINY]
     assert command(*given) == 0
     out = capsys.readouterr().out
-    assert "24 / 3 / 3 pairs to train / develop / test" in out
+    assert "24 / 3 / 3 pairs for training / development / test" in out
     assert "Test BLEU" in out
     assert "\b" not in out  # no moving cursor outside a terminal
     assert {path.name for path in folder.iterdir()} == {
@@ -99,12 +99,12 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--source-file", "a.en"], "--source-file and --target-file go together"),
+        (["--source-file", "a.en"], "--source-file and --target-file must be used together"),
         (["--test-source", "a", "--test-target", "b"], "--test-source needs --source-file"),
         (["--source-file", "nowhere.en", "--target-file", "nowhere.de"], "nowhere.en"),
         (["--dataset", "office_notes/to_letters"], "to_letters"),
         (["--source-language", "fr"], '"fr"'),
-        (["--beam", "0"], "--beam: an integer of at least 1 expected"),
+        (["--beam", "0"], "--beam: expected an integer of at least 1"),
         (["--source-file", "a.en", "--target-file", "a.en", "--dataset", "ted"], "not both"),
         (["--source-file", "a.en", "--target-file", "a.en", "--source-language", "fr"], "--source-language needs"),
         (["--units", "0"], "units"),

@@ -114,7 +114,7 @@ def test_a_finished_run_is_kept(small_corpora, tmp_path, monkeypatch, capsys):
         run(script, tmp_path / "run", monkeypatch, *options)
     assert end.value.code == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert "holds a finished run" in line
+    assert "contains a finished run" in line
 
 
 @pytest.mark.parametrize(("name", "problem"), [("mails.tsv", "mails.tsv"), ("travel_dsk", "travel_desk")])

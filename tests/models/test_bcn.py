@@ -172,7 +172,7 @@ def test_learns_and_is_saved(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoder": "lstm2"}, "There is no encoder 'lstm2'"),
+        ({"encoder": "lstm2"}, "Unknown encoder 'lstm2'"),
         ({"encoder": 3}, "`encoder` must be a name or a Keras layer, but got 3"),
         ({"maxout_dropout": 1.0}, r"`dropout` must be in \[0, 1\), but got 1.0"),
     ],

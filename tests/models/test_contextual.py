@@ -175,7 +175,7 @@ def test_export(kind, tmp_path):
     plain = tf.saved_model.load(str(tmp_path / "plain"))
     found = plain.serve(batches[0][0])
     np.testing.assert_allclose(batches.restore_order(found.numpy()), model.predict(x, verbose=0), atol=1e-5)
-    with pytest.raises(ValueError, match="cannot write the function <function spelled"):
+    with pytest.raises(ValueError, match="cannot export the Python function <function spelled"):
         model.export_text(str(tmp_path / "no"))
 
 

@@ -105,7 +105,7 @@ def test_missing_and_damaged_files(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"config\.json does not exist"):
         load_delft_tagger(tmp_path, vectors)
     (tmp_path / "config.json").write_text('{"architecture"')
-    with pytest.raises(ValueError, match=r"config\.json:1: is not valid JSON"):
+    with pytest.raises(ValueError, match=r"config\.json:1: not valid JSON"):
         load_delft_tagger(tmp_path, vectors)
 
 

@@ -67,5 +67,5 @@ def test_what_does_not_fit_raises(tmp_path):
         Ensemble([classifier(0), scorer(0)])
     path = tmp_path / "other.keras"
     keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(path)
-    with pytest.raises(ValueError, match=r"consists of classifiers, but .*other.keras is a Sequential"):
+    with pytest.raises(ValueError, match=r"must be a classifier, but .*other.keras is a Sequential"):
         Ensemble([path])

@@ -127,5 +127,5 @@ def test_an_adapted_vectorizer_builds_the_model_at_once():
 
 @pytest.mark.parametrize("option", ["pooling", "features", "mlp_dropout"])
 def test_options_that_it_decides_by_itself_are_refused(option):
-    with pytest.raises(TypeError, match=f"ESIM takes no {option}"):
+    with pytest.raises(TypeError, match=f"ESIM does not take {option}"):
         ESIM(["same", "other"], "bilstm", 4, **{option: None})

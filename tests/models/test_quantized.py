@@ -22,7 +22,7 @@ def test_quantised_model_predicts_nearly_the_same_and_loads(name, mode, tmp_path
     if name == "SentenceClassifier":
         model.quantize(mode)  # no warning: nothing is left
     else:
-        with pytest.warns(UserWarning, match=r"Quantised: .*slstm.*embedding.*\. Left in floats: \S*char_cnn\S*\.$"):
+        with pytest.warns(UserWarning, match=r"Quantised: .*slstm.*embedding.*\. Not quantised: \S*char_cnn\S*\.$"):
             model.quantize(mode)
     kernels = [each for each in model.encoder.weights if each.name.endswith("kernel")]
     assert {each.dtype for each in kernels} == {"int8"}
@@ -51,9 +51,9 @@ def probabilities(model, x):
 @pytest.mark.ci_run("torch")
 def test_only_layers_that_match():
     model = TEXT_MODELS["SequenceTagger(softmax)"]()
-    with pytest.warns(UserWarning, match=r"Quantised: \S*dense\S*\. Left in floats: .*embedding"):
+    with pytest.warns(UserWarning, match=r"Quantised: \S*dense\S*\. Not quantised: .*embedding"):
         model.quantize("int8", filters="dense")
-    with pytest.warns(UserWarning, match=r"Quantised: \S*embedding.*\. Left in floats: (?!.*dense)"):
+    with pytest.warns(UserWarning, match=r"Quantised: \S*embedding.*\. Not quantised: (?!.*dense)"):
         model.quantize("int8", filters=lambda layer: "embedding" in layer.name)
 
 

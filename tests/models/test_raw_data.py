@@ -134,7 +134,7 @@ def test_tagger_reads_ragged_and_padded_tokens(tagger):
         np.testing.assert_allclose(tagger.evaluate(*parts, verbose=0), expected, rtol=1e-4)
     rows = loader(TOKENS, TAGS, collate_fn=columns_of)
     np.testing.assert_allclose(tagger.evaluate(rows, verbose=0), expected, rtol=1e-4)
-    with pytest.raises(ValueError, match="give the DataLoader `collate_fn="):
+    with pytest.raises(ValueError, match="create the DataLoader with `collate_fn="):
         tagger.evaluate(loader([["a", "b"]] * 2, [["O", "O"]] * 2), verbose=0)
 
 
@@ -177,13 +177,13 @@ def test_a_dataset_that_cannot_be_read_is_refused(classifier):
     tf = pytest.importorskip("tensorflow")
     data = tf.data.Dataset.from_tensor_slices
     for dataset, message in (
-        (data((TEXTS, LABELS)).repeat(), "repeats without end"),
-        (data(({"text": TEXTS}, LABELS)), "must hold a text and a label"),
-        (data((TEXTS, LABELS)).batch(2).batch(2), "must hold a text and a label"),
+        (data((TEXTS, LABELS)).repeat(), "repeats forever"),
+        (data(({"text": TEXTS}, LABELS)), "must be a text and a label"),
+        (data((TEXTS, LABELS)).batch(2).batch(2), "must be a text and a label"),
     ):
         with pytest.raises(ValueError, match=message):
             classifier.fit(dataset, verbose=0)
-    with pytest.raises(ValueError, match="must be None where `x` is a dataset"):
+    with pytest.raises(ValueError, match="must be None if `x` is a dataset"):
         classifier.fit(tf_data("batched"), LABELS, verbose=0)
 
 

@@ -227,10 +227,10 @@ def test_mixed_precision_keeps_probabilities_in_float32():
     ("arguments", "message"),
     [
         ({"labels": ["one"]}, "at least two"),
-        ({"labels": ["a", "a"]}, "different"),
+        ({"labels": ["a", "a"]}, "distinct"),
         ({"labels": "ab"}, "list of non-empty strings"),
         ({"labels": ["a", 1]}, "list of non-empty strings"),
-        ({"encoder": "lstmm"}, "no encoder 'lstmm'. Known encoders: slstm, lstm"),
+        ({"encoder": "lstmm"}, "Unknown encoder 'lstmm'. Known encoders: slstm, lstm"),
         ({"encoder": 3}, "name or a Keras layer"),
         ({"encoder_options": {"stepz": 3}}, "stepz"),
         ({"encoder": keras.layers.LSTM(3), "encoder_options": {"steps": 3}}, "given by name"),

@@ -306,13 +306,13 @@ def test_text_export_names_the_backend_it_needs(trained, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"labels": None}, "Either `labels` or `score_range` is needed"),
-        ({"score_range": (1, 5)}, "Either `labels` or `score_range` is needed"),
+        ({"labels": None}, "Pass either `labels` or `score_range`"),
+        ({"score_range": (1, 5)}, "Pass either `labels` or `score_range`"),
         ({"labels": None, "score_range": (5, 1)}, "`score_range` must be two integers"),
         ({"labels": ["one"]}, "at least two"),
         ({"labels": "ab"}, "list of non-empty strings"),
         ({"features": "both"}, r"`features` must be one of \('inference', 'paraphrase'\), but got 'both'"),
-        ({"encoder": "lstmm"}, "no encoder 'lstmm'"),
+        ({"encoder": "lstmm"}, "Unknown encoder 'lstmm'"),
         ({"encoder": keras.layers.Dense(3)}, "must take a `mask`"),
         ({"pooling": "sum"}, "'sum'"),
         ({"mlp_units": (0,)}, "`units` must be an integer"),
@@ -339,9 +339,9 @@ def test_bad_data_says_what_is_wrong(trained, trained_on_scores):
     with pytest.raises(ValueError, match="2 sentences, but 1 `labels`"):
         model.evaluate(good, ["same"])
     for bad in ([("a", "b"), ("c",)], [("a", "b"), "cd"], [("a", "b"), ("c", 3)], [("a", "b"), ("c", "d", "e")]):
-        with pytest.raises(ValueError, match="Pair 1 is not a pair of texts"):
+        with pytest.raises(ValueError, match="Pair 1 must be two texts"):
             model.classify(bad)
-    with pytest.raises(ValueError, match="Pair 0 is not a pair of texts: 'a text'"):
+    with pytest.raises(ValueError, match="Pair 0 must be two texts, but is 'a text'"):
         model.predict(["a text", "another"])
     with pytest.raises(ValueError, match="one string"):
         model.classify("a text")

@@ -242,7 +242,7 @@ def test_bad_data_and_use_say_what_is_wrong(trained):
         (lambda: Seq2Seq()({"source": np.array([[2]]), "target": np.array([[1]])}), "adapt"),
         (
             lambda: score_translations(["a"], []),
-            "Each translation needs a reference, but got 1 translations and 0 references",
+            "Pass one reference per translation, not 1 translations and 0 references",
         ),
     ]:
         with pytest.raises(ValueError, match=message):

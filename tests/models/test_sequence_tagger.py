@@ -315,11 +315,11 @@ def test_two_replicas_learn_what_one_does(head):
     ("arguments", "message"),
     [
         ({"labels": ["O"]}, "at least two"),
-        ({"labels": ["O", "O"]}, "different"),
+        ({"labels": ["O", "O"]}, "distinct"),
         ({"labels": "OB"}, "list of non-empty strings"),
         ({"labels": ["O", "NOUN"]}, "NOUN"),
         ({"scheme": "IOB3"}, "IOB3"),
-        ({"encoder": "lstmm"}, "no encoder 'lstmm'"),
+        ({"encoder": "lstmm"}, "Unknown encoder 'lstmm'"),
         ({"encoder": 3}, "name or a Keras layer"),
         ({"encoder_options": {"stepz": 3}}, "stepz"),
         ({"encoder": keras.layers.LSTM(3), "encoder_options": {"steps": 3}}, "given by name"),
@@ -345,10 +345,10 @@ def test_bad_data_says_what_is_wrong(trained):
     sentences = [["Ada"], ["to", "Rome"]]
     for labels, message in [
         ([["B-name"], ["O", "B-town"]], r"Unknown label 'B-town' of word 1 in sentence 1\. Known labels: O, B-city"),
-        ([["B-name"], ["O", "I-city"]], r'sentence 1 break the scheme: word 1: "I-city" continues a span'),
+        ([["B-name"], ["O", "I-city"]], r'sentence 1 violate the scheme: word 1: "I-city" continues a span'),
         ([["B-name"], ["O"]], "Sentence 1 has 2 words, but 1 `labels`"),
         ([["B-name"]], "2 sentences, but 1 `labels`"),
-        ([["B-name"], "O"], "labels of sentence 1 are not a list of names: 'O'"),
+        ([["B-name"], "O"], "labels of sentence 1 must be a list of names, but are 'O'"),
         (None, "`y` is missing"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -376,7 +376,7 @@ def test_unknown_labels_must_leave_the_scheme_a_way():
     for tags in ("? ? ?", "B-x ? E-x", "B-x ? O", "? E-x", "B-x ?", "? ? I-y ? S-x", "O ? I-x ?"):
         batches(tags)
     for tags in ("B-x ? I-y", "? E-x I-x", "? B-x", "B-x ? ? B-y O", "O ? ? I-x", "O ? E-x E-x"):
-        with pytest.raises(ValueError, match="sentence 0 break the scheme: word"):
+        with pytest.raises(ValueError, match="sentence 0 violate the scheme: word"):
             batches(tags)
 
 
@@ -385,7 +385,7 @@ def test_labels_without_scheme():
     model = SequenceTagger(["DET", "NOUN"], None, "bilstm", units=4, embedding_dim=4)
     model.adapt([["a", "dog"]])
     assert set(model.tag([["a", "cat"]])[0]) <= {"DET", "NOUN"}
-    with pytest.raises(ValueError, match="without a `scheme`"):
+    with pytest.raises(ValueError, match="create it with a `scheme`"):
         model.find_spans([["a"]])
 
 

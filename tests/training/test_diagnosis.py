@@ -8,9 +8,9 @@ from keras_slstm.training.diagnosis import diagnose_labels, diagnose_length, dia
     [
         ("aabb", "aaaa", 'every example "a"'),
         ("aab", "bbb", 'every example "b"'),
-        ("aaab", "aabb", "right in 75.0%"),
-        ("aaabb", "aabab", 'right in 60.0% of the examples, and one that always says "a" in 60.0%'),
-        ("aaabb", "bbbaa", "right in 0.0%"),
+        ("aaab", "aabb", "labels 75.0% of the examples correctly"),
+        ("aaabb", "aabab", 'labels 60.0% of the examples correctly, and always predicting "a" would label 60.0%'),
+        ("aaabb", "bbbaa", "labels 0.0% of the examples correctly"),
         ("aabb", "aabb", None),
         ("aaa", "aaa", None),  # there is one label only: nothing to tell apart
     ],

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.short_run("torch")
 
 def test_without_any_score_there_is_no_best_epoch(tmp_path):
     run, model = TrainingRun(tmp_path), new_model()
-    with pytest.warns(RuntimeWarning, match=r"There is no best epoch.*'score' is no number"):
+    with pytest.warns(RuntimeWarning, match=r"There is no best epoch.*'score' is not finite"):
         run.fit(
             model,
             model.batches(TEXTS, LABELS),
@@ -50,7 +50,7 @@ def test_length_and_patience_in_updates(tmp_path):
     assert len(cut["loss"]) == 2
 
     for wrong in ({}, {"epochs": 1, "updates": 1}):
-        with pytest.raises(ValueError, match="Either `epochs` or `updates`"):
+        with pytest.raises(ValueError, match="Pass either `epochs` or `updates`"):
             run.fit(model, batches, **wrong)
     with pytest.raises(ValueError, match=r"number of batches must be known .* not list"):
         run.fit(model, [1], [2], updates=3)

@@ -208,8 +208,8 @@ def test_scores(classifier):
         ({"classifier": "svm"}, "`classifier` must be one of .* but got 'svm'"),
         ({"folds": 1}, "`folds` must be an integer of at least 2, but got 1"),
         ({"folds": 2.5}, "`folds` must be an integer of at least 2, but got 2.5"),
-        ({"encode": lambda given: np.ones(len(given))}, r"array \(20, features\), but returned one of \(20,\)"),
-        ({"encode": lambda given: np.ones((3, 4))}, r"array \(20, features\), but returned one of \(3, 4\)"),
+        ({"encode": lambda given: np.ones(len(given))}, r"array \(20, features\), but returned \(20,\)"),
+        ({"encode": lambda given: np.ones((3, 4))}, r"array \(20, features\), but returned \(3, 4\)"),
         ({"encode": lambda given: np.full((20, 2), [1, np.nan])}, "finite vectors, but that of text 0 is not"),
     ],
 )
@@ -220,7 +220,7 @@ def test_wrong_arguments_raise(options, message):
 
 def test_labels_that_cannot_be_learned_raise():
     test = Texts(["9"], ["neither"])
-    with pytest.raises(ValueError, match=r"numbers has labels in its part \"test\" .* lacks: \['neither'\]"):
+    with pytest.raises(ValueError, match=r"The part \"test\" of numbers has labels .* lacks: \['neither'\]"):
         evaluate(number, TaskData(Task("numbers", ""), {"train": texts(20), "test": test}))
     with pytest.raises(ValueError, match=r"numbers needs at least two labels to train on, but has \['neither'\]"):
         evaluate(number, TaskData(Task("numbers", ""), {"train": test}))

@@ -72,7 +72,7 @@ def test_of_equal_phrases_one_is_kept(monkeypatch, tmp_path):
 def test_what_is_absent_or_unknown(tmp_path):
     with pytest.raises(FileNotFoundError, match="The files of mpqa are not in `manual_dir`"):
         load_task("MPQA", tmp_path / "data", tmp_path)
-    with pytest.raises(ValueError, match=r"There is no task 'MRP'\. The tasks: MR, CR"):
+    with pytest.raises(ValueError, match=r"Unknown task 'MRP'\. Known tasks: MR, CR"):
         load_task("MRP")
 
 
@@ -90,7 +90,7 @@ def test_limited_keeps_the_test_part():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"test": Texts(["a"], ["b"])}, r"needs a part \"train\".* has \['test'\]"),
+        ({"test": Texts(["a"], ["b"])}, r"needs the part \"train\".* has \['test'\]"),
         ({"train": Texts(["a"], ["b"]), "dev": Texts(["a"], ["b"])}, r"has \['train', 'dev'\]"),
         ({"train": Texts([], [])}, "at least one example, but got 0 in a `Texts`"),
         ({"train": Pairs([("a", "b")], ["c"])}, "must be `Texts` .* got 1 in a `Pairs`"),

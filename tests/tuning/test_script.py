@@ -51,4 +51,4 @@ def test_a_search_of_another_kind_is_one_line(script, tmp_path, in_process, caps
     (tmp_path / "search.json").write_text("{}")
     with pytest.raises(SystemExit):
         script("--texts", 64, "--epochs", 1, "--output", tmp_path)
-    assert "holds another search" in capsys.readouterr().err
+    assert "contains another search" in capsys.readouterr().err

@@ -253,7 +253,7 @@ def test_what_a_crash_leaves_between_two_files(corpus, tmp_path, pretended):
 def test_nothing_is_overwritten_unless_asked_for(corpus, tmp_path, pretended):
     hypermodel = make_hypermodel(corpus)
     Search(hypermodel, tmp_path / "s", max_trials=1, epochs=1).search()
-    with pytest.raises(FileExistsError, match=r"holds a search.*resume=True.*overwrite=True"):
+    with pytest.raises(FileExistsError, match=r"contains a search.*resume=True.*overwrite=True"):
         Search(hypermodel, tmp_path / "s", max_trials=1, epochs=1)
     for wrong, message in (
         ({"epochs": 2}, "its epochs is 1, not 2"),
@@ -266,7 +266,7 @@ def test_nothing_is_overwritten_unless_asked_for(corpus, tmp_path, pretended):
     other.train.labels[0] = "joy"
     with pytest.raises(ValueError, match="its hypermodel is"):
         Search(make_hypermodel(other), tmp_path / "s", max_trials=1, epochs=1, resume=True)
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="not both"):
         Search(hypermodel, tmp_path / "s", resume=True, overwrite=True)
     Search(hypermodel, tmp_path / "s", max_trials=1, epochs=1, overwrite=True).search()
     assert len(pretended) == 2
@@ -312,7 +312,7 @@ def test_the_last_one_to_write_the_best_model_is_right(corpus, tmp_path, pretend
     assert search._keep_best() == "1" == best_trial(tmp_path / "s")
     (tmp_path / "s" / "trial_0" / "seed0" / "model.keras").unlink()
     monkeypatch.setattr(search, "_best_id", lambda: "0")
-    with pytest.raises(RuntimeError, match=r"The model of the best trial is gone: .*trial_0"):
+    with pytest.raises(RuntimeError, match=r"The model of the best trial is missing: .*trial_0"):
         search._keep_best()
     assert not keep_best(tmp_path / "s", "7")
 
@@ -344,7 +344,7 @@ def test_what_a_training_is_given_can_be_pickled(corpus):
         ({"max_trials": None}, '`max_trials` is needed for tuner="random"'),
         ({"epochs": 0}, "`epochs` must be an integer of at least 1, but got 0"),
         ({"patience": -1}, "`patience` must be an integer of at least 1, but got -1"),
-        ({"seeds": []}, r"`seeds` must be different numbers, at least one, but got \[\]"),
+        ({"seeds": []}, r"`seeds` must be one or more distinct numbers, but got \[\]"),
         ({"seeds": [1, 1]}, r"`seeds` .* but got \[1, 1\]"),
         ({"factor": 1}, "`factor` must be an integer of at least 2, but got 1"),
         ({"strategy": "tpu"}, "`strategy` must be None or \"mirrored\", but got 'tpu'"),
@@ -358,7 +358,7 @@ def test_wrong_arguments(corpus, tmp_path, wrong, message):
 
 def test_no_search_in_a_folder(tmp_path):
     for read in (read_search, read_trials):
-        with pytest.raises(FileNotFoundError, match="holds no search"):
+        with pytest.raises(FileNotFoundError, match="contains no search"):
             read(tmp_path)
 
 
@@ -367,7 +367,7 @@ def test_no_search_in_a_folder(tmp_path):
     [
         ('{"trial": ', r"trial_0/record\.json is damaged: Expecting value"),
         ("null", r"trial_0/record\.json is damaged: expected a JSON object, but found None"),
-        ("{}", r"trial_0/record\.json: `trial` must be the number of a trial, not None. Delete the file"),
+        ("{}", r"trial_0/record\.json: `trial` must be a trial number, not None. Delete the file"),
         ('{"trial": "0", "values": null}', r"trial_0/record\.json: `values` must be .*, not None"),
         (
             '{"trial": "0", "values": {}, "score": "high"}',

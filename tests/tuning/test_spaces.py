@@ -115,7 +115,7 @@ def test_vertical_gates():
 
 
 def test_unknown_encoder():
-    with pytest.raises(ValueError, match=r"no space for the encoder 'nobody'. Known: slstm"):
+    with pytest.raises(ValueError, match=r"The encoder 'nobody' has no space. Encoders with a space: slstm"):
         encoder_space(keras_tuner.HyperParameters(), ["nobody"])
     with pytest.raises(ValueError, match="empty"):
         encoder_space(keras_tuner.HyperParameters(), [])

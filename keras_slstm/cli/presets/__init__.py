@@ -1,4 +1,4 @@
-"""The presets of the commands: data files with the settings of trainings."""
+"""The presets of the commands: data files with training settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Settings = dict[str, Any]
 
 @functools.cache
 def load_presets(command: str) -> dict[str, Settings]:
-    """The presets of a command, from `COMMAND.toml`: the table `defaults` with what the table of each preset changes.
+    """The presets of a command, from `COMMAND.toml`: the table `defaults`, updated by the table of each preset.
 
     Raises:
         ValueError: If a preset sets something that has no default.

@@ -1,4 +1,4 @@
-"""Trains classifiers of texts."""
+"""Training of text classifiers."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.stopwatch import texts_a_second
 from keras_slstm.training.training_run import TrainingRun
 
-# The presets, or architectures, of papers that do not train the word vectors.
+# Presets and architectures of papers that do not train the word vectors.
 _FIXED_VECTORS = {"bcn", "depth-adaptive-grn"}
-# Settings that are left out where they change nothing.
+# Settings that are omitted if they have these values.
 _NOTHING = {"characters": "none", "label_smoothing": 0.0, "pooling": None, "max_length": None, "limit": None}
 
 
@@ -96,7 +96,7 @@ def data_names(arguments: argparse.Namespace) -> list[str]:
         return [arguments.data]
     names = []
     for name in arguments.dataset:
-        if name == "fdu_mtl/all":  # every domain is a data set of its own, as in the paper's Table 5
+        if name == "fdu_mtl/all":  # every domain is a separate data set, as in Table 5 of the paper
             from keras_slstm.datasets.builders.fdu_mtl import DOMAINS
 
             names += [f"fdu_mtl/{domain}" for domain in DOMAINS]
@@ -106,7 +106,7 @@ def data_names(arguments: argparse.Namespace) -> list[str]:
 
 
 def limited(corpus: Corpus, limit: int | None) -> Corpus:
-    """The corpus with at most `limit` texts to train on, the same ones for every seed."""
+    """The corpus with at most `limit` training texts, the same for every seed."""
     if limit is None or limit >= len(corpus.train):
         return corpus
     chosen = sorted(random.Random(0).sample(range(len(corpus.train)), limit))
@@ -114,7 +114,7 @@ def limited(corpus: Corpus, limit: int | None) -> Corpus:
 
 
 def choose(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> tuple[Settings, int]:
-    """The settings of a training, and its largest number of epochs."""
+    """The settings of a training run, and its maximum number of epochs."""
     name = arguments.preset or default_preset(arguments, job.corpus.name)
     preset = load_presets("classify")[name]
     settings = choose_settings(arguments, job, name, preset, "encoder", "cased", "pooling", "max_length", "limit")
@@ -134,12 +134,12 @@ def choose(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None)
 
 
 def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
-    """Train, test, save, and classify a few texts; return what was found."""
+    """Train, test, save, and classify a few texts; return the results."""
     corpus = job.corpus
     settings, epochs = choose(arguments, job, vectors)
     with options_named("--encoder-option", "--variants"):
         model, batches = build_model(arguments, settings, job, vectors)
-    # The vocabulary counts, too: it holds words of the test part that have a vector.
+    # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(
         *columns(corpus.train), corpus.validation.texts, corpus.validation.labels, model.vectorizer.vocabulary
     )
@@ -167,12 +167,12 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
 
 
 def columns(part: Texts | PreparedCorpus) -> tuple[list[str], ...]:
-    """The columns that tell training parts apart."""
+    """The columns that identify the training part."""
     return ([part.fingerprint],) if isinstance(part, PreparedCorpus) else (part.texts, part.labels)
 
 
 def show_requests(model: SentenceClassifier) -> list[str]:
-    """Print how many of the handwritten requests are understood; return the first three."""
+    """Print how many handwritten requests are classified correctly; return the first three."""
     requests, intents = zip(*handwritten_requests())
     right = sum(wanted == found for wanted, found in zip(intents, model.classify(requests)))
     print(
@@ -182,7 +182,7 @@ def show_requests(model: SentenceClassifier) -> list[str]:
 
 
 def test(arguments: argparse.Namespace, model: SentenceClassifier, corpus: Corpus, run: TrainingRun) -> Results:
-    """Classify the test part; print, keep and return what was found."""
+    """Classify the test part; print, save and return the results."""
     part = corpus.test.texts
     report = report_texts(model, corpus.test, run.folder)
     found = {**report, "parameters": model.count_params(), **count_depths(arguments, model, part)}
@@ -194,7 +194,7 @@ def test(arguments: argparse.Namespace, model: SentenceClassifier, corpus: Corpu
 
 def count_depths(arguments: argparse.Namespace, model: SentenceClassifier, part: list[str]) -> Results:
     """Count the depths of the words of texts, if the model has depths."""
-    if arguments.encoder not in GRN or arguments.architecture:  # a BCN only contains one
+    if arguments.encoder not in GRN or arguments.architecture:  # in a BCN, the GRN is not the encoder itself
         return {}
     counts = DepthCounts(find_grn(model).max_depth)
     for sentence in read_depths(model, part):
@@ -206,7 +206,7 @@ def count_depths(arguments: argparse.Namespace, model: SentenceClassifier, part:
 def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
 ) -> tuple[SentenceClassifier, TextBatches | StreamedBatches]:
-    """The compiled model with its vocabulary, and the batches to train it on."""
+    """The compiled model with its vocabulary, and the training batches."""
     keras.utils.set_random_seed(job.seed)
     options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
     shared_options: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Makes sentence vectors, and tests them."""
+"""Computation and evaluation of sentence vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keras_slstm.transfer import TASKS, TaskData, evaluate, load_task
 
 
 def embed(arguments: argparse.Namespace) -> int:
-    """Write vectors; or train a model, unless one is given, and test it; return the exit status."""
+    """Write vectors; or train a model (unless one is given) and test it; return the exit status."""
     if arguments.write is not None:
         return write_vectors(arguments)
     require("sklearn.linear_model", "examples")
@@ -35,31 +35,31 @@ def embed(arguments: argparse.Namespace) -> int:
 
 
 def write_vectors(arguments: argparse.Namespace) -> int:
-    """Write an array with a row for each line of a file."""
+    """Write an array with one row per line of a file."""
     texts = read_lines(arguments.file)
     if not texts:
-        raise ValueError(f"{arguments.file} holds no text")
+        raise ValueError(f"{arguments.file} contains no texts")
     vectors = SentenceEncoder(load_model(arguments.model))(texts)
     with complete_file(arguments.write) as unfinished, open(unfinished, "wb") as file:
         np.save(file, vectors)
-    print(f"Wrote {arguments.write}: {vectors.shape[0]:,} vectors of {vectors.shape[1]:,} numbers")
+    print(f"Wrote {arguments.write}: {vectors.shape[0]:,} vectors of size {vectors.shape[1]:,}")
     return 0
 
 
 def train(arguments: argparse.Namespace) -> int:
-    """Train, unless the same command has done so before; return the exit status."""
+    """Train, unless the same command has already done so; return the exit status."""
     training = as_match(arguments)
     if not (training.output / "model.keras").exists() or training.overwrite:
         return match(training, texts_of_tasks(training))
     before = finished_before(training, training.output)
     if before["seed"] != training.seed[0]:
-        raise ValueError(f"{training.output} holds a model of seed {before['seed']}: choose another --output.")
-    print(f"{training.output} already holds the model")
+        raise ValueError(f"{training.output} contains a model of seed {before['seed']}: choose another --output.")
+    print(f"{training.output} already contains the model")
     return 0
 
 
 def as_match(arguments: argparse.Namespace) -> argparse.Namespace:
-    """The options of the training, as `keras-slstm match` takes them: other tasks do not make another training."""
+    """The options for `keras-slstm match`: the same run serves all tasks."""
     parser = make_parser("match")
     defaults = vars(parser.parse_args([]))
     training = argparse.Namespace(**{name: getattr(arguments, name, value) for name, value in defaults.items()})
@@ -68,18 +68,18 @@ def as_match(arguments: argparse.Namespace) -> argparse.Namespace:
 
 
 def texts_of_tasks(arguments: argparse.Namespace) -> Iterator[str]:
-    """All texts of the available tasks. As in InferSent, the model gets the vectors of their words, too."""
+    """All texts of the available tasks. As in InferSent, the model also gets the vectors of their words."""
     for name in TASKS:
         with contextlib.suppress(FileNotFoundError):
             yield from load_task(name, arguments.data_dir, arguments.manual_dir).texts()
 
 
 def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
-    """Test a saved model on the tasks that are not done yet, and print a table; return the exit status.
+    """Test a saved model on the tasks that are not finished yet, and print a table; return the exit status.
 
     Raises:
-        ValueError: If a task failed; the others were done.
-        FileNotFoundError: If the files of no task are available.
+        ValueError: If a task failed; the others are finished.
+        FileNotFoundError: If no task has its files.
     """
     encode = SentenceEncoder(load_model(str(path)))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
@@ -105,7 +105,7 @@ def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
                 result = evaluate_task(arguments, encode, data, {"encoder": encoder, "transfer": settings})
             except FileNotFoundError as error:
                 absent.append(name)
-                print(f"{name:6}  left out: {str(error).partition(chr(10))[0]}")
+                print(f"{name:6}  skipped: {str(error).partition(chr(10))[0]}")
                 continue
             except ValueError as error:  # the other tasks may still succeed
                 failed.append(name)
@@ -115,16 +115,16 @@ def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
         results.append(result)
     print_table(results)
     if absent:
-        print(f"Left out, because their files are missing: {', '.join(absent)}")
+        print(f"Skipped, because their files are missing: {', '.join(absent)}")
     if failed:
         raise ValueError(f"These tasks failed: {', '.join(failed)}.")
     if not results:
-        raise FileNotFoundError("No task has its files: give their folder with --manual-dir.")
+        raise FileNotFoundError("No task has its files: pass their folder with --manual-dir.")
     return 0
 
 
 def evaluate_task(arguments: argparse.Namespace, encode: SentenceEncoder, data: TaskData, beside: Results) -> Results:
-    """Test on one task and print the result; return the line for the file of results."""
+    """Test on one task and print the result; return the line for the results file."""
     if arguments.task_limit:
         data = data.limited(arguments.task_limit, arguments.seed[0])
 
@@ -146,14 +146,14 @@ def evaluate_task(arguments: argparse.Namespace, encode: SentenceEncoder, data: 
 
 
 def headline(found: Results) -> str:
-    """The measures of a task, as text."""
+    """The metrics of a task, as text."""
     percent = {name: f"{name} {100 * found[name]:.2f}" for name in ("accuracy", "f1") if name in found}
     plain = {name: f"{name} {found[name]:.4f}" for name in ("pearson", "spearman") if name in found}
     return ", ".join([*percent.values(), *plain.values()])
 
 
 def print_table(results: Sequence[Results]) -> None:
-    """Print the development and test measures of each task: accuracies in percent, or correlations."""
+    """Print the development and test metrics of each task: accuracies in percent, or correlations."""
     print(f"\n{'task':6}  {'data':18} {'train':>7} {'development':>12} {'test':>8}")
     for result in results:
         is_accuracy = "accuracy" in result

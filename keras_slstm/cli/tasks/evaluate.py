@@ -1,4 +1,4 @@
-"""Tests saved models."""
+"""Testing of saved models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 
 
 def evaluate(arguments: argparse.Namespace) -> int:
-    """Print how good a saved model is, and write what is asked for; return the exit status."""
+    """Print the metrics of a saved model, and write files if asked for; return the exit status."""
     model = load_model(arguments.model)
     check_options(arguments, model)
     if arguments.output is not None:
@@ -38,19 +38,21 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
 
 def check_options(arguments: argparse.Namespace, model: Any) -> None:
-    """Raise ValueError for an option that does not go with this model or data."""
+    """Raise ValueError for an option that does not apply to this model or data."""
     if not isinstance(model, Seq2Seq):
         others = ("target_file", *SEARCH_OPTIONS)
-        refuse(arguments, others, f"is for a model that translates, but {arguments.model} is another one")
+        refuse(arguments, others, f"needs a translation model, but {arguments.model} is another model")
     columns = {f"{name}_column" for kind in _COLUMNS.values() for name in kind}
     own = {f"{name}_column" for name in _COLUMNS[kind_of(model)]}
-    refuse(arguments, sorted(columns - own), f"does not go with {arguments.model}, a {type(model).__name__}")
+    refuse(arguments, sorted(columns - own), f"does not apply to {arguments.model}, a {type(model).__name__}")
     if Path(arguments.data).is_file():
-        refuse(arguments, ("part",), f"is for a data set by name: of the file {arguments.data}, all examples are taken")
+        refuse(
+            arguments, ("part",), f"needs a data set, but {arguments.data} is a file, of which all examples are used"
+        )
 
 
 def kind_of(model: Any) -> type:
-    """The class that says how a model is tested."""
+    """The class that determines how a model is tested."""
     return next(kind for kind in _EVALUATIONS if isinstance(model, kind))
 
 
@@ -69,7 +71,7 @@ def evaluate_pairs(arguments: argparse.Namespace, model: SentencePairClassifier)
     if model.labels:
         check_labels(arguments, model.labels, map(str, part.labels))
     elif any(isinstance(label, str) for label in part.labels):
-        raise ValueError(f"{arguments.model} gives scores, but {arguments.data} has labels")
+        raise ValueError(f"{arguments.model} predicts scores, but {arguments.data} has labels")
     return report_pairs(model, part, arguments.output, title(arguments))
 
 
@@ -87,7 +89,7 @@ def evaluate_translations(arguments: argparse.Namespace, model: Seq2Seq) -> Resu
         files = (arguments.data, arguments.target_file)
         part = load_parallel_corpus(files, validation_paths=files, test_paths=files, on_error=arguments.on_error).test
     elif Path(arguments.data).is_file():
-        raise ValueError(f"{arguments.data} is a file of texts: give their translations by --target-file")
+        raise ValueError(f"{arguments.data} is a file of texts: pass their translations with --target-file")
     else:
         part = load(arguments, load_parallel_corpus)
     return translate.report(model, part, title(arguments), search_options(arguments), arguments.output)
@@ -115,9 +117,9 @@ def columns_of(arguments: argparse.Namespace, kind: type) -> dict[str, Any]:
 def load(
     arguments: argparse.Namespace, read: Callable[..., Any], file_options: dict[str, Any] | None = None, **options: Any
 ) -> Any:
-    """A part of a data set, or all examples of a file; `file_options` are options of files only."""
+    """A part of a data set, or all examples of a file; `file_options` apply only to files."""
     if Path(arguments.data).is_file():
-        # The file serves as every part, so that nothing is drawn from it at random.
+        # The file is every part, so that no part is drawn from it at random.
         options |= {"validation_path": arguments.data, "test_path": arguments.data, **(file_options or {})}
     return getattr(
         read(

@@ -1,4 +1,4 @@
-"""Writes models for other runtimes."""
+"""Export of models for other runtimes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def export(arguments: argparse.Namespace) -> int:
     if isinstance(model, Seq2Seq):
         options = search_options(arguments)
     else:
-        refuse(arguments, SEARCH_OPTIONS, f"is for a model that translates, but {arguments.model} is another one")
+        refuse(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
     format = arguments.format or FORMATS.get(target.suffix) or ("ids" if isinstance(model, Seq2Seq) else "text")
     if format in ("text", "ids") and target.suffix in FORMATS:
         raise ValueError(f"--format {format} writes a folder, but {target} is the name of a file")
@@ -41,13 +41,13 @@ def export(arguments: argparse.Namespace) -> int:
         options |= {"format": "tf_saved_model" if format == "ids" else format, "verbose": False}
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with warnings.catch_warnings(action="ignore"), without_chatter():  # of converters
+        with warnings.catch_warnings(action="ignore"), without_chatter():  # from converters
             write(str(target), **options)
     except (RuntimeError, ValueError) as error:
         raise ValueError(_reason(str(error))) from error
     except (OSError, ImportError):
         raise
-    except Exception as error:  # any, of a converter
+    except Exception as error:  # converters raise anything
         raise ValueError(f"{keras.backend.backend()} cannot write {target}: {_reason(str(error))}") from error
     print(f"Wrote {target}" + (f" and {target.with_suffix('.json')}" if target.suffix in FORMATS else ""))
     return 0
@@ -57,15 +57,15 @@ def _string_writer(model: Any) -> Callable[[str], None]:
     """The method that writes a SavedModel which takes strings."""
     write = getattr(model, "export_text", None) or getattr(model, "export_tokens", None)
     if write is None:
-        raise ValueError(f"A {type(model).__name__} takes no strings: choose another --format")
+        raise ValueError(f"A {type(model).__name__} does not accept strings: choose another --format")
     return write
 
 
 def _reason(message: str) -> str:
-    """The message of the innermost of the errors that Keras has wrapped in errors of its own, each in bold letters."""
+    """The message of the innermost error; Keras prints each error that wraps it in bold letters."""
     return message.rpartition("\x1b[1m")[2].partition("\x1b[0m")[0]
 
 
 def _check_saved_model() -> None:
     if keras.backend.backend() == "torch":
-        raise ValueError("PyTorch writes no SavedModel: set KERAS_BACKEND=tensorflow, or choose another --format")
+        raise ValueError("PyTorch cannot write a SavedModel: set KERAS_BACKEND=tensorflow, or choose another --format")

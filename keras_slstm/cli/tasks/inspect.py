@@ -1,4 +1,4 @@
-"""Looks into saved models: at the depths of words, and at vertical gates."""
+"""Inspection of saved models: depths of words, and vertical gates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keras_slstm.models.word_depths import DepthCounts, ReadSentence, find_grn, 
 from keras_slstm.plots import check_picture_name, depth_histogram, gate_histograms, word_depths
 from keras_slstm.printable import printable
 
-# Of the 256 colours of terminals: dark ones for shallow words, bright ones for deep words.
+# Terminal colours (of 256), from dark for shallow words to bright for deep words.
 COLORS = (240, 67, 32, 36, 40, 148, 184, 214, 208, 196)
 
 
@@ -42,17 +42,19 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 
 def check_options(arguments: argparse.Namespace, kind: str) -> None:
-    """Raise ValueError for an option, or a text, that does not go with depths, or with gates."""
+    """Raise ValueError for an option or a text that does not apply to depths or to gates."""
     if kind == "depths":
         refuse(arguments, ["bins"], f"is for gates, but {arguments.model} has depths")
         return
     if arguments.text:
-        raise ValueError(f"TEXT is for depths, but {arguments.model} has none: count its gates for --file or --dataset")
+        raise ValueError(
+            f"TEXT is for depths, but {arguments.model} has none: use --file or --dataset to count its gates"
+        )
     refuse(arguments, ["show"], f"is for depths, but {arguments.model} has none")
 
 
 def files_of(kind: str, output: Path) -> list[Path]:
-    """The files that are written: pictures, and the numbers in them."""
+    """The files to write: pictures, and the numbers in them."""
     if kind == "gates":
         return [output, output.with_suffix(".json")]
     histogram = output.with_name(f"{output.stem}-histogram{output.suffix}")
@@ -60,10 +62,10 @@ def files_of(kind: str, output: Path) -> list[Path]:
 
 
 def check_places(paths: Sequence[Path]) -> None:
-    """Raise FileExistsError if a file would be replaced that is not from an earlier inspection."""
+    """Raise FileExistsError if the output would replace a file that is not from an earlier inspection."""
     before = [path for path in paths if path.exists()]
     if before and not has_own_numbers(paths[-1]):
-        raise FileExistsError(f"--output: {before[-1]} exists, and was not written by inspect: name another file")
+        raise FileExistsError(f"--output: {before[-1]} exists and was not written by inspect: choose another file")
 
 
 def has_own_numbers(path: Path) -> bool:
@@ -123,7 +125,7 @@ def with_depths(sentence: ReadSentence, largest: int, colored: bool) -> str:
 
 
 def report_depths(counts: DepthCounts, read: Sequence[ReadSentence]) -> None:
-    """Print how many words stop at each depth, and which frequent words stop first and last."""
+    """Print how many words stop at each depth, and the shallowest and deepest frequent words."""
     print(f"\n{len(read):,} texts, {counts.words:,} words, mean depth {counts.mean:.2f} of {len(counts.counts)}\n")
     print(f"{'depth':>5} {'words':>9} {'share':>7}")
     for depth, count in enumerate(counts.counts, start=1):
@@ -158,7 +160,7 @@ def inspect_gates(arguments: argparse.Namespace, model: Any, texts: list[str], o
 
 
 def report_gates(histograms: GateHistograms, texts: int) -> None:
-    """Print, for each layer, the means, and how many gates are nearly closed and nearly open."""
+    """Print, for each layer, the means, and the fractions of gates that are nearly closed and nearly open."""
     print(f"{texts:,} texts, {histograms.words:,} words")
     print(f"\n{'layer':>5} {'mean g':>8} {'g < 0.1':>8} {'g > 0.9':>8} {'mean range':>11} {'mean |g - o|':>13}")
     tenth = histograms.bins // 10

@@ -1,4 +1,4 @@
-"""Plans the trainings of a command, and runs them one after the other, each only once."""
+"""The training runs of a command: planning, and running each of them once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from keras_slstm.training.run_folder import RunFolder
 
 Results = dict[str, Any]
 NEEDED = {"sklearn.metrics": "examples", "matplotlib": "plots"}
-# Options that are not recorded, but must be the same in all processes that train together.
+# Options that are not recorded, but must agree in all processes that train together.
 _IN_COMMON = {"seed", "save_every", "overwrite", "strategy"}
-# Options that add trainings to a table; what has been trained before stays.
+# Options that only add runs to a table; finished runs stay valid.
 _OF_THE_TABLE = re.compile(r" --(variants|ensemble)( (?!--)\S+)*")
 
 
 class Job(NamedTuple):
-    """One training: `variant` names options of the encoder, such as `lam=0.25`; `fold` is counted from 1."""
+    """One training run: `variant` names encoder options, such as `lam=0.25`; `fold` is counted from 1."""
 
     corpus: Any
     fold: int | None
@@ -38,7 +38,7 @@ class Job(NamedTuple):
 
 
 def limited(corpus: Any, limit: int | None) -> Any:
-    """The corpus with its first `limit` examples to train on; None for all."""
+    """The corpus with only its first `limit` training examples; None for all."""
     if limit is None:
         return corpus
     first = corpus.train.take(range(min(limit, len(corpus.train))))
@@ -53,15 +53,15 @@ def train_all(
     average: Callable[[Sequence[Job], Sequence[Results]], list[Results]] | None = None,
     needed: dict[str, str] = NEEDED,
 ) -> int:
-    """Train for each data set, fold, variant and seed, and print a table of several trainings.
+    """Train for each data set, fold, variant and seed, and print a table if there are several runs.
 
     Args:
         arguments: The options.
         load: Returns each corpus with the number of its fold.
-        train: Does one training, with what `prepare` returned; returns its results.
-        prepare: Reads what all trainings share, such as word vectors.
-        average: Returns further rows of the table, of models that decide together.
-        needed: Modules that a training will need, with the extras that install them.
+        train: Does one run, given the result of `prepare`; returns its results.
+        prepare: Reads the data that all runs share, such as word vectors.
+        average: Returns further rows of the table, for ensembles.
+        needed: Modules that a run will need, with the extras that install them.
 
     Returns:
         The exit status.
@@ -107,7 +107,7 @@ def _train_jobs(
 
 
 def plan_jobs(arguments: argparse.Namespace, corpora: Sequence[tuple[Any, int | None]]) -> list[Job]:
-    """A training for each corpus (or fold of one), variant and seed; each of several has a folder below `--output`."""
+    """One job per corpus (or fold), variant and seed; if there are several, each has a subfolder of `--output`."""
     variants = getattr(arguments, "variants", None) or [""]
     several = len(corpora) * len(variants) * len(arguments.seed) > 1
     jobs = []
@@ -122,27 +122,27 @@ def plan_jobs(arguments: argparse.Namespace, corpora: Sequence[tuple[Any, int | 
 
 
 def finished_before(arguments: argparse.Namespace, folder: Path) -> Results:
-    """The results of a finished training.
+    """The results of a finished run.
 
     Raises:
-        ValueError: If they are damaged, or those of another command.
+        ValueError: If they are damaged, or belong to another command.
     """
     path = folder / "results.json"
     before = read_json(path)
     if "command" not in before:
-        raise ValueError(f"{path} does not hold the results of a training: choose another --output, or add --overwrite")
+        raise ValueError(f"{path} is not the results file of a run: choose another --output, or add --overwrite")
     alike = {_OF_THE_TABLE.sub("", line) for line in (before["command"], arguments.command_line)}
     vectors = vectors_name(arguments)  # the recorded command does not name files
     if len(alike) > 1 or before.get("vectors") != vectors:
         raise ValueError(
-            f"{folder} holds the results of another command ({before['command']}, vectors {before.get('vectors')}): "
+            f"{folder} contains the results of another command ({before['command']}, vectors {before.get('vectors')}): "
             "choose another --output, or add --overwrite."
         )
     return before
 
 
 def vectors_name(arguments: argparse.Namespace) -> str | None:
-    """The name of the file of word vectors, as results have it."""
+    """The name of the word vector file, as recorded in results."""
     path = getattr(arguments, "vectors", None)
     return Path(path).name.removesuffix(".gz") if path else None
 

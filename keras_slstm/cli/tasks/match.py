@@ -1,4 +1,4 @@
-"""Trains classifiers of pairs of texts."""
+"""Training of text pair classifiers."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
-# Data sets with labels that are about paraphrases; of all others, the labels are taken for inference.
+# Labelled data sets for paraphrases; all others are treated as inference.
 _PARAPHRASE_SETS = ("qqp", "mrpc", "glue/qqp", "glue/mrpc", "paws_wiki", "paws_x_wiki")
 
 
 def match(arguments: argparse.Namespace, further_texts: Iterable[str] = ()) -> int:
-    """Train once for each data set, variant and seed; words of the further texts get their vectors, too."""
+    """Train once for each data set, variant and seed; also load the vectors of the words in `further_texts`."""
     names = [arguments.data] if arguments.data else arguments.dataset
     return train_all(
         arguments,
@@ -81,7 +81,7 @@ def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
 
 
 def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
-    """The task asked for, or that of the data set."""
+    """The requested task, or that of the data set."""
     if arguments.task:
         return str(arguments.task)
     if not corpus.label_names:
@@ -93,7 +93,7 @@ def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
 
 
 def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVectors | None) -> tuple[Settings, int]:
-    """The settings of a training, and its largest number of epochs."""
+    """The settings of a training run, and its maximum number of epochs."""
     name = arguments.preset or ("small" if arguments.data else arguments.architecture or "paper")
     preset = load_presets("match")[name]
     settings = choose_settings(arguments, job, name, preset, "encoder", "cased", "limit")
@@ -111,7 +111,7 @@ def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVect
 
 
 def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
-    """Train, test, save, and match a few pairs; return what was found."""
+    """Train, test, save, and match a few pairs; return the results."""
     corpus: PairCorpus = job.corpus
     task = task_of(arguments, corpus)
     settings, epochs = choose(arguments, job, task, vectors)
@@ -119,7 +119,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
         model, batches = build_model(arguments, settings, job, vectors)
     parts = (corpus.train, corpus.validation)
     columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
-    # The vocabulary counts, too: it holds words of the test part that have a vector.
+    # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scores = "scores from {} to {}".format(*corpus.score_range) if corpus.score_range else ""
@@ -150,7 +150,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
 def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
 ) -> tuple[SentencePairClassifier, PairBatches]:
-    """The compiled model with its vocabulary, and the batches to train it on."""
+    """The compiled model with its vocabulary, and the training batches."""
     keras.utils.set_random_seed(job.seed)
     corpus: PairCorpus = job.corpus
     options = {

@@ -1,4 +1,4 @@
-"""Predicts with a saved model."""
+"""Prediction with saved models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def predict(arguments: argparse.Namespace) -> int:
     """Print the predictions of a saved model for texts; return the exit status."""
     model = load_model(arguments.model)
     if not isinstance(model, Seq2Seq):
-        refuse(arguments, SEARCH_OPTIONS, f"is for a model that translates, but {arguments.model} is another one")
+        refuse(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
     if isinstance(model, SentencePairClassifier):
         show_pairs(model, read_pairs(arguments))
     elif isinstance(model, SequenceTagger):
@@ -51,7 +51,7 @@ def read_pairs(arguments: argparse.Namespace) -> list[Pair]:
         ValueError: If a text has no second one.
     """
     if len(arguments.text) % 2:
-        raise ValueError(f"The model takes pairs: an even number of texts expected, but got {len(arguments.text)}")
+        raise ValueError(f"The model takes pairs: pass an even number of texts, not {len(arguments.text)}")
     pairs: list[Pair] = list(zip(arguments.text[::2], arguments.text[1::2]))
     if arguments.file:
         pairs += read_pair_lines(arguments.file)
@@ -60,12 +60,12 @@ def read_pairs(arguments: argparse.Namespace) -> list[Pair]:
     for number, line in lines_of_input():
         texts = line.split("\t")
         if len(texts) != 2 or not all(text.strip() for text in texts):
-            raise ValueError(f"standard input:{number}: two texts separated by a tab expected, but got {line[:40]!r}")
+            raise ValueError(f"standard input:{number}: expected two texts separated by a tab, found {line[:40]!r}")
         pairs.append((texts[0], texts[1]))
     return pairs
 
 
 def lines_of_input() -> list[tuple[int, str]]:
-    """The lines of standard input that are not empty, with their numbers; as in files, only a line feed ends a line."""
+    """The non-empty lines of standard input with their numbers; as in files, only a line feed ends a line."""
     lines = enumerate(sys.stdin.read().split("\n"), start=1)
     return [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]

@@ -1,4 +1,4 @@
-"""The progress of a training, as it is printed: a line an epoch, and on a terminal a bar with the time left."""
+"""Progress output of training: one line per epoch and, on a terminal, a bar with the remaining time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NAMES = {"f1": "F1", "bleu": "BLEU", "pearson": "Pearson correlation"}
 
 
 class EpochLines(keras.callbacks.Callback):
-    """Prints a line after each epoch: loss, scores, seconds, and how long the rest takes at most.
+    """Prints a line after each epoch: loss, scores, seconds, and an upper bound for the remaining time.
 
-    As a context manager it shows a bar of the steps meanwhile, if standard output is a terminal.
+    As a context manager, it also shows a progress bar of the steps, if standard output is a terminal.
 
     Args:
-        epochs: The largest number of epochs.
-        steps: Number of steps of an epoch.
+        epochs: Maximum number of epochs.
+        steps: Number of steps per epoch.
         monitor: The score whose best value is marked.
         before: The history of earlier epochs.
     """
@@ -55,7 +55,7 @@ class EpochLines(keras.callbacks.Callback):
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            steps = (self.params or {}).get("steps") or self._steps  # fewer, where an epoch is resumed
+            steps = (self.params or {}).get("steps") or self._steps  # fewer if an epoch is resumed
             self._task = self._bar.add_task(f"Epoch {epoch + 1}/{self._epochs}", total=steps)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -67,7 +67,7 @@ class EpochLines(keras.callbacks.Callback):
         values = dict(logs or {})
         words = [f"Epoch {epoch + 1}/{self._epochs}"]
         words += [f"{readable(name)} {value:.4f}" for name, value in values.items() if name != "learning_rate"]
-        # As `TrainingRun` chooses: of equal scores the one with the lower loss.
+        # As in `TrainingRun`: among equal scores, the lower loss wins.
         score = (values.get(self._monitor, float("-inf")), -values.get("val_loss", values.get("loss", 0.0)))
         if score > self._best:
             self._best = score
@@ -95,7 +95,7 @@ def readable(name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it.
+    """A duration in readable form.
 
     >>> [duration(0.4), duration(75), duration(7000)]
     ['0.4 s', '1.2 min', '1.9 h']

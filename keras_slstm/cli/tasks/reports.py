@@ -1,4 +1,4 @@
-"""The results of a test: measures, pictures, and the predictions as a file."""
+"""Test reports: metrics, pictures, and a file of predictions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PREDICTIONS = "predictions.tsv"
 
 
 def report_texts(model: SentenceClassifier, part: Texts, folder: Path | None = None, title: str = "Test") -> Results:
-    """Print and return how well texts are classified.
+    """Classify texts; print and return the metrics.
 
     Args:
         model: The model.
@@ -51,7 +51,7 @@ def report_texts(model: SentenceClassifier, part: Texts, folder: Path | None = N
 def report_pairs(
     model: SentencePairClassifier, part: Pairs, folder: Path | None = None, title: str = "Test"
 ) -> Results:
-    """Print and return how well pairs are labelled or scored; see `report_texts`."""
+    """Label or score pairs; print and return the metrics; see `report_texts`."""
     heads = ("first text", "second text")
     if not model.labels:
         scores, seconds = timed(model.score, part.texts)
@@ -81,7 +81,7 @@ def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
 
 
 def report_labels(wanted: Sequence[str], found: Sequence[str], names: Sequence[str], title: str = "Test") -> Results:
-    """Print and return how well each label is found."""
+    """Print and return the metrics of each label."""
     metrics = require("sklearn.metrics", "examples")
     accuracy = float(metrics.accuracy_score(wanted, found))
     options = {"labels": names, "zero_division": 0}
@@ -98,7 +98,7 @@ def report_labels(wanted: Sequence[str], found: Sequence[str], names: Sequence[s
 
 
 def report_scores(wanted: Sequence[float], found: Any, title: str = "Test") -> Results:
-    """Print and return how near scores are."""
+    """Print and return the metrics of scores."""
     measures = {
         "test_pearson": pearson(wanted, found),
         "test_spearman": spearman(wanted, found),
@@ -109,7 +109,7 @@ def report_scores(wanted: Sequence[float], found: Any, title: str = "Test") -> R
 
 
 def write_predictions(path: Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table with a line for each example, its columns separated by tabs; control characters become escapes."""
+    """Write a tab-separated table with one line per example; escape control characters."""
     if is_chief():
         lines = ["\t".join(printable(str(cell)) for cell in row) for row in (heads, *rows)]
         with complete_file(path) as unfinished:
@@ -128,7 +128,7 @@ def draw_learning_curve(history: dict[str, list[float]], best_epoch: int, path: 
 
 
 def draw(path: Path, picture: Callable[[Path], None]) -> None:
-    """Draw a picture; if that fails, say so, because no training should be lost for it."""
+    """Draw a picture; if that fails, only print a message, because a finished run should not be lost for it."""
     if not is_chief():
         return
     try:
@@ -138,8 +138,8 @@ def draw(path: Path, picture: Callable[[Path], None]) -> None:
 
 
 def say_where(folder: Path, results: Path) -> None:
-    """Print the files that a training has written."""
+    """Print the files that a run has written."""
     own = {"run.json", "progress.json", "settings.json", "results.json", "model.keras"}
     beside = sorted(path.name for path in folder.iterdir() if path.name not in own and path.suffix != ".h5")
-    print(f"Saved {folder / 'model.keras'} (beside it: {', '.join(['results.json', *beside])})")
-    print(f"A line of results is in {results}; use the model: keras-slstm predict {folder / 'model.keras'} TEXT\n")
+    print(f"Saved {folder / 'model.keras'} (next to it: {', '.join(['results.json', *beside])})")
+    print(f"Added a line of results to {results}. Use the model: keras-slstm predict {folder / 'model.keras'} TEXT\n")

@@ -1,4 +1,4 @@
-"""Saved models."""
+"""Loading of saved models."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def load_model(path: str) -> Any:
     """Load a model of this package.
 
     Raises:
-        ValueError: If the file holds another model, or none.
+        ValueError: If the file contains another model, or none.
     """
     if not Path(path).exists():
-        raise FileNotFoundError(f"There is no file {path}")
+        raise FileNotFoundError(f"{path} does not exist")
     if Path(path).is_dir():
         inside = sorted(Path(path).glob("*.keras"))
-        advice = f"give {inside[0]}" if inside else "give a .keras file"
+        advice = f"pass {inside[0]}" if inside else "pass a .keras file"
         raise IsADirectoryError(f"{path} is a folder: {advice}")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is damaged, or is not a model that Keras saved (.keras)")
@@ -36,9 +36,9 @@ def load_model(path: str) -> Any:
         model = keras.saving.load_model(path)
     except (zipfile.BadZipFile, zlib.error, KeyError) as error:
         raise ValueError(f"{path} is damaged, or is not a model that Keras saved (.keras): {error}") from error
-    except TypeError as error:  # Keras, of a class that it does not know
+    except TypeError as error:  # raised by Keras for an unknown class
         raise ValueError(str(error)) from error
     if not isinstance(model, MODELS):
         known = ", ".join(each.__name__ for each in MODELS)
-        raise ValueError(f"{path} holds a {type(model).__name__}, not one of {known}")
+        raise ValueError(f"{path} contains a {type(model).__name__}, not one of {known}")
     return model

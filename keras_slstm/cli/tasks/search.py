@@ -1,4 +1,4 @@
-"""Searches for hyperparameters."""
+"""Hyperparameter searches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TASKS: dict[str, tuple[Any, Any]] = {
 
 
 def search(arguments: argparse.Namespace) -> int:
-    """Search or go on with a search, report, and confirm the result if asked for; return the exit status."""
+    """Start or resume a search, confirm the result if asked for, and report; return the exit status."""
     if arguments.imports:
         sys.path.insert(0, os.getcwd())  # as for a script
     for module in arguments.imports:
@@ -132,11 +132,13 @@ def load_vectors(arguments: argparse.Namespace, corpus: Any, vectorizer: dict[st
 
 
 def describe(arguments: argparse.Namespace, corpus: Any, made: Search) -> None:
-    """Print what the search has to do."""
-    print(f"{printable(corpus.name)}: {len(corpus.train):,} / {len(corpus.validation):,} examples to train / develop")
+    """Print the size of the search."""
+    print(
+        f"{printable(corpus.name)}: {len(corpus.train):,} / {len(corpus.validation):,} training / development examples"
+    )
     trials = "trials" if arguments.max_trials is None else count(arguments.max_trials, "trial")
-    several = [] if len(arguments.seeds) == 1 else [f"{len(arguments.seeds)} trainings each"]
-    budget = ", ".join([trials, *several, f"at most {count(arguments.epochs, 'epoch')} a training"])
+    several = [] if len(arguments.seeds) == 1 else [f"{len(arguments.seeds)} runs each"]
+    budget = ", ".join([trials, *several, f"at most {count(arguments.epochs, 'epoch')} per run"])
     direction = {"max": "largest", "min": "smallest"}[made.hypermodel.direction]
     print(f"{arguments.tuner} search for the {direction} {made.hypermodel.objective}: {budget}", flush=True)
 
@@ -151,23 +153,23 @@ def count(number: int, what: str) -> str:
 
 
 def show_best(folder: Path) -> None:
-    """Print the best hyperparameters, and where the model is."""
+    """Print the best hyperparameters and the path of the model."""
     best = read_json(folder / BEST_RECORD)
     values = " ".join(f"{name}={value}" for name, value in best["values"].items() if not name.startswith("tuner/"))
     print(f"\nBest: trial {best['trial']}, {best['score']:.4f}, {best['parameters']:,} parameters\n{values}")
-    print(f"Saved {folder / BEST_MODEL} (its hyperparameters beside it)")
+    print(f"Saved {folder / BEST_MODEL} (its hyperparameters are next to it)")
 
 
 def show_report(folder: Path) -> None:
-    """Write the report, and print where it is."""
+    """Write the report and print its path."""
     try:
         print(f"\nWrote {write_report(folder)}")
-    except Exception as error:  # no search is lost for its report
-        print(f"There is no report: {' '.join(str(error).split())}", file=sys.stderr)
+    except Exception as error:  # a search should not be lost for its report
+        print(f"The report could not be written: {' '.join(str(error).split())}", file=sys.stderr)
 
 
 def show_confirmation(found: dict[str, Any]) -> None:
-    """Print what the best settings and the defaults reach on the test part."""
+    """Print the scores of the best settings and the defaults on the test part."""
     seeds = ", ".join(map(str, found["seeds"]))
     print(f"\n{found['objective'].removeprefix('val_')}, trained again with seeds {seeds}:")
     for each in found["configurations"]:

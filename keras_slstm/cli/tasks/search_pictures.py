@@ -13,11 +13,11 @@ from keras_slstm.extras import require
 from keras_slstm.files import complete_file
 
 Records = Sequence[dict[str, Any]]
-FEW = 12  # values of a hyperparameter that have a place each on the axis
+FEW = 12  # up to this many values of a hyperparameter get equal spacing on the axis
 
 
 def draw(about: dict[str, Any], trials: Records, folder: Path) -> list[tuple[str, Path]]:
-    """Draw the successful trials into files; return the title and the file of each picture."""
+    """Draw the successful trials to files; return the title and the file of each picture."""
     done = [trial for trial in trials if "score" in trial]
     pictures = []
     for title, name, picture in _PICTURES:
@@ -54,7 +54,7 @@ def text_of(value: Any) -> str:
 
 
 def _figure(plots: int, width: float = 3.6, height: float = 3.0) -> tuple[Any, list[Any]]:
-    """A figure of so many plots, at most three in a row."""
+    """A figure with this number of plots, at most three in a row."""
     figure_module = require("matplotlib.figure", "plots")
     columns = min(plots, 3)
     lines = -(-plots // columns)
@@ -120,7 +120,7 @@ def _course(about: dict[str, Any], done: Records) -> Any:
 
 
 def _steps_and_windows(about: dict[str, Any], done: Records) -> Any:
-    """Figure 2 of the S-LSTM's paper, if the search varied steps and window and nothing else."""
+    """Figure 2 of the S-LSTM paper, if the search varied only steps and window."""
     if {*searched(done)} != {"slstm/steps", "slstm/window"}:
         return None
     figure, (axes,) = _figure(1, width=6.0, height=3.8)
@@ -152,7 +152,7 @@ _PICTURES: tuple[tuple[str, str, Callable[[dict[str, Any], Records], Any]], ...]
 
 
 def _scatter(axes: Any, points: Sequence[tuple[float, float]]) -> None:
-    """Points, on a logarithmic axis if they reach far."""
+    """Draw points, on a logarithmic axis if their range is wide."""
     axes.scatter(*zip(*points), s=16, alpha=0.7)
     least, most = min(x for x, _ in points), max(x for x, _ in points)
     if least > 0 and most / least >= 20:
@@ -160,6 +160,6 @@ def _scatter(axes: Any, points: Sequence[tuple[float, float]]) -> None:
 
 
 def _continuous(about: dict[str, Any]) -> set[str]:
-    """The hyperparameters that may have any value of a range, so that hardly two trials share one."""
+    """The hyperparameters with continuous values, which trials rarely share."""
     found = [each["config"] for each in about["hypermodel"]["space"] if each["class_name"] == "Float"]
     return {config["name"] for config in found if config["step"] is None}

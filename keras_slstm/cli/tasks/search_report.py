@@ -26,7 +26,7 @@ img { max-width: 100%; } pre { background: #f3f5f7; padding: .8rem; overflow-x: 
 
 
 def report(folder: Path) -> int:
-    """Print the trials of a search and write the report, of a search that still runs as far as it is; exit status 0.
+    """Print the trials of a search, even if it is still running, and write the report; return exit status 0.
 
     Raises:
         FileNotFoundError: If the folder holds no search.
@@ -46,7 +46,7 @@ def write_report(folder: Path) -> Path:
     """Write the pictures and `report.html`, which contains them, into the folder of a search; return the page."""
     about, trials = read_search(folder), read_trials(folder)
     if not any("score" in trial for trial in trials):
-        raise ValueError(f"{folder}: no trial has succeeded yet, of {len(trials)} that have ended")
+        raise ValueError(f"{folder}: none of the {len(trials)} ended trials has succeeded yet")
     pictures = draw(about, trials, folder)
     page = html_page(folder.name, about, trials, pictures, read_confirmation(folder))
     with complete_file(folder / "report.html") as unfinished:
@@ -63,7 +63,7 @@ def ranked(about: dict[str, Any], trials: Records) -> list[dict[str, Any]]:
 
 
 def trial_rows(about: dict[str, Any], trials: Records) -> list[list[str]]:
-    """The table of trials; its head is the first row."""
+    """The table of trials, with a header row."""
     names = searched(trials)
     table = [["trial", about["objective"], *names, "parameters", "s / epoch", "epochs", "seconds"]]
     for trial in ranked(about, trials):
@@ -79,7 +79,7 @@ def trial_rows(about: dict[str, Any], trials: Records) -> list[list[str]]:
 
 
 def confirmed_rows(confirmation: dict[str, Any]) -> list[list[str]]:
-    """The table of the best settings and the defaults; its head is the first row."""
+    """The table of the best settings and the defaults, with a header row."""
     table = [["settings", "development", "test", "parameters", "s / epoch"]]
     for each in confirmation["configurations"]:
         name = each["name"] if each["trial"] is None else f"{each['name']} (trial {each['trial']})"
@@ -132,7 +132,7 @@ def html_page(
         new = ", ".join(map(str, confirmation["seeds"]))
         parts.append(
             f"<h2>On the test part: {escape(readable(confirmation['objective'].removeprefix('val_')))}</h2>\n"
-            f"<p>Trained with seeds {new}, which the search has not used; mean and standard deviation.</p>\n"
+            f"<p>Trained with seeds {new}, which the search did not use; mean and standard deviation.</p>\n"
             f"{html_table(confirmed_rows(confirmation))}"
         )
     for title, path in pictures:
@@ -151,7 +151,7 @@ def html_page(
 
 
 def html_table(table: Sequence[Sequence[str]], kinds: Mapping[str, str] | None = None, kind: str = "") -> str:
-    """A table whose first row is its head; `kinds` maps first cells to the classes of their rows."""
+    """A table whose first row is its header; `kinds` maps first cells to the CSS classes of their rows."""
     head, *others = table
     lines = ["<tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>"]
     for row in others:

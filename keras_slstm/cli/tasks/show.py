@@ -1,4 +1,4 @@
-"""Predictions as lines: one for each text, its parts separated by tabs."""
+"""Predictions as lines: one per text, with tab-separated parts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
 from keras_slstm.printable import printable
 from keras_slstm.text.text_vectorizer import TextVectorizer
 
-AT_ONCE = 1_000  # sentences that are tagged together: memory holds the probabilities of so many
-_COLORS = (36, 33, 35, 32, 34, 31)  # of a terminal, one for each type of span in turn
+AT_ONCE = 1_000  # sentences tagged together: memory holds their probabilities
+_COLORS = (36, 33, 35, 32, 34, 31)  # of a terminal, cycled over the span types
 
 
 def show_labels(model: SentenceClassifier, texts: Sequence[str]) -> None:
@@ -57,9 +57,9 @@ def show_tags(model: SequenceTagger, sentences: Sequence[Sequence[str]]) -> None
 
 
 def with_progress(sentences: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
-    """Parts of the sentences, one after the other.
+    """Yield the sentences in parts.
 
-    While results go to a file and standard error is a terminal, that shows how many sentences are done.
+    If standard output is a file and standard error a terminal, show the progress there.
     """
     is_shown = len(sentences) > AT_ONCE and sys.stderr.isatty() and not sys.stdout.isatty()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -71,7 +71,7 @@ def with_progress(sentences: Sequence[Sequence[str]]) -> Iterator[Sequence[Seque
 
 
 def mark(tokens: Sequence[str], spans: Sequence[FoundSpan], colors: Mapping[str, int]) -> str:
-    """A sentence with its spans in brackets: `a car in [Rome: city 0.99]`, in the colours of their types."""
+    """A sentence with its spans in brackets, coloured by type: `a car in [Rome: city 0.99]`."""
     words: list[str] = []
     position = 0
     for kind, start, end, confidence in spans:
@@ -83,7 +83,7 @@ def mark(tokens: Sequence[str], spans: Sequence[FoundSpan], colors: Mapping[str,
 
 
 def tokenize(text: str) -> list[str]:
-    """The tokens of a text for a tagger: words and symbols, as they are written."""
+    """The tokens of a text for a tagger: words and symbols in their original case."""
     return TextVectorizer(lowercase=False).tokenize(text)
 
 

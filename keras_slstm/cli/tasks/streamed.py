@@ -15,7 +15,7 @@ from keras_slstm.streaming.preparation import prepare_corpus
 from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.text_vectorizer import TextVectorizer
 
-MAX_TOKENS = 100_000  # of the vocabulary: that of a large corpus would take more memory than its texts
+MAX_TOKENS = 100_000  # limits the vocabulary, which could otherwise take more memory than the texts
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class StreamedCorpus:
 
 
 def load_streamed(arguments: argparse.Namespace, vectorizer_options: dict[str, Any]) -> StreamedCorpus:
-    """Prepare `--data` in a folder beside `--output`, unless that was done before, and read the other parts.
+    """Prepare `--data` in a folder next to `--output`, unless already done, and read the other parts.
 
     Args:
         arguments: The options.
@@ -41,7 +41,7 @@ def load_streamed(arguments: argparse.Namespace, vectorizer_options: dict[str, A
     """
     folder = arguments.output.parent / f"{short_name(arguments.data)}-prepared"
     text, label = arguments.text_column or "text", arguments.label_column or "label"
-    print(f"The training part is read from {folder}, which holds {Path(arguments.data).name} as word ids")
+    print(f"The training part is read from {folder}, which contains {Path(arguments.data).name} as word ids")
     found: list[PreparedCorpus] = []
 
     def prepare() -> None:

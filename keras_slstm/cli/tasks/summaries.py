@@ -1,4 +1,4 @@
-"""Tables of several trainings."""
+"""Tables of several runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.printable import printable
 
-# The columns of a table of trainings: name in the results, heading, factor. A column is shown if all trainings have it.
+# Table columns: name in the results, heading, factor. A column is shown if any run has it.
 COLUMNS = (
     ("development_accuracy", "development", 100),
     ("test_accuracy", "test", 100),
@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 def print_summary(results: Sequence[dict[str, Any]]) -> None:
-    """Print mean and spread of each data set and variant, over folds and seeds; and the mean of several data sets."""
+    """Print mean and standard deviation of each data set and variant over folds and seeds, and the overall mean."""
     rows = defaultdict(list)
     for result in results:
         rows[result["data"], result.get("variant") or ""].append(result)

@@ -1,4 +1,4 @@
-"""Trains taggers."""
+"""Training of taggers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from keras_slstm.training.diagnosis import diagnose_tags
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
-# For the embedded corpus, in words that its grammar does not produce.
+# For the embedded corpus, in words outside its grammar.
 TRAVEL_SENTENCES = [
     "Could you please book me a flight from Oslo to Rome on Friday?",
     "My friend Maria Rossi needs a hotel in New York for three nights.",
@@ -100,12 +100,12 @@ def load_vectors(arguments: argparse.Namespace, jobs: Sequence[Job]) -> WordVect
 
 
 def make_vectorizer(arguments: argparse.Namespace, min_count: int | None = None) -> TokenVectorizer:
-    """Make the vectorizer."""
+    """Return the vectoriser."""
     return TokenVectorizer(min_count=min_count, lowercase=not arguments.cased, zero_digits=arguments.zero_digits)
 
 
 def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, int]:
-    """The settings of a training, and its largest number of epochs."""
+    """The settings of a training run, and its maximum number of epochs."""
     name = arguments.preset or default_preset(arguments, job.corpus.name)
     preset = load_presets("tag")[name]
     settings = choose_settings(arguments, job, name, preset, "encoder", "head", "cased", "zero_digits")
@@ -122,13 +122,13 @@ def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, int]:
 
 
 def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
-    """Train, test, save, and tag a few sentences; return what was found."""
+    """Train, test, save, and tag a few sentences; return the results."""
     corpus = job.corpus
     settings, epochs = choose(arguments, job)
     with options_named("--encoder-option", "--variants", "--head-option"):
         model, batches = build_model(arguments, settings, job, vectors)
     columns = (map(" ".join, column) for part in (corpus.train, corpus.validation) for column in vars(part).values())
-    # The vocabulary counts, too: it holds words of the test part that have a vector.
+    # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scheme = f" ({corpus.scheme})" if corpus.scheme else ""
@@ -164,7 +164,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
 
 
 def report(model: SequenceTagger, part: TaggedSentences, title: str, folder: Path | None = None) -> Results:
-    """Tag a part, and print and return how well.
+    """Tag a part; print and return the metrics.
 
     Args:
         model: The tagger.
@@ -191,7 +191,7 @@ def report(model: SequenceTagger, part: TaggedSentences, title: str, folder: Pat
 def measure(
     model: SequenceTagger, part: TaggedSentences, predicted: Sequence[Sequence[str]], name: str
 ) -> tuple[Results, dict[str, list[int]]]:
-    """Print and return how well a part is tagged, and how many words of sentences of each length."""
+    """Print and return the metrics of a part, and the number of correct words by sentence length."""
     true_words = [label for labels in part.tags for label in labels]
     found_words = [label for labels in predicted for label in labels]
     right = [wanted == got for wanted, got in zip(true_words, found_words)]
@@ -241,14 +241,14 @@ def build_model(
     part = job.corpus.train
     model.adapt(part.tokens, vectors)
     batches = model.batches(part.tokens, part.tags, **batch_options(arguments, settings, job.seed))
-    # Metrics of the training part would decode every batch.
+    # Metrics on the training part would decode every batch.
     optimizer = make_optimizer(settings, batches, arguments.epochs)
     model.compile(optimizer, make_loss(settings, model), metrics=[], jit_compile=settings["jit_compile"])
     return model, batches
 
 
 def make_loss(settings: Settings, model: SequenceTagger) -> keras.losses.Loss | None:
-    """The loss with the weights or costs of labels; None for that of the model."""
+    """The loss with label weights or costs; None for the default of the model."""
     if "loss" not in settings:
         return None
     factors = label_factors(settings["label_weights"], model.labels, model.scheme)
@@ -260,18 +260,18 @@ def make_loss(settings: Settings, model: SequenceTagger) -> keras.losses.Loss | 
 
 
 def label_factors(factors: Mapping[str, float], labels: Sequence[str], scheme: str | None) -> list[float]:
-    """A factor for each label, 1 where none is given.
+    """One factor per label; 1 by default.
 
     Args:
-        factors: Factors by the name of a label, or of a type of spans: that of all its labels.
-        labels: The names of the labels.
-        scheme: Their scheme; None where each label stands for itself.
+        factors: Factors by label name, or by span type for all of its labels.
+        labels: The label names.
+        scheme: Their scheme; None if each label stands alone.
 
     Raises:
-        ValueError: If there is neither such a label nor such a type.
+        ValueError: If a name is neither a label nor a span type.
     """
     types = [split_tag(label, scheme)[1] if scheme else "" for label in labels]
     if unknown := [name for name in factors if name not in labels and (not name or name not in types)]:
         known = ", ".join(sorted({*labels, *types} - {""}))
-        raise ValueError(f"--label-weights: there is no label {unknown[0]!r}, but {known}")
+        raise ValueError(f"--label-weights: unknown label {unknown[0]!r}. Known names: {known}")
     return [factors.get(label, factors.get(kind, 1.0) if kind else 1.0) for label, kind in zip(labels, types)]

@@ -1,4 +1,4 @@
-"""The steps that the trainings of text and pair classifiers share."""
+"""Steps shared by the training of text classifiers and pair classifiers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_vectors(
     texts_of: Callable[[Any], Iterable[str]],
     further_texts: Iterable[str] = (),
 ) -> WordVectors | None:
-    """The word vectors that the texts of all jobs, and the further texts, can use.
+    """Load the word vectors for the texts of all jobs and the further texts.
 
     Raises:
         ValueError: If `--embedding-dim` contradicts them.
@@ -43,7 +43,7 @@ def load_vectors(
 
 
 def can_stay_fixed(vectors: WordVectors | None, settings: Settings, texts: Iterable[str]) -> bool:
-    """Whether word vectors that a preset keeps fixed can stay so; say why where they cannot."""
+    """Whether word vectors that a preset keeps fixed can stay fixed; otherwise print the reason."""
     if vectors is None:
         return False
     vectorizer = TextVectorizer(**vectorizer_options(settings))
@@ -54,14 +54,14 @@ def can_stay_fixed(vectors: WordVectors | None, settings: Settings, texts: Itera
     coverage = vectors.coverage(counts)
     print(
         f"The word vectors are trained, although the preset keeps them fixed: only {coverage.known_tokens} of "
-        f"{coverage.tokens} running words have one, and random vectors are useless unless they are trained "
-        f"(at {LEAST_COVERAGE_TO_FREEZE:.0%} or more, or with --fixed-vectors, they stay fixed)."
+        f"{coverage.tokens} running words have one, and random vectors are useless without training "
+        f"(they stay fixed at {LEAST_COVERAGE_TO_FREEZE:.0%} or more, or with --fixed-vectors)."
     )
     return False
 
 
 def choose_tokenizer(arguments: argparse.Namespace, corpus: Any) -> str:
-    """The tokenizer asked for, or the one that fits the data set."""
+    """The requested tokeniser, or the one that suits the data set."""
     return arguments.tokenizer or tokenizer_of(corpus.name)
 
 
@@ -76,7 +76,7 @@ def vectorizer_options(settings: Settings) -> Settings:
 
 
 def model_options(settings: Settings, vectors: WordVectors | None) -> Settings:
-    """The arguments that the models of texts and of pairs take."""
+    """The arguments shared by the models of texts and of pairs."""
     return {
         "encoder": settings["encoder"],
         "units": settings["units"],
@@ -93,10 +93,10 @@ def model_options(settings: Settings, vectors: WordVectors | None) -> Settings:
 
 
 def average_models(arguments: argparse.Namespace, jobs: Sequence[Job], results: Sequence[Results]) -> list[Results]:
-    """The results of the models of all seeds together, for each data set, fold and variant; one line for each."""
+    """The results of the ensemble of all seeds, one line per data set, fold and variant."""
     found = []
     seeds = len(arguments.seed)
-    for start in range(0, len(jobs), seeds):  # `plan_jobs` puts the seeds of a kind together
+    for start in range(0, len(jobs), seeds):  # `plan_jobs` groups the seeds
         alike, members, first = jobs[start : start + seeds], results[start : start + seeds], results[start]
         ensemble = Ensemble([job.folder / "model.keras" for job in alike])
         measures = {}
@@ -116,6 +116,6 @@ def average_models(arguments: argparse.Namespace, jobs: Sequence[Job], results: 
         }
         if is_chief():
             append_result(arguments.results, {"run": "+".join(member["run"] for member in members), **result})
-        result["variant"] = f"{first['variant']} ensemble of {seeds}".strip()  # a line of its own in the table
+        result["variant"] = f"{first['variant']} ensemble of {seeds}".strip()  # a separate line in the table
         found.append(result)
     return found

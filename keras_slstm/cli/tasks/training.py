@@ -1,4 +1,4 @@
-"""One training: settings, optimizer, fit and results."""
+"""One training run: settings, optimizer, fit and results."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
 
 _MLP = ("mlp_units", "mlp_layers", "mlp_dropout")
-# The values with which the model's own default applies; such settings are not passed on.
+# Values that select the model's own default; such settings are not passed on.
 _LEFT_TO_THE_MODEL = {"embeddings_initializer": "wide", "min_count": 0, "split_words": "auto", "batch_order": "auto"}
 
 
 def choose_settings(
     arguments: argparse.Namespace, job: Job, preset_name: str, preset: Settings, *further: str
 ) -> Settings:
-    """The preset with the options given, and all else that a resumed training must have in common.
+    """The preset with the given options, and everything else that a resumed run must share.
 
     Args:
         arguments: The options.
-        job: The training.
+        job: The training run.
         preset_name: The name of the preset.
         preset: Its settings.
-        *further: Options that are settings, too, beside those that all trainings have.
+        *further: Options that are also settings, in addition to those of all runs.
     """
     settings = settings_of(arguments, preset)
     if not settings["epochs"] and not settings.get("updates"):
         raise ValueError("--updates 0 needs --epochs")
     if getattr(arguments, "patience_updates", None) is not None and arguments.patience is None:
         settings.pop("patience")  # of the preset
-    settings.pop("epochs")  # a resumed training may run longer
+    settings.pop("epochs")  # a resumed run may train longer
     if not settings.get("mlp_units"):
         settings = {name: value for name, value in settings.items() if name not in _MLP}
     for name in ("plateau", "weight_decay", "updates", "patience", "patience_updates"):
@@ -67,36 +67,36 @@ def choose_settings(
         settings["vectors"] = arguments.vectors and Path(arguments.vectors).name
     counts = arguments.epochs and "updates" in settings
     if counts and len(job.corpus.train) < UPDATES_AN_EPOCH * settings["batch_size"]:
-        settings["--epochs"] = "given"  # an epoch is one pass, and not the several that `batch_options` asks for
+        settings["--epochs"] = "given"  # an epoch is one pass, instead of the several that `batch_options` asks for
     settings["seed"] = job.seed
     settings["backend"] = keras.backend.backend()
-    # Compiling by XLA takes seconds for every length of sentence; it pays in long trainings.
+    # XLA compiles for seconds for every sentence length, which only pays off in long runs.
     settings["jit_compile"] = settings["backend"] == "jax" if arguments.jit_compile is None else arguments.jit_compile
     return settings
 
 
 def given_to_the_model(settings: Settings) -> Settings:
-    """The settings without those that leave a choice to the model."""
+    """The settings, without those that select the model's default."""
     return {name: value for name, value in settings.items() if _LEFT_TO_THE_MODEL.get(name, ...) != value}
 
 
 @contextlib.contextmanager
 def options_named(*names: str) -> Iterator[None]:
-    """Name these options in the error if their NAME=VALUE pairs do not fit as arguments."""
+    """Name these options in the error if their NAME=VALUE pairs are not valid arguments."""
     try:
         yield
     except TypeError as error:
-        raise ValueError(f"{' or '.join(names)} does not fit: {error}") from error
+        raise ValueError(f"{' or '.join(names)} is invalid: {error}") from error
 
 
 def check_dimension(wanted: int | None, vectors: WordVectors | None) -> None:
-    """Raise ValueError where `--embedding-dim` contradicts the word vectors."""
+    """Raise ValueError if `--embedding-dim` contradicts the word vectors."""
     if wanted is not None and vectors is not None and wanted != vectors.dim:
-        raise ValueError(f"--embedding-dim {wanted} does not fit --vectors, which have {vectors.dim} numbers per word")
+        raise ValueError(f"--embedding-dim must be the size of --vectors, {vectors.dim}, but is {wanted}")
 
 
 def batch_options(arguments: argparse.Namespace, settings: Settings, seed: int) -> Settings:
-    """Arguments of `model.batches`: where updates are counted, few examples are gone through several times an epoch."""
+    """Arguments of `model.batches`: if updates are counted, an epoch passes several times over few examples."""
     least = UPDATES_AN_EPOCH if "updates" in settings and not arguments.epochs else 1
     options = {"batch_size": settings["batch_size"], "seed": seed, "min_batches": least}
     if "batch_order" in settings:
@@ -105,11 +105,11 @@ def batch_options(arguments: argparse.Namespace, settings: Settings, seed: int) 
 
 
 def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None = None) -> keras.optimizers.Optimizer:
-    """Adam, whose learning rate falls by the factor `decay`: over all updates, every epoch or on a plateau (`fit`)."""
+    """Adam with a learning rate that `decay` lowers: over all updates, per epoch, or on a plateau (`fit`)."""
     rate = settings["learning_rate"]
     if "plateau" not in settings:
         steps = len(batches)
-        if "updates" in settings:  # at least: the last epoch is a whole one, and `--epochs` may ask for more
+        if "updates" in settings:  # at least: the last epoch is completed, and `--epochs` may ask for more
             epochs = epochs or count_epochs(settings["updates"], batches)
             steps = max(settings["updates"], epochs * len(batches))
         rate = keras.optimizers.schedules.ExponentialDecay(
@@ -130,15 +130,15 @@ def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run
         run: Its run.
     """
     sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
-    print(f"{printable(corpus.name)}: {sizes} {what} to train / develop / test, {targets}")
+    print(f"{printable(corpus.name)}: {sizes} {what} for training / development / test, {targets}")
     words = model.vectorizer.vocabulary_size
     print(f"{encoder}: {model.count_params():,} parameters, {words:,} words in the vocabulary")
     if run.epochs_done:
-        print(f"Continuing after epoch {run.epochs_done}: the training in {run.folder} was interrupted")
+        print(f"Resuming the interrupted run in {run.folder} after epoch {run.epochs_done}")
 
 
 def describe_coverage(vectors: WordVectors | None, texts: Iterable[Iterable[str]]) -> Coverage | None:
-    """Print how many of the words of the texts have a vector."""
+    """Print how many words of the texts have a vector."""
     if vectors is None:
         return None
     coverage = vectors.coverage(Counter(word for words in texts for word in words))
@@ -157,7 +157,7 @@ def fit(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     **options: Any,
 ) -> Results:
-    """Train as the settings say, from where an interrupted training stood.
+    """Train according to the settings, or resume an interrupted run.
 
     Args:
         arguments: The options.
@@ -166,12 +166,12 @@ def fit(
         batches: The training part.
         settings: The settings.
         epochs: The preset's number of epochs.
-        monitor: The development score, with `val_` before it.
+        monitor: The development score, prefixed with `val_`.
         callbacks: Further callbacks, such as one that computes the score.
         **options: Further arguments of `run.fit`, such as `validation_data`.
 
     Returns:
-        The results of the training that `results.json` keeps.
+        The results of training for `results.json`.
     """
     stopwatch = Stopwatch(batches)
     all_callbacks: list[keras.callbacks.Callback] = [stopwatch, *callbacks]
@@ -209,7 +209,7 @@ def fit(
 
 
 def best_score(run: TrainingRun, monitor: str, name: str, digits: int = 4) -> float:
-    """Print which epoch is the best, and return its score."""
+    """Print the best epoch, and return its score."""
     score = run.history[monitor][run.best_epoch - 1]
     if run.best_epoch:
         print(f"\nBest epoch {run.best_epoch}: {name} {score:.{digits}f}")
@@ -219,7 +219,7 @@ def best_score(run: TrainingRun, monitor: str, name: str, digits: int = 4) -> fl
 
 
 def describe_encoder(arguments: argparse.Namespace, job: Job) -> str:
-    """The encoder as tables of results name it."""
+    """The name of the encoder in tables of results."""
     words = " + ".join(word for word in (arguments.encoder, arguments.pooling, arguments.architecture) if word)
     return words + (f" ({job.variant})" if job.variant else "")
 
@@ -227,7 +227,7 @@ def describe_encoder(arguments: argparse.Namespace, job: Job) -> str:
 def finish(
     arguments: argparse.Namespace, run: TrainingRun, job: Job, found: Results, coverage: Coverage | None = None
 ) -> Results:
-    """End a run: write the results into its folder and into the file of all results, draw the learning curve."""
+    """End a run: write the results to its folder and the file of all results, and draw the learning curve."""
     corpus = job.corpus
     result = {
         "run": run.id,

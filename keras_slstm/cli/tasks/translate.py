@@ -1,4 +1,4 @@
-"""Trains translation models."""
+"""Training of translation models."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
-# Larger than Keras' default, with which attention takes several epochs more to learn.
+# Larger than Keras' default, with which attention needs several more epochs to learn.
 SUBWORD_VECTORS = keras.initializers.RandomNormal(stddev=0.5)
 
-# For the embedded corpus: notes of its kind.
+# Examples for the embedded corpus.
 NOTES = {
     "to_figures": [
         "The course on the third of May lasts two and a half hours.",
@@ -81,11 +81,11 @@ def load(arguments: argparse.Namespace) -> list[tuple[ParallelCorpus, None]]:
 
 
 def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, Settings]:
-    """The settings of a training, and its preset."""
+    """The settings of a training run, and its preset."""
     preset = load_presets("translate")[arguments.preset]
     settings = choose_settings(arguments, job, arguments.preset, preset, "cell", "equal_parameters")
-    settings.pop("beam")  # a resumed training may end otherwise
-    # With a bidirectional encoder, attention is learned in half the epochs.
+    settings.pop("beam")  # a resumed run may use another beam
+    # With a bidirectional encoder, attention needs half as many epochs.
     given = arguments.bidirectional
     settings["bidirectional"] = arguments.preset == "small" if given is None else given
     settings["cell_options"] = dict(arguments.cell_option)
@@ -93,7 +93,7 @@ def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, Settings]
 
 
 def train(arguments: argparse.Namespace, job: Job) -> Results:
-    """Train, test, save, and translate a few texts; return what was found."""
+    """Train, test, save, and translate a few texts; return the results."""
     corpus = job.corpus
     settings, preset = choose(arguments, job)
     search = {
@@ -132,7 +132,7 @@ def train(arguments: argparse.Namespace, job: Job) -> Results:
 
 
 def report(model: Seq2Seq, part: TextPairs, title: str, search: dict[str, Any], folder: Path | None = None) -> Results:
-    """Translate a part, and print and return how well.
+    """Translate a part; print and return the metrics.
 
     Args:
         model: The model.
@@ -151,7 +151,7 @@ def report(model: Seq2Seq, part: TextPairs, title: str, search: dict[str, Any], 
 
 
 def evaluate(model: Seq2Seq, part: TextPairs, name: str, search: dict[str, Any]) -> tuple[Results, list[str]]:
-    """Print and return how well a part is translated, and the translations."""
+    """Print and return the scores of a part, and return the translations."""
     found = model.translate(part.sources, batch_size=64, **search)
     scores = score_translations(found, part.targets)
     print(f"{name} BLEU {scores.bleu:.2f}, exact {scores.exact:.4f} (beam of {search['beam']}; {scores.signature})")
@@ -159,7 +159,7 @@ def evaluate(model: Seq2Seq, part: TextPairs, name: str, search: dict[str, Any])
 
 
 def build_model(settings: Settings, train: TextPairs) -> tuple[Seq2Seq, TranslationBatches]:
-    """The compiled model with its subwords, and the batches to train it on."""
+    """The compiled model with its subwords, and the training batches."""
     model = make_model(settings)
     model.adapt([*train.sources, *train.targets])
     if settings.pop("equal_parameters"):
@@ -173,7 +173,7 @@ def build_model(settings: Settings, train: TextPairs) -> tuple[Seq2Seq, Translat
     lengths = [max(map(len, ids)) for ids in zip(*map(model.vectorizer.encode, (train.sources, train.targets)))]
     kept = train.take([i for i, length in enumerate(lengths) if length <= settings["longest"]])
     if not len(kept):
-        raise ValueError(f"No pair to train on has at most {settings['longest']} subwords (--longest)")
+        raise ValueError(f"No training pair has at most {settings['longest']} subwords (--longest)")
     batches = model.batches(kept.sources, kept.targets, batch_size=settings["batch_size"], seed=settings["seed"])
     model.compile(make_optimizer(settings, batches), jit_compile=settings["jit_compile"])
     return model, batches
@@ -199,13 +199,13 @@ def make_model(settings: Settings, vectorizer: Any = None) -> Seq2Seq:
 def describe(corpus: ParallelCorpus, model: Seq2Seq, batches: TranslationBatches, run: TrainingRun) -> None:
     """Print the sizes of corpus and model."""
     sizes = f"{len(corpus.train):,} / {len(corpus.validation):,} / {len(corpus.test):,}"
-    print(f"{printable(corpus.name)}: {sizes} pairs to train / develop / test")
+    print(f"{printable(corpus.name)}: {sizes} pairs for training / development / test")
     if len(batches.sources) < len(corpus.train):
-        print(f"Left out of the training: {len(corpus.train) - len(batches.sources):,} pairs, which are too long")
+        print(f"Skipped in training: {len(corpus.train) - len(batches.sources):,} pairs that are too long")
     encoder = model.encoder
     print(
         f"{encoder.num_layers} layers of {encoder.units} units ({encoder.cell}) on both sides: "
         f"{model.count_params():,} parameters, {model.vectorizer.vocabulary_size:,} subwords"
     )
     if run.epochs_done:
-        print(f"Continuing after epoch {run.epochs_done}: the training in {run.folder} was interrupted")
+        print(f"Resuming the interrupted run in {run.folder} after epoch {run.epochs_done}")
