@@ -1,8 +1,8 @@
 """Run the tests on every backend: `python -m tests [--ci | --full] [--backend NAME] [pytest options]`.
 
-The short run applies every check to every layer, operation and model, most of those that compile or train for long on
-PyTorch alone. `--ci` runs the same tests on the other backends, and the longer ones. `--full` runs everything, with
-repetitions: further variants of a layer, or models made of tested parts, on the backends that compile them for minutes.
+The short run applies every check to every layer, operation and model, but runs most slow tests only on PyTorch. `--ci`
+runs these on the other backends, and the longer tests. `--full` runs everything, including repetitions: further
+variants of a layer, and models composed of tested parts, on the backends that take minutes to compile them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import time
 BACKENDS = ("tensorflow", "jax", "torch")
 # Tests run each compiled function once or twice, so XLA's optimisation passes are switched off.
 XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-# Saves a third of the compile time with the versions of XLA that know this flag.
+# Saves a third of the compile time in versions of XLA with this flag.
 SIMPLE_FUSIONS = "--xla_cpu_use_fusion_emitters=false"
-NO_TESTS_COLLECTED = 5  # the exit status of pytest where markers leave a backend without tests
+NO_TESTS_COLLECTED = 5  # pytest's exit status if the markers deselect all tests of a backend
 COMPILE_SOMETHING = {
     "tensorflow": "import tensorflow as tf; tf.function(tf.sin, jit_compile=True)(tf.ones(3))",
     "jax": "import jax; jax.numpy.ones(3)",
@@ -42,11 +42,11 @@ def main() -> int:
     worst = 0
     with tempfile.TemporaryDirectory() as cache:
         shared = {
-            # The processes of pytest-xdist share what JAX has compiled: compilation takes half of its time.
+            # The processes of pytest-xdist share JAX's compilation cache, because compilation takes half of the time.
             "JAX_COMPILATION_CACHE_DIR": cache,
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-            # Each process of pytest-xdist uses one core: more threads than cores only wait for each other.
+            # Each process of pytest-xdist uses one core, because more threads than cores only wait for each other.
             "OMP_NUM_THREADS": "1",
             "XLA_FLAGS": os.environ.get("XLA_FLAGS") or xla_flags(),
         }
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def xla_flags() -> str:
-    """The flags that all installed backends know: XLA ends the process at an unknown one."""
+    """Return the flags that all installed backends know, because XLA aborts on an unknown one."""
     every = f"{XLA_FLAGS} {SIMPLE_FUSIONS}"
     for backend, code in COMPILE_SOMETHING.items():
         if importlib.util.find_spec(backend):

@@ -21,7 +21,7 @@ UNARY, TRANSITIONS = rng.normal(size=(BATCH, TIME, K)), rng.normal(size=(K, K))
 LABELS = rng.integers(0, K, (BATCH, TIME)).astype("int32")
 H = rng.normal(size=(BATCH, TIME, FEATURES)).astype("float32")
 RIGHT = np.arange(TIME) < LENGTHS[:, None]
-# The same words in the same order, with masked ones before, between and behind them, and a row of nothing else.
+# The same words in the same order, with masked positions before, between and after them, and a fully masked row.
 ANYWHERE = np.array([rng.permutation(row) for row in RIGHT])
 ANYWHERE[1] = False
 
@@ -32,7 +32,7 @@ def difference(found, expected) -> float:
 
 
 def likelihood_and_gradients(function):
-    """A function of unary scores and transitions, and its gradients."""
+    """Return a function of unary scores and transitions that also returns its gradients."""
     unary, transitions = tf.constant(UNARY, "float32"), tf.constant(TRANSITIONS, "float32")
     with tf.GradientTape() as tape:
         tape.watch((unary, transitions))
@@ -64,7 +64,7 @@ def compare_functions(text) -> dict[str, float]:
         packed = pack(*map(tf.constant, (np.where(RIGHT[..., None], UNARY, 0), TRANSITIONS, RIGHT)))
         labels = keras_slstm.crf_decode(packed if kind == "ours" else packed[..., None])
         found[f"decoding: {kind}"] = difference(labels, np.where(RIGHT, decoded, 0))
-    # Where addons itself does not go: masked words anywhere, labels known in part.
+    # Features that addons lacks: masks anywhere, partly known labels.
     for one, other in zip(*(likelihood_and_gradients(make(ANYWHERE)) for make in (of_engine, of_ours)), strict=True):
         found["likelihood: engine"] = max(found["likelihood: engine"], difference(one, other))
     known = np.where(rng.random(LABELS.shape) < 0.5, LABELS, -1).astype("int32")
@@ -74,7 +74,7 @@ def compare_functions(text) -> dict[str, float]:
 
 
 def compare_training() -> float:
-    """Weights after a few steps of `fit`, with either engine."""
+    """Compare the weights of both engines after a few steps of `fit`."""
 
     def train(engine: str) -> list[np.ndarray]:
         keras.utils.set_random_seed(0)
@@ -87,14 +87,14 @@ def compare_training() -> float:
 
 
 def compare_layers(tfa, folder: Path) -> dict[str, float]:
-    """A layer of addons and ours with its weights, live or from what Keras 2 has saved."""
+    """Compare a layer of addons with ours after loading its weights, live or from a file of Keras 2."""
     import tf_keras
 
     def make(**options):
         inputs = tf_keras.Input((None, FEATURES))
         layer = tfa.layers.CRF(K, boundary_initializer="random_normal", **options)
         model = tf_keras.Model(inputs, layer(inputs))
-        if options.get("use_boundary", True):  # an initialiser without a seed draws both alike
+        if options.get("use_boundary", True):  # an unseeded initialiser draws equal values for both
             layer.left_boundary.assign(np.arange(K) - 1.5)
             layer.right_boundary.assign(1.0 - np.arange(K) ** 2)
         return layer, model

@@ -1,4 +1,4 @@
-"""Gradients, compilation and dtypes on the current backend of Keras."""
+"""Gradients, compilation and dtypes on the current Keras backend."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from keras import ops
 from tests.__main__ import BACKENDS
 
 BACKEND: str = keras.backend.backend()
-# How a function can be run: "graph" is tf.function for any batch size and length, "xla" is for one shape.
+# The modes to run a function in: "graph" is a tf.function for any batch size and length, "xla" compiles for one shape.
 MODES = {"tensorflow": ("eager", "graph", "xla"), "jax": ("eager", "xla"), "torch": ("eager",)}[BACKEND]
-# How a function runs the soonest: JAX compiles every operation of an eager run by itself, for each shape.
+# The mode that starts fastest: in eager mode, JAX compiles each operation separately, for each shape.
 SOONEST = "xla" if BACKEND == "jax" else "eager"
-# How close float64 layers come to the truth, and their gradients to finite differences of it.
+# Tolerances of float64 layers against the oracle, and of their gradients against its finite differences.
 EXACT = {"rtol": 0.0, "atol": 1e-12}
 EXACT_GRADIENT = {"rtol": 0.0, "atol": 1e-8}
 
 
 def other_backends() -> list[str]:
-    """The backends that are installed beside the one under test."""
+    """Return the installed backends other than the one under test."""
     return [name for name in BACKENDS if name != BACKEND and importlib.util.find_spec(name)]
 
 
 def to_numpy(tensor: Any) -> np.ndarray:
-    """A tensor as NumPy array; bfloat16, which NumPy lacks, as float32."""
+    """Convert a tensor to a NumPy array; bfloat16, which NumPy lacks, becomes float32."""
     if keras.backend.standardize_dtype(tensor.dtype) == "bfloat16":
         tensor = ops.cast(tensor, "float32")
     return ops.convert_to_numpy(tensor)
@@ -38,7 +38,7 @@ def to_numpy(tensor: Any) -> np.ndarray:
 
 @contextlib.contextmanager
 def dtype_policy(name: str) -> Iterator[None]:
-    """Layers made inside have this dtype policy; float64 is switched on where a backend needs that."""
+    """Create layers with this dtype policy inside, and enable float64 where a backend needs it."""
     with contextlib.ExitStack() as stack:
         if name == "float64" and BACKEND == "jax":
             import jax
@@ -71,11 +71,11 @@ def evaluate(
     """Run a layer and differentiate it with respect to its input and all its trainable weights.
 
     Args:
-        layer: Built, if need be, for `x`.
+        layer: Built for `x` if necessary.
         x: `(batch, time, features)`.
         mask: `(batch, time)` bool or None.
         mode: One of `MODES`.
-        cotangents: One array per output, of its shape. Default: fixed numbers between -1 and 1.
+        cotangents: One array per output, of the same shape. Default: fixed numbers between -1 and 1.
         **call_kwargs: Further arguments of the call.
     """
     if not layer.built:
@@ -85,7 +85,7 @@ def evaluate(
     def call(x: Any, *weights: Any) -> Any:
         if BACKEND != "jax":
             return layer(x, mask=mask, **call_kwargs)
-        # Not `stateless_call`: it passes by the layer's `__call__`, and so its casts and rematerialisation.
+        # Not `stateless_call`, which bypasses the layer's `__call__` and so its casts and rematerialisation.
         with keras.StatelessScope(state_mapping=list(zip(variables, weights))):
             return layer(x, mask=mask, **call_kwargs)
 
@@ -96,13 +96,13 @@ def evaluate(
 def gradients(
     function: Callable[..., Any], *arrays: np.ndarray, mode: str = SOONEST
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The outputs of a function of tensors, and the gradients as in `evaluate`."""
+    """Return the outputs of a function of tensors, and the gradients as in `evaluate`."""
     outputs, _, found = _differentiate(function, list(arrays), [], mode, None)
     return outputs, found
 
 
 def outputs(function: Callable[..., Any], *arrays: np.ndarray, mode: str = SOONEST) -> list[np.ndarray]:
-    """The outputs of a function of tensors that need not have a gradient."""
+    """Return the outputs of a function of tensors, without gradients."""
     if mode not in MODES:
         raise ValueError(f"The {BACKEND} backend runs in modes {MODES}, not {mode!r}.")
     if mode == "graph":
@@ -142,7 +142,7 @@ def _loss(outputs: list[Any], cotangents: list[np.ndarray] | None) -> Any:
 
 
 def _differentiate(function, arrays, variables, mode, cotangents):
-    """`function(*arrays, *variables on JAX)` -> outputs, their dtypes, gradients by arrays and variables."""
+    """Return the outputs of a function, their dtypes, and the gradients by arrays and variables."""
     if mode not in MODES:
         raise ValueError(f"The {BACKEND} backend runs in modes {MODES}, not {mode!r}.")
     outputs, found = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}[BACKEND](

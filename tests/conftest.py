@@ -29,7 +29,7 @@ if keras.backend.backend() == "jax":
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
-    # Two replicas for MirroredStrategy; must be said before TensorFlow touches the device.
+    # Two replicas for MirroredStrategy; TensorFlow must know before it uses the device.
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_folders_of_tensorflow_datasets() -> Iterator[None]:
-    """Remove the folders that TensorFlow Datasets makes for each data set it does not find, and leaves behind."""
+    """Remove the temporary folders that TensorFlow Datasets leaves for data sets that it does not find."""
     make, made = tempfile.mkdtemp, []
 
     def mkdtemp(suffix: str | None = None, prefix: str | None = None, dir: str | None = None) -> str:
@@ -62,7 +62,7 @@ def no_folders_of_tensorflow_datasets() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Divide the tests among the backends and the runs, as `python -m tests` asks for it."""
+    """Select the tests of the run and the backend, for `python -m tests`."""
     suite = config.getoption("--suite")
     if suite is None:
         return
@@ -84,7 +84,7 @@ def _is_in(suite: str, item: pytest.Item) -> bool:
 
 
 def _markers(item: pytest.Item, name: str) -> Iterator[pytest.Mark]:
-    """The item's own markers, and those that `pytestmark` in its package's `__init__.py` gives to a whole folder."""
+    """Yield the item's markers, including those of `pytestmark` in its package's `__init__.py`."""
     yield from item.iter_markers(name)
     package = item.module.__package__
     for marker in getattr(sys.modules.get(package), "pytestmark", ()):
@@ -100,7 +100,7 @@ def backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
-    """Each test draws the same numbers, alone or among others."""
+    """Make each test draw the same numbers, whichever other tests run."""
     keras.utils.set_random_seed(0)
 
 
@@ -111,9 +111,9 @@ if keras.backend.backend() == "jax":
 
     @pytest.fixture(autouse=True)
     def _forget_what_was_compiled() -> Iterator[None]:
-        """Each compiled function holds parts of the address space, of which Linux grants a process 65,530 only.
+        """Clear compiled functions: each uses memory mappings, and Linux grants a process only 65,530 of them.
 
-        Beyond them XLA crashes, after about 500 tests.
+        XLA crashes beyond that, after about 500 tests.
         """
         yield
         if next(_finished) % 10 == 0 and _parts_of_the_address_space() > 40_000:

@@ -1,7 +1,7 @@
 """Weights saved on one backend load on another: `python -m tests.cross_backend FOLDER`.
 
-`write` puts each case into FOLDER as `<name>.keras` (the model) and `<name>.npz` (its outputs). The command
-loads them on the backend KERAS_BACKEND, runs them, and writes the failures into `<backend>.json`, by case.
+`write` saves each case to FOLDER as `<name>.keras` (the model) and `<name>.npz` (its outputs). The command
+loads them on the backend KERAS_BACKEND, runs them, and writes the failures to `<backend>.json`, by case.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def write(folder: Path, cases: Iterable[LayerCase]) -> None:
 
 
 def problems(folder: Path, backend: str) -> dict[str, str]:
-    """Run all cases of the folder on another backend, in one process; what failed, by case."""
+    """Run all cases of the folder on another backend in one process, and return the failures by case."""
     done = run_python("-m", "tests.cross_backend", folder, KERAS_BACKEND=backend)
     assert done.returncode == 0, done.stderr
     return json.loads((folder / f"{backend}.json").read_text())
@@ -45,7 +45,7 @@ def _problem(path: Path) -> str | None:
         with np.load(path.with_suffix(".npz")) as expected:
             for one, name in zip(found, expected.files, strict=True):
                 np.testing.assert_allclose(one, expected[name], **CLOSE)
-    except Exception:  # reported for this case; the others go on
+    except Exception:  # reported for this case; the others continue
         return traceback.format_exc()
     return None
 

@@ -19,16 +19,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 OWN = ("keras_slstm", "tests", "examples", "benchmarks", "tuning")
-MEMORY = 8 << 30  # a mutant that doubles a size in a loop must not take the machine along
+MEMORY = 8 << 30  # a mutant that doubles a size in a loop must not exhaust the machine
 HUNG, TOO_LONG = "hung", "too long"
 
 
 def import_libraries() -> None:
-    """Import what all tests import and no mutant changes. One thread each: a fork has no other threads."""
+    """Import the libraries of all tests, with one thread each, because a fork keeps only one thread."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["OMP_NUM_THREADS"] = "1"
-    for name in ("numpy", "keras", "tensorflow", "pytest"):  # Keras imports TensorFlow on every backend, to seed it
+    for name in ("numpy", "keras", "tensorflow", "pytest"):  # Keras always imports TensorFlow, to set its seed
         if importlib.util.find_spec(name):
             importlib.import_module(name)
     gc.collect()
@@ -38,10 +38,10 @@ def import_libraries() -> None:
 
 
 def run(folder: Path, work: Callable[[], int], cpu_seconds: float, wall_seconds: float) -> int | str:
-    """Do some work in a fork.
+    """Run a function in a fork.
 
-    The limit counts CPU time, which does not grow when the machine is busy. The limit in wall time is for what waits
-    for ever.
+    The main limit is CPU time, which does not depend on the load of the machine. The limit in wall time ends forks that
+    wait for ever.
 
     Args:
         folder: Becomes the working directory and the first place that imports look at.
@@ -65,7 +65,7 @@ def run(folder: Path, work: Callable[[], int], cpu_seconds: float, wall_seconds:
         return _wait(child, cpu_seconds, wall_seconds)
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # what the tests have started and not ended
+            os.killpg(child, signal.SIGKILL)  # processes that the tests have left behind
         shutil.rmtree(temporary, ignore_errors=True)
 
 

@@ -1,13 +1,13 @@
-"""Run random configurations of the public layers: `python -m tests.fuzz --seed 0 --cases 10000`.
+"""Runs random configurations of the public layers: `python -m tests.fuzz --seed 0 --cases 10000`.
 
-The installed backends take turns: case `i` runs on backend `i % 3`, so that a case is known by seed and number alone.
-`--case 1234` runs one case again, `--backend torch` all cases on one backend. Every case checks that
+The installed backends take turns: case `i` runs on backend `i % 3`, so seed and number identify a case. `--case 1234`
+runs one case again, `--backend torch` all cases on one backend. Every case checks that
 
-- outputs and gradients are finite, although NaN or large numbers stand in the padding;
+- outputs and gradients are finite, even with NaN or large numbers in the padding;
 - outputs at masked positions and gradients of padding are exactly zero;
-- dtypes and shapes are those that the layer promises;
+- dtypes and shapes are as the layer promises;
 - outputs do not depend on the content of the padding, nor on more padding on either side;
-- a layer made from the config computes the same.
+- a layer recreated from its config computes the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from tests.__main__ import BACKENDS
 
 FEATURES = 4
-BLOCK = 200  # cases in one process: what JAX compiles stays in its memory
+BLOCK = 200  # cases per process, because JAX keeps compiled code in memory
 LENGTHS = (0, 1, 2, 3, 5, 8, 17, 64, 300, 2000)
 LENGTH_SHARES = (0.05, 0.1, 0.1, 0.15, 0.2, 0.2, 0.1, 0.06, 0.03, 0.01)
 POLICIES = ("float32", "float64", "mixed_float16", "mixed_bfloat16")
@@ -34,7 +34,7 @@ MASKS = ("none", "right", "left", "both", "holes", "empty row", "empty")
 
 @dataclass(frozen=True)
 class Case:
-    """One random configuration, which depends on nothing but the seed and the number."""
+    """One random configuration, which depends only on the seed and the number."""
 
     seed: int
     number: int
@@ -57,7 +57,7 @@ class Case:
 
 
 def draw(seed: int, number: int) -> Case:
-    """The case of this number."""
+    """Draw the case of this number."""
     import numpy as np
 
     rng = np.random.default_rng([seed, number])
@@ -67,7 +67,7 @@ def draw(seed: int, number: int) -> Case:
         options[option] = values[int(rng.integers(len(values)))]
     time = int(rng.choice(LENGTHS, p=LENGTH_SHARES))
     if name == "SuBiLSTM":
-        time = min(time, 64)  # its work grows with the square of the length
+        time = min(time, 64)  # its cost grows with the square of the length
     return Case(
         seed=seed,
         number=number,
@@ -150,7 +150,7 @@ LAYERS: dict[str, dict[str, list[Any]]] = {
 
 
 def make(case: Case) -> Any:
-    """The layer of a case, without weights, as one from `(batch, time, FEATURES)`."""
+    """Create the unbuilt layer of a case, with input `(batch, time, FEATURES)`."""
     import keras_slstm
     from tests.layer_case import Spelled
     from tests.layers.partition import Partition
@@ -169,7 +169,7 @@ def make(case: Case) -> Any:
 
 
 def draw_mask(case: Case, rng: Any) -> Any:
-    """A mask of `(batch, time)`, or None."""
+    """Draw a mask `(batch, time)`, or None."""
     import numpy as np
 
     if case.mask == "none":
@@ -213,7 +213,7 @@ def check(case: Case) -> None:
         except _refusals():
             if case.time and (mask is None or mask.any()):
                 raise
-            return  # a clear refusal of sentences without words is allowed
+            return  # a layer may refuse empty sentences with a clear error
         _check_outputs(case, layer, x, mask, found)
         if not case.training:
             _check_more_padding(case, layer, x, mask, found)
@@ -224,7 +224,7 @@ def check(case: Case) -> None:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """The errors that say what is wrong with an argument."""
+    """Return the types of errors for invalid arguments."""
     import keras
 
     if keras.backend.backend() != "tensorflow":
@@ -244,7 +244,7 @@ def _run(layer: Any, x: Any, mask: Any, case: Case) -> Any:
 
 
 def _sequences(case: Case, layer: Any) -> list[bool]:
-    """For each output whether it has a vector, or a number, for each word."""
+    """Return for each output whether it has a time dimension."""
     shapes = layer.compute_output_shape((case.batch, None, FEATURES))
     shapes = [shapes] if shapes and not isinstance(shapes[0], tuple | list) else shapes
     return [len(shape) > 1 and shape[1] is None for shape in shapes]
@@ -269,7 +269,7 @@ def _check_outputs(case: Case, layer: Any, x: Any, mask: Any, found: Any) -> Non
 
 
 def _output_mask(layer: Any, x: Any, mask: Any) -> Any:
-    """The mask of the output: turned round by a layer that reads backwards."""
+    """Return the mask of the output, which a layer that reads backwards reverses."""
     from keras import ops
 
     from tests.backend import to_numpy
@@ -301,7 +301,7 @@ def _compare(case: Case, found: Any, expected: Any, message: str) -> None:
     tolerance = TOLERANCES[case.policy]
     chosen = case.options.get("selection") in ("gumbel", "hard", "soft")
     if chosen and case.policy.startswith("mixed"):
-        return  # rounding decides between two depths
+        return  # rounding may change a depth
     for y, z in zip(found, expected, strict=True):
         np.testing.assert_allclose(y, z, rtol=tolerance, atol=tolerance, err_msg=message)
 
@@ -329,7 +329,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cases", type=int, default=300, help="number of cases (300)")
     parser.add_argument("--start", type=int, default=0, help="number of the first case (0)")
-    parser.add_argument("--case", type=int, help="run this case only, on the backend KERAS_BACKEND or its own")
+    parser.add_argument("--case", type=int, help="run only this case, on the backend KERAS_BACKEND or its own")
     parser.add_argument("--backend", choices=BACKENDS, help="run all cases on this backend")
     args = parser.parse_args(arguments)
     numbers = [args.case] if args.case is not None else [*range(args.start, args.start + args.cases)]
@@ -341,7 +341,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _elsewhere(backend: str, seed: int, numbers: list[int]) -> int:
-    """Run cases in processes of this backend; 1 if one has failed."""
+    """Run cases in processes with this backend, and return 1 if one fails."""
     worst = 0
     for start in range(0, len(numbers), BLOCK):
         block = numbers[start : start + BLOCK]

@@ -14,7 +14,7 @@ from tests.layer_case import BATCH, FEATURES, TIME, LayerCase, assert_close, sen
 
 
 def check_empty(case: LayerCase) -> None:
-    """Batches without rows and sentences without words give outputs of their shapes; vectors of no word are zero."""
+    """Empty batches and sentences give outputs of the right shape; the vector of an empty sentence is zero."""
     layer = case.built()
     for batch, time in ((0, TIME), (BATCH, 0)):
         x = np.zeros((batch, time, FEATURES), "float32")
@@ -31,7 +31,7 @@ def check_empty(case: LayerCase) -> None:
 
 
 def check_mask_values(case: LayerCase) -> None:
-    """A mask of 0 and 1 is one of False and True; another number or another shape raises an error."""
+    """A mask of 0 and 1 equals one of False and True; other numbers and shapes raise an error."""
     layer, x = case.built(), ops.convert_to_tensor(sentences())
     mask = np.ones((BATCH, TIME), bool)
     mask[0, 4:] = False
@@ -61,7 +61,7 @@ def check_input_dtypes(case: LayerCase) -> None:
 
 
 def check_bfloat16(case: LayerCase) -> None:
-    """A layer whose weights are bfloat16 can be built and run."""
+    """A layer with bfloat16 weights can be built and run."""
     layer = case.built("bfloat16")
     with dtype_policy("bfloat16"):
         outputs = keras.tree.flatten(layer(ops.convert_to_tensor(sentences()), **case.call_kwargs))

@@ -12,7 +12,7 @@ from keras import ops
 
 from tests.backend import Evaluation, dtype_policy, evaluate, to_numpy
 
-# Few shapes: JAX compiles every operation of an eager run once a shape, and keeps it for the next check.
+# Few shapes, because JAX compiles every eager operation once per shape and reuses it in later checks.
 BATCH, TIME, FEATURES = 3, 6, 4
 SHORT = 4
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -20,21 +20,21 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 @dataclass(frozen=True, eq=False)
 class LayerCase:
-    """One layer, with one set of arguments, and what the checks must know of it.
+    """One layer with one set of arguments, and what the checks need to know about it.
 
     Attributes:
         name: Shown by pytest.
         make: Returns a new layer; its input is `(batch, time, FEATURES)` and a mask.
         outputs: For each output "sequence" (`(batch, time, ...)`) or "vector" (`(batch, ...)`).
-        interior: What a masked word inside a sentence does: "join" (as if it were not there) or "cut".
-        empty_row: What a row of nothing but padding gives: "zero", or anything "finite".
+        interior: The effect of a masked word inside a sentence: "join" (as if it were absent) or "cut".
+        empty_row: The output of a row that is only padding: "zero", or anything "finite".
         stochastic: Whether the layer has dropout.
         call_kwargs: Further arguments of the call.
-        variant: A further variant of a layer that has a main case in the table: it skips the checks that are slow on
-            this backend and hardly depend on a layer's options (`SLOW_CHECKS`).
-        wrapped: Inside a layer of Keras, or no public layer. The short run has such cases, and variants, on PyTorch
-            only.
-        exempt: Reasons not to apply a check, by its name.
+        variant: A further variant of a layer with a main case in the table. It skips the checks that are slow on this
+            backend and hardly depend on a layer's options (`SLOW_CHECKS`).
+        wrapped: Inside a layer of Keras, or not a public layer. The short run has such cases, and variants, only on
+            PyTorch.
+        exempt: Reasons for not applying a check, by its name.
     """
 
     name: str
@@ -49,7 +49,7 @@ class LayerCase:
     exempt: Mapping[str, str] = field(default_factory=dict)
 
     def built(self, policy: str = "float32") -> keras.Layer:
-        """A layer with weights that are neither zero nor symmetric, the same at every call."""
+        """Return a layer with weights that are neither zero nor symmetric, and equal in every call."""
         with dtype_policy(policy):
             layer = self.make()
             build(layer)
@@ -60,13 +60,13 @@ class LayerCase:
         return evaluate(layer, x, mask, **self.call_kwargs, **options)
 
     def output_mask(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """The mask of the sequences among the outputs, turned round where the layer reads backwards."""
+        """Return the mask of the output sequences, reversed if the layer reads backwards."""
         found = layer.compute_mask(ops.convert_to_tensor(x), ops.convert_to_tensor(mask))
         found = found[0] if isinstance(found, list | tuple) else found
         return mask if found is None else to_numpy(found)
 
     def real(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray, found: list[np.ndarray]) -> list[np.ndarray]:
-        """The outputs without masked positions: `(number of real words, ...)` for a sequence."""
+        """Return the outputs without masked positions: `(number of real words, ...)` for a sequence."""
         return [
             y[self.output_mask(layer, x, mask)] if kind == "sequence" else y
             for kind, y in zip(self.outputs, found, strict=True)
@@ -79,7 +79,7 @@ def build(layer: keras.Layer) -> None:
 
 
 def randomize(layer: keras.Layer) -> None:
-    """Overwrite all trainable weights with fixed numbers of moderate size."""
+    """Overwrite all trainable weights with fixed values of moderate size."""
     rng = np.random.default_rng(1)
     for variable in layer.trainable_variables:
         variable.assign(rng.normal(size=variable.shape) * 0.5)
@@ -91,7 +91,7 @@ def sentences(batch: int = BATCH, time: int = TIME, seed: int = 0) -> np.ndarray
 
 def assert_close(found: Any, expected: Any, **tolerance: Any) -> None:
     """Compare arrays, or lists or dicts of them."""
-    if isinstance(expected, Mapping):  # gradients by path: the layers may be twins of different names
+    if isinstance(expected, Mapping):  # gradients by path: equal layers may have different names
         found, expected = list(found.values()), list(expected.values())
     for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
         np.testing.assert_allclose(one, other, **{**CLOSE, **tolerance})
@@ -99,7 +99,7 @@ def assert_close(found: Any, expected: Any, **tolerance: Any) -> None:
 
 @keras.saving.register_keras_serializable(package="tests")
 class Spelled(keras.layers.Layer):
-    """A layer over the characters of words as one over words: their features are cut into two characters."""
+    """Turns a layer that reads characters into one that reads words, whose features are split into two characters."""
 
     def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,7 +1,7 @@
-"""The checks that every public layer must pass: each of `CHECKS` is applied to a `LayerCase`.
+"""The checks that every public layer must pass; each of `CHECKS` is applied to a `LayerCase`.
 
 `tests/layers/cases.py` holds the table of cases; `tests/test_layer_checks.py` shows that the checks can fail.
-A check raises `AssertionError`, or skips where a backend lacks what it checks.
+A check raises `AssertionError`, or skips if the backend does not support it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.layer_case import BATCH, FEATURES, SHORT, TIME, LayerCase, assert_clo
 
 
 def check_config(case: LayerCase) -> None:
-    """The config holds every argument, survives JSON, and makes a layer that computes the same."""
+    """The config contains every argument, survives JSON, and recreates a layer that computes the same."""
     layer = case.make()
     config = layer.get_config()
     if type(layer).__module__.startswith("keras_slstm") or "tests" in type(layer).__module__:
@@ -48,7 +48,7 @@ def check_config(case: LayerCase) -> None:
 
 
 def check_shapes(case: LayerCase) -> None:
-    """Symbolic shapes, dtypes and masks are those of real outputs, for static and unknown time."""
+    """Symbolic shapes, dtypes and masks match the real outputs, for static and unknown time."""
     layer = case.built()
     x, mask = sentences(), np.ones((BATCH, TIME), bool)
     mask[0, :2] = False
@@ -66,7 +66,7 @@ def check_shapes(case: LayerCase) -> None:
         shapes = layer.compute_output_shape(x.shape)
         shapes = [shapes] if len(case.outputs) == 1 else list(shapes)
         assert [tuple(shape) for shape in shapes] == [y.shape for y in real]
-    if not type(layer).__module__.startswith("keras."):  # Keras' wrappers have stopped passing masks on
+    if not type(layer).__module__.startswith("keras."):  # Keras' wrappers no longer pass masks on
         tensors = ops.convert_to_tensor(x), ops.convert_to_tensor(mask)
         masks = layer.compute_mask(*tensors)
         masks = masks if isinstance(masks, list | tuple) else [masks]
@@ -80,7 +80,7 @@ def check_shapes(case: LayerCase) -> None:
 
 
 def _padded(filler: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same sentences bare, and padded on the left, on the right, and on both sides, with their mask."""
+    """Return the same sentences without padding, and padded on the left, the right and both sides, with their mask."""
     bare = sentences(time=SHORT)
     x = np.full((BATCH, TIME, FEATURES), filler, "float32")
     mask = np.zeros((BATCH, TIME), bool)
@@ -115,17 +115,17 @@ def _padding_changes_nothing(case: LayerCase, filler: float) -> None:
 
 
 def check_padding(case: LayerCase) -> None:
-    """Padding on either side changes no output and no gradient, and gets a gradient of exactly zero."""
+    """Padding on either side changes no output or gradient, and its own gradient is exactly zero."""
     _padding_changes_nothing(case, filler=50.0)
 
 
 def check_nan_padding(case: LayerCase) -> None:
-    """The same where NaN stands in the padding."""
+    """The same holds with NaN in the padding."""
     _padding_changes_nothing(case, filler=float("nan"))
 
 
 def check_interior_mask(case: LayerCase) -> None:
-    """A masked word inside a sentence contributes nothing; it joins its neighbours or cuts the sentence."""
+    """A masked word inside a sentence has no effect, or cuts the sentence, as the case says."""
     layer = case.built()
     x, hole = sentences(), 2
     mask = np.ones((BATCH, TIME), bool)
@@ -146,7 +146,7 @@ def check_interior_mask(case: LayerCase) -> None:
 
 
 def check_empty_row(case: LayerCase) -> None:
-    """A row of nothing but padding gives zeros and zero gradients, and leaves the other rows alone."""
+    """A row that is only padding has zero outputs and gradients, and does not affect other rows."""
     layer = case.built()
     x = sentences()
     mask = np.ones((BATCH, TIME), bool)
@@ -157,7 +157,7 @@ def check_empty_row(case: LayerCase) -> None:
     full[1] = True
     cotangents = [default_cotangent(y.shape) for y in case.run(layer, x, full).outputs]
     found = case.run(layer, x, mask, cotangents=cotangents)
-    for cotangent in cotangents:  # the row that is full here adds nothing to the gradients
+    for cotangent in cotangents:  # the row that is full here must not add to the gradients
         cotangent[1] = 0
     expected = case.run(layer, x, full, cotangents=cotangents)
     assert_close([y[others] for y in found.outputs], [y[others] for y in expected.outputs])
@@ -177,7 +177,7 @@ def check_empty_row(case: LayerCase) -> None:
 
 
 def check_precision(case: LayerCase) -> None:
-    """Each dtype policy is obeyed and gives, within its precision, what float32 gives."""
+    """Each dtype policy is obeyed, and gives the results of float32 within its precision."""
     x, mask = sentences(), np.ones((BATCH, TIME), bool)
     mask[0, 4:] = False
     mask[1] = False
@@ -196,7 +196,7 @@ def check_precision(case: LayerCase) -> None:
 
 
 def check_double(case: LayerCase) -> None:
-    """Under float64 nothing on the way is rounded to float32, which cannot resolve a change of 1e-10."""
+    """Under float64, no intermediate value is rounded to float32, which cannot resolve a change of 1e-10."""
     x, mask = sentences(), np.ones((BATCH, TIME), bool)
     mask[0, 4:] = False
     layer = case.built("float64")
@@ -208,11 +208,11 @@ def check_double(case: LayerCase) -> None:
         change = np.abs(z - y)[some]
         assert np.mean(np.float32(z[some]) != z[some]) > 0.9, "the outputs are float32 numbers"
         assert np.mean(change > 0) > 0.9, "a change of 1e-10 is lost"
-        assert np.all(change < 1e-8), f"a change of 1e-10 becomes one of {change.max()}"
+        assert np.all(change < 1e-8), f"a change of 1e-10 becomes {change.max()}"
 
 
 def check_gradients(case: LayerCase) -> None:
-    """Every trainable weight learns; eager and compiled, forward and backward, are equal."""
+    """Every trainable weight has a gradient; eager and compiled outputs and gradients are equal."""
     layer = case.built()
     x, mask = sentences(), np.ones((BATCH, TIME), bool)
     mask[0, 4:] = False
@@ -228,7 +228,7 @@ def check_gradients(case: LayerCase) -> None:
 
 
 def check_rematerialisation(case: LayerCase) -> None:
-    """Inside `keras.RematScope` outputs and gradients are the same."""
+    """Outputs and gradients are the same inside `keras.RematScope`."""
     x, mask = sentences(), np.ones((BATCH, TIME), bool)
     mask[0, 4:] = False
     expected = case.run(case.built(), x, mask)
@@ -240,7 +240,7 @@ def check_rematerialisation(case: LayerCase) -> None:
 
 
 def check_dropout(case: LayerCase) -> None:
-    """Dropout: drawn from the seed, anew at each call, in training only."""
+    """Dropout is drawn from the seed, again in each call, and only in training."""
     layer, x = case.make(), ops.convert_to_tensor(sentences())
 
     def outputs(layer: keras.Layer, training: bool) -> np.ndarray:
@@ -253,7 +253,7 @@ def check_dropout(case: LayerCase) -> None:
             assert_close(outputs(layer, training=True), outputs(layer, training=False))
         return
     first, second, plain = outputs(layer, True), outputs(layer, True), outputs(layer, False)
-    assert np.any(first != second), "each call must draw anew"
+    assert np.any(first != second), "each call must draw a new mask"
     assert np.any(first != plain)
     assert_close(outputs(case.make(), True), first)
     assert_close(outputs(case.make(), False), plain)
@@ -263,7 +263,8 @@ def check_dropout(case: LayerCase) -> None:
 
 
 def token_ids() -> np.ndarray:
-    """Padded on either side, with as many words in the first half of the batch as in the second:
+    """Return ids with padding on either side, and equally many words in both halves of the batch.
+
     Keras averages over the words of each replica.
     """
     ids = np.random.default_rng(0).integers(1, 9, size=(4, TIME))
@@ -283,7 +284,7 @@ def text_model(case: LayerCase, head: bool) -> keras.Model:
 
 
 def _fit(case: LayerCase) -> tuple[list[float], list[np.ndarray]]:
-    """A few steps of training, of the layer alone, or of what is below one without weights: losses and weights."""
+    """Train the layer, or an embedding below a layer without weights, and return losses and weights."""
     keras.utils.set_random_seed(0)
     model = text_model(case, head=True)
     randomize(model)
@@ -291,7 +292,7 @@ def _fit(case: LayerCase) -> tuple[list[float], list[np.ndarray]]:
     embedding.trainable = not layer.trainable_weights
     for other in head:
         other.trainable = False
-    # MirroredStrategy cannot train with XLA; JAX trains with it only.
+    # MirroredStrategy cannot train with XLA; JAX always uses it.
     model.compile(keras.optimizers.SGD(0.05), loss="mse", jit_compile=BACKEND == "jax")
     shape = (4, TIME, 1) if case.outputs[0] == "sequence" else (4, 1)
     y = 1.0 + default_cotangent(shape)
@@ -303,7 +304,7 @@ _fit_on_one_device = functools.cache(_fit)
 
 
 def check_training(case: LayerCase) -> None:
-    """In a short training the loss falls in every step."""
+    """The loss falls in every step of a short training."""
     losses, _ = _fit_on_one_device(case)
     assert np.all(np.diff(losses) < 0), f"the loss does not fall: {losses}"
 
@@ -317,7 +318,7 @@ def check_two_replicas(case: LayerCase) -> None:
     if case.stochastic:
         pytest.skip("replicas draw their own dropout")
     _, expected = _fit_on_one_device(case)
-    # Collective operations, the default, mix up the strategies of one process.
+    # The default collective operations mix up several strategies in one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
     with strategy.scope():
         _, found = _fit(case)
@@ -325,7 +326,7 @@ def check_two_replicas(case: LayerCase) -> None:
 
 
 def check_saving(case: LayerCase) -> None:
-    """A `.keras` file predicts as the model that wrote it."""
+    """A `.keras` file gives the predictions of the saved model."""
     model = text_model(case, head=False)
     randomize(model)
     with tempfile.TemporaryDirectory() as folder:
@@ -336,7 +337,7 @@ def check_saving(case: LayerCase) -> None:
 
 
 def check_export(case: LayerCase) -> None:
-    """An exported SavedModel predicts as the model, for any batch size and length."""
+    """An exported SavedModel gives the predictions of the model, for any batch size and length."""
     if BACKEND == "torch":
         pytest.skip("Keras exports no SavedModel from the torch backend")
     import tensorflow as tf
@@ -352,7 +353,7 @@ def check_export(case: LayerCase) -> None:
 
 
 def predict(model: keras.Model, ids: np.ndarray) -> list[np.ndarray]:
-    """All outputs of a `text_model`."""
+    """Return all outputs of a `text_model`."""
     return outputs_of(model, ids.astype("int32"))
 
 
@@ -381,12 +382,12 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
     )
 }
 SLOW_CHECKS = ("precision", "rematerialisation", "training", "two_replicas", "mask_values", "input_dtypes", "bfloat16")
-if BACKEND == "jax":  # each operation is compiled, for each shape and dtype
+if BACKEND == "jax":  # JAX compiles each operation for each shape and dtype
     SLOW_CHECKS += ("empty", "shapes", "export", "nan_padding", "saving", "double")
 
 
 def apply(name: str, case: LayerCase) -> None:
-    """Apply the check of that name, unless the case is exempt from it."""
+    """Apply the named check, unless the case is exempt from it."""
     if name in case.exempt:
         pytest.skip(case.exempt[name])
     CHECKS[name](case)

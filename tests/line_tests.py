@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Recorder:
-    """A plugin of pytest that records for each test that passes its seconds and the lines that it executes."""
+    """A pytest plugin that records the seconds and the executed lines of each passing test."""
 
     def __init__(self, package: Path):
         import coverage
@@ -37,7 +37,7 @@ class Recorder:
         self._coverage.switch_context("")
 
     def found(self, root: Path) -> dict[str, Any]:
-        """`{"seconds": {test: seconds}, "lines": {module: {line: [tests]}}}` with paths below `root`."""
+        """Return `{"seconds": {test: seconds}, "lines": {module: {line: [tests]}}}` with paths relative to `root`."""
         self._coverage.stop()
         data = self._coverage.get_data()
         seconds = {name: spent for name, spent in self._seconds.items() if name not in self._failed}
@@ -50,7 +50,7 @@ class Recorder:
 
 
 def record(root: Path, files: list[str], target: Path) -> int:
-    """Run test files below the working directory `root` and write what was found; pytest's exit status."""
+    """Run test files below the working directory `root`, write the record, and return pytest's exit status."""
     import pytest
 
     recorder = Recorder(root / "keras_slstm")
@@ -60,7 +60,7 @@ def record(root: Path, files: list[str], target: Path) -> int:
 
 
 def fingerprint(root: Path, folder: str) -> str:
-    """A hash of all Python files of a folder."""
+    """Return a hash of all Python files of a folder."""
     found = hashlib.sha256()
     for file in sorted(root.joinpath(folder).rglob("*.py")):
         found.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
@@ -68,10 +68,10 @@ def fingerprint(root: Path, folder: str) -> str:
 
 
 def tests_for(record: dict[str, Any], module: str, source: str, line: int) -> list[str]:
-    """The tests that execute a line, fastest first.
+    """Return the tests that execute a line, fastest first.
 
-    A line that runs at import (a default, a constant) has none of its own: it gets those of the function, the class
-    or at last the module around it.
+    A line that runs at import (a default, a constant) has no tests of its own, so it gets those of the enclosing
+    function, class or module.
     """
     by_line = record["lines"].get(module, {})
     for lines in _around(ast.parse(source), line):
@@ -82,7 +82,7 @@ def tests_for(record: dict[str, Any], module: str, source: str, line: int) -> li
 
 
 def _around(tree: ast.Module, line: int) -> Iterator[range]:
-    """The lines of the statements around a line, the innermost first; those with a body by their first lines alone."""
+    """Yield the lines of the enclosing statements, innermost first, without the bodies of compound statements."""
     inside = [
         node
         for node in ast.walk(tree)

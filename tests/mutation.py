@@ -1,8 +1,8 @@
-"""Break the code on purpose and see whether the tests notice: `python -m tests.mutation --minutes 60`.
+"""Breaks the code on purpose and checks whether the tests notice: `python -m tests.mutation --minutes 60`.
 
 cosmic-ray changes one operator, number or keyword at a time in a copy of the repository. pytest runs the tests that
 execute the changed line, fastest first, in a fork of a process that has imported Keras and its backend already. The
-command draws mutants at random until the time is over, and prints the share that the tests caught and the place of
+command draws mutants at random until the time is over, and prints the share that the tests killed and the location of
 every survivor. It runs on the backend KERAS_BACKEND, on systems that can fork.
 
     python -m tests.mutation keras_slstm/ops/masks.py --count 20     # some mutants of one file
@@ -37,7 +37,7 @@ HOURS = 6 * 3600.0
 
 
 def mutants(folder: Path, modules: Iterable[Path]) -> list[Any]:
-    """All mutations of cosmic-ray but those of annotations, which are never evaluated."""
+    """Return all mutations of cosmic-ray except those of annotations, which are never evaluated."""
     from cosmic_ray.commands import init
     from cosmic_ray.work_db import WorkDB, use_db
 
@@ -82,7 +82,7 @@ def recorded(folder: Path, tests: list[str], store: Path) -> dict[str, Any]:
 
 
 def chosen_tests(record: dict[str, Any], module: Path, source: str, line: int, seconds: float) -> Iterator[str]:
-    """The tests that execute a line, fastest first, as far as the seconds that they took go."""
+    """Yield the tests that execute a line, fastest first, until their recorded times exceed `seconds`."""
     spent = 0.0
     for test in line_tests.tests_for(record, str(module), source, line):
         spent += record["seconds"][test]
@@ -92,7 +92,7 @@ def chosen_tests(record: dict[str, Any], module: Path, source: str, line: int, s
 
 
 def try_one(folder: Path, module: Path, mutation: Any, tests: list[str], seconds: float) -> tuple[str, list[str]]:
-    """Run tests on one mutant; the verdict and the changed lines."""
+    """Run tests on one mutant, and return the verdict and the changed lines."""
     from cosmic_ray.mutating import use_mutation
     from cosmic_ray.plugins import get_operator
 
@@ -125,7 +125,7 @@ def _pytest(tests: list[str]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.partition("\n")[0])
     parser.add_argument("paths", nargs="*", default=PACKAGES, help=f"files or folders ({' '.join(PACKAGES)})")
-    parser.add_argument("--minutes", type=float, default=120.0, help="begin no mutant after this time (120)")
+    parser.add_argument("--minutes", type=float, default=120.0, help="start no mutant after this time (120)")
     parser.add_argument("--count", type=int, help="most mutants (as many as the time allows)")
     parser.add_argument("--start", type=int, default=0, help="number of the first mutant in the order of the seed (0)")
     parser.add_argument("--seconds", type=float, default=60.0, help="seconds of tests for one mutant at most (60)")

@@ -1,4 +1,4 @@
-"""Keras' initializers in NumPy, for JAX, because JAX would compile each of them for every shape."""
+"""Keras' initializers in NumPy, because JAX would compile each of them for every shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras import initializers
 
 
 def use() -> None:
-    """Let NumPy draw first weights, of the same distributions and as reproducible, from now on."""
+    """Make NumPy draw initial weights from now on, reproducibly and from the same distributions."""
     for initializer, draw in _DRAWS.items():
         initializer.__call__ = _on_numpy(draw)
 
@@ -33,7 +33,7 @@ def _generator(initializer: Any) -> np.random.Generator:
 
 
 def _truncated(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Normal numbers, drawn again where they are more than two standard deviations off."""
+    """Draw normal numbers, and redraw those beyond two standard deviations."""
     drawn = rng.normal(size=shape)
     while np.any(far := np.abs(drawn) > 2):
         drawn = np.where(far, rng.normal(size=shape), drawn)

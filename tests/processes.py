@@ -21,8 +21,8 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """Run Python with this package and return the output. The test fails if that takes more than `limit` seconds.
 
-    The output goes to files, and the process has a group of its own: a process that it leaves behind would keep a pipe
-    open, for whose end the test would wait. A variable that is None is not set.
+    The output goes to files, and the process has its own process group, because a child that it leaves behind would
+    keep a pipe open and block the test. A variable that is None is not set.
     """
     command = [sys.executable, *map(str, arguments)]
     given = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1", **variables}

@@ -1,4 +1,4 @@
-"""Ten small files of labelled text, like those of users, written by a seeded generator.
+"""A seeded generator of ten small files of labelled text, like those of users.
 
 Each has words to learn from, words that mean nothing, and some words that occur once. The label depends on single
 words, a negation, the order of words, a pair of words that must agree, or the words beside a name.

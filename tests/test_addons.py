@@ -49,7 +49,7 @@ def test_nothing_else_was_compared(compared):
 
 
 @on_tensorflow
-def test_without_legacy_keras_it_says_what_to_do():
+def test_without_legacy_keras_the_error_says_what_to_do():
     code = "import keras_slstm; keras_slstm.CRF(3, engine='addons')"
     done = run_python("-c", code, TF_USE_LEGACY_KERAS=None)
     assert done.returncode != 0

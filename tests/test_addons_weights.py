@@ -153,7 +153,7 @@ def test_damaged_files_are_named(tmp_path):
 
 @pytest.mark.backends("torch")  # reads files only
 @pytest.mark.parametrize("layout", [{}, {"libver": "latest"}])
-def test_whatever_bytes_are_damaged_the_message_is_one_line(tmp_path, layout):
+def test_any_damaged_bytes_give_a_one_line_error(tmp_path, layout):
     """h5py raises errors of eight types, SystemError among them, wherever in the file the damage is."""
     draw = random.Random(0)
     path = tmp_path / "crf.h5"
@@ -184,7 +184,7 @@ def test_a_model_whose_weights_would_fill_the_memory(tmp_path):
 
 
 @pytest.mark.backends("torch")  # reads files only
-def test_whatever_bytes_of_an_archive_are_damaged_the_message_is_one_line(tmp_path):
+def test_any_damaged_bytes_of_an_archive_give_a_one_line_error(tmp_path):
     """Each byte of the headers in turn: damage may look like encryption, another compression or another encoding."""
     path = tmp_path / "crf.keras"
     content = _write(tmp_path / "crf.h5", NAMED).read_bytes()

@@ -44,7 +44,7 @@ def _pytorch(path, members):
 
 
 ENDS = {"start_transitions": LEFT, "end_transitions": RIGHT}
-# The origin, what stores the file, its members, and the scores that the weights stand for.
+# The origin, the function that writes the file, its members, and the scores that the weights represent.
 FORMATS = {
     "ChainCRF": (CHAIN, _keras, {"chain_crf_1/chain_crf_1/U:0": CHAIN_KERNEL, "chain_crf_1/chain_crf_1/b_start:0": LEFT,
                                  "chain_crf_1/chain_crf_1/b_end:0": RIGHT}, (None, None)),
@@ -72,7 +72,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_labels_and_scores_are_those_of_the_origin(name, tmp_path):
+def test_labels_and_scores_equal_the_originals(name, tmp_path):
     origin, store, members, (kernel, bias) = FORMATS[name]
     path = store(tmp_path, members)
     found = keras_slstm.read_crf_weights(path)
@@ -131,8 +131,8 @@ def test_the_original_pytorch_crf():
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-def test_energies_are_not_taken_for_scores(tmp_path):
-    """A file of keras-contrib has the names that one of tensorflow-addons has."""
+def test_energies_are_not_mistaken_for_scores(tmp_path):
+    """A file of keras-contrib has the same weight names as one of tensorflow-addons."""
     path = _keras(tmp_path, FORMATS["keras-contrib"][2])
     with pytest.raises(ValueError, match=r"of tensorflow-addons .* but a CRF of keras-contrib at 'crf_1/crf_1/'"):
         keras_slstm.CRF.from_addons(path)
@@ -161,7 +161,7 @@ def test_code_in_a_file_of_pytorch_does_not_run(tmp_path):
 
 
 def test_only_the_weights_of_the_crf_are_read(tmp_path):
-    """Other members of a state dict may be of any kind."""
+    """Other members of a state dict may have any type."""
     torch = pytest.importorskip("torch")
     others = {"counts": torch.eye(3).to_sparse(), 0: torch.zeros(1)}
     torch.save({"crf.transitions": torch.tensor(CHAIN_KERNEL), **others}, tmp_path / "crf.pt")
@@ -169,7 +169,7 @@ def test_only_the_weights_of_the_crf_are_read(tmp_path):
     np.testing.assert_array_equal(found.weights["chain_kernel"], CHAIN_KERNEL)
 
 
-def test_one_number_is_no_large_matrix(tmp_path):
+def test_an_expanded_scalar_is_refused(tmp_path):
     torch = pytest.importorskip("torch")
     torch.save({"crf.transitions": torch.zeros(1, 1).expand(2_000_000, 2_000_000)}, tmp_path / "crf.pt")
     with pytest.raises(

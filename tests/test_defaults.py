@@ -1,4 +1,4 @@
-"""The defaults of all public arguments are those of `defaults.txt`: a change must be made there, too.
+"""The defaults of all public arguments match `defaults.txt`; a change must be made there, too.
 
 `python -m tests.test_defaults` prints the current content of the file.
 """
@@ -45,7 +45,7 @@ def found_defaults() -> dict[str, str]:
     return found
 
 
-def test_defaults_are_those_of_the_list():
+def test_defaults_match_the_list():
     expected = dict(line.split(" = ", 1) for line in FILE.read_text(encoding="utf-8").splitlines())
     found = found_defaults()
     known = found.keys() & expected.keys()  # those of new and renamed arguments are to be added

@@ -1,4 +1,4 @@
-"""The README and the pages of the site: their code runs, their links work, and no public name is missing."""
+"""The code of the README and the site runs, their links work, and no public name is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES = re.findall(r"^   (keras_slstm\.\w+)$", (ROOT / "docs/api/index.md").r
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
-    """The Python blocks of a page, with the line on which each begins, but those that it says are `not run`."""
+    """Return the Python blocks of a page that are not marked `not run`, with their first lines."""
     text = page.read_text(encoding="utf-8")
     found = re.finditer(r"^(% not run: [^\n]+\n\n)?```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     return [(text.count("\n", 0, match.start(2)), match[2]) for match in found if not match[1]]
@@ -40,7 +40,7 @@ def test_code_runs(page, tmp_path, monkeypatch, capsys):
     names = {"__name__": "page"}
     for line, block in blocks(page):
         exec(compile("\n" * line + block, str(page), "exec"), names)
-    # A page that shows an answer shows the one that its code gives.
+    # An answer shown on a page must be the output of its code.
     answers = re.findall(r"^print\(.*\)  # (\[.*?\])(?=$|:)", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     printed = capsys.readouterr().out.splitlines()
     assert [answer for answer in answers if answer not in printed] == []

@@ -25,7 +25,7 @@ def test_random_configurations(count, block, capsys):
     assert fuzz.run(0, range(block, count, 2)) == 0, capsys.readouterr().out
 
 
-def test_a_case_depends_on_seed_and_number_alone():
+def test_a_case_depends_only_on_seed_and_number():
     cases = [str(fuzz.draw(3, number)) for number in range(200)]
     assert [str(fuzz.draw(3, number)) for number in reversed(range(200))] == cases[::-1]
     assert [str(fuzz.draw(4, number)) for number in range(200)] != cases

@@ -38,7 +38,7 @@ def test_import_loads_no_tensorflow():
     assert _loaded(["tensorflow"], before="pass") == []
 
 
-def test_the_check_sees_what_is_loaded():
+def test_the_check_detects_loaded_modules():
     assert _loaded(["json", "wave"], before="import json", code="import json, wave") == ["wave"]
 
 
@@ -49,7 +49,7 @@ def test_missing_extra_names_itself():
         require("not_installed.part", "plots")
 
 
-def test_what_an_extra_itself_lacks_is_not_hidden(tmp_path, monkeypatch):
+def test_a_missing_dependency_of_an_extra_is_not_hidden(tmp_path, monkeypatch):
     (tmp_path / "half_installed.py").write_text("import not_installed_either\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="not_installed_either"):

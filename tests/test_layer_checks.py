@@ -1,4 +1,4 @@
-"""The common checks can fail: each broken layer here is caught by its check."""
+"""The common checks can fail: each check catches a broken layer."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class StopsGradient(Sound):
 
 
 class CountsCalls(Sound):
-    """State in Python: what is compiled is not what runs eagerly."""
+    """Keeps state in Python, so compiled and eager code differ."""
 
     calls = 0
 
@@ -141,7 +141,7 @@ class NeverDrops(Sound):
 
 
 class RoundsOnTheWay(Sound):
-    """The dtype is right, the digits are float32's."""
+    """The dtype is right, but the precision is that of float32."""
 
     def call(self, inputs, mask=None):
         return super().call(ops.cast(ops.cast(inputs, "float32"), self.compute_dtype), mask)

@@ -1,4 +1,4 @@
-"""The code of the page on moving from other CRFs, where it needs files or packages of the origin."""
+"""The code of the page on migrating from other CRFs that needs files or packages of the original library."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_layer_of_pytorch_crf():
 
 
 def test_a_state_dict_of_allennlp():
-    """The page says in words how to change the code for pytorch-crf: other names of modules."""
+    """The page describes how to adapt the code for pytorch-crf: other module names."""
     make, read = code("# or torch.load(path)"), code("def lstm(side)")
     for old, new in (('"lstm.', '"encoder._module.'), ("hidden2tag", "tag_projection_layer._module")):
         make, read = make.replace(old, new), read.replace(old, new)

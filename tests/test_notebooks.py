@@ -23,7 +23,7 @@ def test_notebook_runs(notebook, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("notebook", [pytest.param(path, id=path.stem) for path in NOTEBOOKS])
-def test_notebook_has_pictures(notebook):
+def test_notebook_has_figures(notebook):
     assert re.search(r"plt\.show\(\)|keras_slstm\.plots\.", notebook.read_text(encoding="utf-8"))
 
 

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.backends("tensorflow")  # no tensors: once is enough
 pytest.importorskip("matplotlib", reason="pictures need the `plots` extra")
 
 
-def test_confusion_matrix_is_written_as_a_whole(tmp_path):
+def test_confusion_matrix_is_written_atomically(tmp_path):
     path = tmp_path / "pictures" / "confusion.png"
     plots.confusion_matrix([[3, 1], [0, 5]], ["no", "yes"], path)
     first = path.read_bytes()
@@ -18,7 +18,7 @@ def test_confusion_matrix_is_written_as_a_whole(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["confusion.png"]
 
 
-def test_a_failure_leaves_the_old_picture(tmp_path, monkeypatch):
+def test_a_failure_keeps_the_old_figure(tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 
     path = tmp_path / "confusion.png"
@@ -47,7 +47,7 @@ def test_empty_rows_and_many_labels(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-def test_labels_are_written_as_they_are(tmp_path):
+def test_labels_are_shown_literally(tmp_path):
     """No formulas, one short line each."""
     labels = [r"$\frac{x$", "two\nlines", "\ud800", "long " * 1000, ""]
     plots.confusion_matrix(np.eye(5, dtype=int), labels, tmp_path / "confusion.svg")
@@ -83,7 +83,7 @@ def test_transition_matrix(tmp_path):
     assert not (tmp_path / "x.png").exists()
 
 
-def test_of_many_labels_the_most_confused_are_shown(tmp_path):
+def test_with_many_labels_the_most_confused_are_shown(tmp_path):
     counts = 10 * np.eye(40, dtype=int)
     counts[3, 7] = counts[30, 3] = 4
     figure = plots.confusion_matrix(counts, [f"label {i}" for i in range(40)])

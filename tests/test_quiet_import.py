@@ -13,13 +13,13 @@ from tests.processes import run_python
 CHATTER = b"WARNING: All log messages before absl::InitializeLog() is called\nI0000 00:00:17.1 14 port.cc:153] oneDNN\n"
 
 
-def test_other_lines_are_shown(capfd):
+def test_other_output_is_shown(capfd):
     with without_chatter():
         os.write(2, CHATTER + b"something is wrong\n")
     assert capfd.readouterr().err == "something is wrong\n"
 
 
-def test_lines_are_shown_where_the_import_fails(capfd):
+def test_output_is_shown_if_the_import_fails(capfd):
     with pytest.raises(ImportError):
         fail_to_import()
     assert capfd.readouterr().err == "a library is missing\n"
@@ -32,7 +32,7 @@ def fail_to_import():
 
 
 @pytest.mark.backends("tensorflow")
-def test_tensorflow_is_quiet_where_that_is_asked_for():
+def test_tensorflow_is_quiet_on_request():
     code = "import keras_slstm, keras; keras.ops.zeros(1)"
     done = run_python("-c", code, KERAS_BACKEND="tensorflow", TF_CPP_MIN_LOG_LEVEL="3")
     assert (done.returncode, done.stderr) == (0, "")
@@ -48,7 +48,7 @@ def test_tensorflow_is_quiet_where_that_is_asked_for():
         ("3", logging.DEBUG, logging.DEBUG),  # somebody has chosen
     ],
 )
-def test_no_warnings_of_retracing_where_none_are_asked_for(asked, before, after, monkeypatch):
+def test_retracing_warnings_follow_the_log_level(asked, before, after, monkeypatch):
     log = logging.getLogger("tensorflow")
     monkeypatch.setattr(log, "level", before)
     if asked is None:

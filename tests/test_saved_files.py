@@ -1,4 +1,4 @@
-"""Files that an earlier version saved load, and predict what they predicted (see `tests/saved/make.py`)."""
+"""Files of an earlier version load and give the same predictions (see `tests/saved/make.py`)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.backends("torch")  # reads files only
 FOLDER = Path(keras_slstm.__file__).parent
 LONGEST = 400
 MODULES = {".".join(path.relative_to(FOLDER.parent).with_suffix("").parts): path for path in FOLDER.rglob("*.py")}
-# A layer, an equation or a reader does not know what is made of it.
+# Lower packages must not import those that use them.
 FLOORS = ("ops", "layers", "losses", "metrics")
 
 
@@ -50,7 +50,7 @@ def test_no_private_import_and_no_long_file(module):
     assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= LONGEST
 
 
-def test_autograph_can_convert_what_runs_in_a_graph():
+def test_autograph_can_convert_graph_code():
     """It cannot convert a function with `:=`, and prints four lines in the user's own `tf.function` for each."""
     for module, path in MODULES.items():
         if module.split(".")[1] in FLOORS:
@@ -59,7 +59,7 @@ def test_autograph_can_convert_what_runs_in_a_graph():
             assert not lines, f"{module} has := in line {lines[0]}"
 
 
-# Where code may depend on the backend, and have a gradient of its own.
+# Folders whose code may depend on the backend and define gradients.
 BACKEND_FOLDERS = ("keras_slstm.ops.kernels.", "keras_slstm.ops.backend.")
 OF_A_BACKEND = {"custom_gradient", "custom_vjp", "custom_jvp", "Function"}  # the last one of torch.autograd
 STACKS = {"tensorflow", "jax", "torch"}
@@ -81,7 +81,7 @@ def _backend_code(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("floor", FLOORS)
-def test_backends_and_gradients_by_hand_are_in_two_folders(floor):
+def test_backend_code_and_custom_gradients_are_in_two_folders(floor):
     for module, path in MODULES.items():
         if module.startswith(f"keras_slstm.{floor}.") and not module.startswith(BACKEND_FOLDERS):
             assert _backend_code(path.read_text(encoding="utf-8")) == [], module
@@ -99,7 +99,7 @@ def test_backends_and_gradients_by_hand_are_in_two_folders(floor):
         "class F(torch.autograd.Function): pass",
     ],
 )
-def test_code_of_a_backend_is_found(source):
+def test_backend_code_is_detected(source):
     assert _backend_code(source)
 
 
@@ -130,7 +130,7 @@ def test_no_import_circle():
 
 
 @pytest.mark.parametrize("floor", FLOORS)
-def test_lower_floors_import_no_higher_ones(floor):
+def test_packages_import_only_from_those_below(floor):
     below = {*FLOORS[: FLOORS.index(floor) + 1], "ops"}
     for module in MODULES:
         if not module.startswith(f"keras_slstm.{floor}."):

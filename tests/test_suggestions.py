@@ -16,7 +16,7 @@ def test_the_most_similar_name():
     assert did_you_mean(None, []) == ""
 
 
-def test_long_lists_are_cut():
+def test_long_lists_are_truncated():
     assert list_names(str(i) for i in range(22)).endswith('"18", "19" and 2 more')
     assert list_names([]) == "none"
 
@@ -52,7 +52,7 @@ def test_names_of_data_sets(load, name, meant):
 
 
 @pytest.mark.parametrize("load", [load_corpus, load_pair_corpus, load_tagged_corpus, load_parallel_corpus])
-def test_a_missing_manual_dir_is_said_to_be_missing(load, tmp_path):
+def test_a_missing_manual_dir_is_reported(load, tmp_path):
     pytest.importorskip("tensorflow_datasets")
     with pytest.raises(FileNotFoundError, match=rf"^The folder {tmp_path}/missing \(`manual_dir`\) does not exist\.$"):
         load("trec", data_dir=tmp_path, manual_dir=tmp_path / "missing")

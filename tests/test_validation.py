@@ -28,7 +28,7 @@ def test_number_of_features_must_be_known(make):
 
 
 @pytest.mark.parametrize("layer_class", [layers.CASLSTM, layers.NormalizedLSTM, layers.SLSTM])
-def test_numbers_of_numpy_are_accepted(layer_class):
+def test_numpy_numbers_are_accepted(layer_class):
     config = layer_class(np.int64(2), dropout=np.float32(0.5), recurrent_dropout=np.float16(0.25)).get_config()
     assert (config["units"], config["dropout"], config["recurrent_dropout"]) == (2, 0.5, 0.25)
     json.dumps(config)  # as Python's own numbers

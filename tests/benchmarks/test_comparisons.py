@@ -1,4 +1,4 @@
-"""The page that helps to choose compares only what was trained alike."""
+"""The page on choosing an encoder compares only models that were trained alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rows(*grouped: list[dict]) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in comparisons.accuracy(grouped).splitlines()[2:]]
 
 
-def test_an_encoder_stands_beside_the_baseline_of_the_same_command():
+def test_an_encoder_is_compared_with_the_baseline_of_the_same_command():
     own = [run("slstm", 0.7), run("slstm", 0.8, seed=1)]
     base = [run("bilstm", 0.71), run("bilstm", 0.73, seed=1), run("bilstm", 0.75, seed=2)]
     expected = ["TREC, 6 classes", "accuracy", "S-LSTM", "75.0 ± 7.1", "BiLSTM", "73.0 ± 2.0", "2"]

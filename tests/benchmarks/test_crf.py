@@ -10,7 +10,7 @@ from tests.processes import run_python
 
 @pytest.mark.backends("tensorflow")
 @pytest.mark.short_run
-def test_the_reference_takes_part_without_a_variable(tmp_path):
+def test_the_reference_runs_without_an_environment_variable(tmp_path):
     reference = crf.REFERENCES[BACKEND]
     if not importlib.util.find_spec(crf.MODULES[reference]):
         pytest.skip(f"{reference} is not installed")

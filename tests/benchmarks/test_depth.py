@@ -13,7 +13,7 @@ def test_imposed_depths_have_their_mean_and_one_word_in_all_layers(mean):
 
 
 @pytest.mark.parametrize("mean", [1.9, 9.5])
-def test_means_that_no_depths_have(mean):
+def test_impossible_means_are_refused(mean):
     with pytest.raises(ValueError, match="between 2 and 9"):
         depth.impose(4, 8, 9, mean)
 

@@ -1,4 +1,4 @@
-"""Runtimes that compute the same from a file, beside one another."""
+"""The table and the measurement of latencies in several runtimes."""
 
 import json
 
@@ -22,7 +22,7 @@ ROWS = [
 ]
 
 
-def test_ratios_are_those_of_the_same_runtime_and_length(tmp_path, monkeypatch):
+def test_ratios_are_within_one_runtime_and_length(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     conditions = {"processor": "P", "cores": 2, "versions": {"keras": "3"}}
     settings = {"lengths": [1, 20], "units": 8, "rounds": 3, "threads": 1}

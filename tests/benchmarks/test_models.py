@@ -1,4 +1,4 @@
-"""Speeds of finished runs are written into the result lines of these runs."""
+"""Speeds are added to the result lines of finished runs."""
 
 from __future__ import annotations
 

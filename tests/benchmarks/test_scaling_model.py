@@ -6,26 +6,26 @@ import pytest
 from benchmarks import scaling_model
 from benchmarks.scaling_model import Measured, Network, bottleneck, efficiency, exchange_seconds, slowest_seconds
 
-pytestmark = pytest.mark.backends("torch")  # nothing in it depends on the backend
+pytestmark = pytest.mark.backends("torch")  # does not depend on the backend
 STEP = Measured("S-LSTM", 32, 32, seconds=0.5, parameters=10_000_000)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_the_slowest_is_the_mean_over_all_draws(workers):
+def test_the_slowest_step_is_the_mean_maximum_over_all_draws(workers):
     seconds = [0.3, 0.1, 0.4, 0.1]
     draws = [max(draw) for draw in itertools.product(seconds, repeat=workers)]
     assert slowest_seconds(seconds, workers) == pytest.approx(sum(draws) / len(draws), rel=1e-12)
 
 
 @pytest.mark.parametrize("workers", [2, 5])
-def test_the_ring_is_that_of_its_messages(workers):
+def test_the_time_of_a_ring_is_the_sum_of_its_messages(workers):
     network, size = Network(gigabits=8.0, microseconds=100.0), 3e6
     part = size / workers  # each process sends one part at a time: n - 1 to sum them, n - 1 to hand the sums on
     seconds = sum(part / 1e9 + 1e-4 for _ in range(2 * (workers - 1)))
     assert exchange_seconds(size, workers, network) == pytest.approx(seconds, rel=1e-12)
 
 
-def test_efficiency_of_a_free_network_is_lost_to_the_slowest_alone():
+def test_a_free_network_loses_efficiency_only_to_the_slowest_process():
     free = Network(gigabits=1e12, microseconds=0.0)
     assert efficiency(STEP, 4, free, [1.0, 1.0]) == pytest.approx(1.0)
     assert efficiency(STEP, 4, free, [0.5, 1.5]) == pytest.approx(1 / slowest_seconds([0.5, 1.5], 4))

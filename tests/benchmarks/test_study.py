@@ -89,11 +89,11 @@ def line(training, test=0.5, development=0.5, **more):
 
 
 def record(study, change=lambda line: {}, scores=(0.9, 0.5)):
-    """Write the lines of a study in which the second value is better on development data."""
+    """Write the lines of a study; the second value is better on development data."""
     study.results.parent.mkdir(exist_ok=True)
     study.results.unlink(missing_ok=True)
     with open(study.results, "a", encoding="utf-8") as file:
-        for _ in range(2):  # the second time with the values that were chosen
+        for _ in range(2):  # the second time with the chosen values
             known = {json.dumps(found) for found in read(study)}
             for training in list(studies.trainings(study)):
                 if training.value is not None:
@@ -125,7 +125,7 @@ class TestRun:
         studies.run(study, tmp_path, tmp_path / "work")
         assert len(asked) == 8
         other = dataclasses.replace(study, options={**study.options, "updates": 3})
-        assert read(other) == []  # other options are another study
+        assert read(other) == []  # other options make another study
         studies.run(other, tmp_path, tmp_path / "work")
         assert len(asked) == 16
 
@@ -159,7 +159,7 @@ class TestRun:
         shutil.rmtree(tmp_path / "work")
         with pytest.raises(ValueError, match="holds no model of 'one' on 'a'"):
             study_seconds.measure(study, "a", tmp_path / "work", rounds=2)
-        studies.run(study, tmp_path, tmp_path / "work")  # nothing is left to do
+        studies.run(study, tmp_path, tmp_path / "work")  # nothing is left to run
         assert len(read(study)) == 2
 
 

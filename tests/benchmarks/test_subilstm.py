@@ -9,10 +9,10 @@ from keras_slstm.layers import SuBiLSTM
 from tests.backend import BACKEND
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="its graphs")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="needs TensorFlow's graphs")
 @pytest.mark.short_run
-def test_what_is_computed_again_takes_less_memory():
-    """And not all at once, before the gradient has come to where it needs it."""
+def test_rematerialisation_takes_less_memory():
+    """Segments must not be recomputed all at once, before their gradients need them."""
     size = ["--lengths", "96", "--units", "64", "--batch", "16", "--modes", "graph"]
     plain, again = (
         memory.in_new_process("benchmarks.subilstm", "--peak-of", name, *size)
@@ -21,9 +21,9 @@ def test_what_is_computed_again_takes_less_memory():
     assert again < plain / 2
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="where XLA says how much it needs")
-def test_xla_keeps_no_gradients_of_preactivations_of_what_is_computed_again():
-    """XLA on CPUs computes everything again at once, but does not have to keep everything."""
+@pytest.mark.skipif(BACKEND != "jax", reason="only JAX reports XLA's memory")
+def test_xla_keeps_no_preactivation_gradients_under_rematerialisation():
+    """XLA on CPUs recomputes everything at once, but need not keep everything."""
     import jax
 
     def temporary_bytes(rematerialize: bool) -> int:

@@ -1,4 +1,4 @@
-"""The tables and figures agree with the lines of the results."""
+"""The tables and figures agree with the result lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(encoder: str, seed: int, test: float, data: str = "mr", **more) -> dict:
 
 
 def cells(table: str) -> list[list[str]]:
-    """The cells of a table, with the text of each footnote in place of its mark."""
+    """Return the cells of a table, with each footnote mark replaced by its text."""
     notes = dict(re.findall(r"^(\[\^[a-z0-9-]+\]): (.*)$", table, flags=re.MULTILINE))
     rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("|")]
     return [[notes.get(cell.strip(), cell.strip()) for cell in row] for row in rows[2:]]
@@ -61,7 +61,7 @@ def test_scaling_has_a_row_for_each_number_of_processes(tmp_path, monkeypatch):
     ]
 
 
-def test_costs_of_depths_stand_beside_full_depth(tmp_path, monkeypatch):
+def test_depths_are_compared_with_full_depth(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     row = {"kind": "inference", "mode": "graph", "mean": 9.0, "seconds": 0.59, "speed_up": 1.0, "depth": "full"}
     found = {
@@ -79,7 +79,7 @@ def test_costs_of_depths_stand_beside_full_depth(tmp_path, monkeypatch):
 
 def test_pairs_have_accuracies_or_correlations(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
-    assert cells(tables.pairs()) == []  # nothing has been measured yet
+    assert cells(tables.pairs()) == []  # not measured yet
     split = {"sizes": [4500, 500, 4927]}
     labels = [run("bi_caslstm (lam=0.25)", seed, 0.8, data="sick/entailment", split=split) for seed in (0, 1)]
     scores = {**run("bi_caslstm", 0, 0.0, data="sick/relatedness", split=split), "test_pearson": 0.85}
@@ -132,7 +132,7 @@ def test_translations_have_bleu_and_exact_matches(tmp_path, monkeypatch):
     ]
 
 
-def test_sentence_vectors_stand_beside_those_of_the_paper(tmp_path, monkeypatch):
+def test_sentence_vectors_are_compared_with_the_paper(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
 
     def found(task: str, **measures) -> dict:
@@ -181,7 +181,7 @@ def test_other_settings_make_another_row():
     assert [len(group) for group in tables.groups([run("a", 0, 0.7), other, run("a", 2, 0.7)])] == [2, 1]
 
 
-def test_bins_hold_all_sentences_once():
+def test_bins_contain_all_sentences_once():
     by_length = {4: (50, 45), 5: (50, 40), 9: (60, 30), 20: (70, 35), 30: (10, 2)}
     assert figures.bins(by_length, 80) == [[4, 5], [9, 20, 30]]
     assert figures.bins({7: (3, 1)}, 80) == [[7]]
@@ -195,7 +195,7 @@ def test_a_curve_has_the_mean_and_the_spread_of_the_runs():
     assert second == pytest.approx((9, 0.5, 0))
 
 
-def test_pictures_are_drawn(tmp_path, monkeypatch):
+def test_figures_are_written(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     lines = [
         run(encoder, seed, 0.7, data="fdu/x", right_by_length={"5": [90, 60], "9": [90, 40]},
@@ -225,13 +225,13 @@ def test_pictures_are_drawn(tmp_path, monkeypatch):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_equal_footnotes_are_one():
+def test_equal_footnotes_are_merged():
     notes = tables.Footnotes("runs")
     assert [notes.refer(text) for text in ("a", "b", "a")] == ["[^runs-1]", "[^runs-2]", "[^runs-1]"]
     assert notes.definitions() == ["[^runs-1]: a\n", "[^runs-2]: b\n"]
 
 
-def test_marks_become_tables():
+def test_markers_become_tables():
     filled = tables.fill("before\n<!-- table: scaling -->\nafter")
     assert filled == f"before\n{tables.scaling()}\nafter"
 
@@ -239,7 +239,7 @@ def test_marks_become_tables():
 def test_tables_show_names_and_no_identifiers():
     for name in ("classification", "depths", "tagging", "pairs", "translation", "transfer"):
         for row in cells(tables.TABLES[name]()):
-            shown = re.sub(r" \(.*?\)", "", " ".join(row[:2]))  # arguments keep their names
+            shown = re.sub(r" \(.*?\)", "", " ".join(row[:2]))  # arguments keep their identifiers
             assert "_" not in shown, shown
             assert not re.search(r"\b(bi|s|sub)?lstm\b", shown), shown
 

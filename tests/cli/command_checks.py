@@ -1,12 +1,12 @@
-"""Checks that all training commands have to pass."""
+"""Checks that all training commands must pass."""
 
 from __future__ import annotations
 
 import keras
 
 
-def check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys):
-    """Interrupt a training of two epochs as Ctrl-C does, after its first; the same command makes the second only."""
+def check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys):
+    """Interrupt a two-epoch training by Ctrl-C after the first epoch; the command then trains only the second."""
     given = [*options, "--epochs", 2]
     fit = keras.Model.fit
 

@@ -10,9 +10,6 @@ from tests.tuning.conftest import in_process, pretended  # noqa: F401  (fixtures
 
 @pytest.fixture
 def command(request):
-    """Runs the command that the test module is named for in this process, which saves the seconds of a start.
-
-    It gives the exit status.
-    """
+    """Runs the command of the test module in this process, which saves start-up time, and returns its exit status."""
     name = request.module.__name__.rpartition(".")[2].removeprefix("test_")
     return lambda *words: main([name, *map(str, words)])

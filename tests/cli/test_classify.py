@@ -13,11 +13,11 @@ from keras_slstm.cli.tasks.jobs import Job
 from keras_slstm.cli.tasks.training import choose_settings
 from keras_slstm.training.results import read_results
 from keras_slstm.training.training_run import TrainingRun
-from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
+from tests.cli.command_checks import check_that_an_interrupted_training_resumes
 from tests.processes import run_python
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
-pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
 
 TINY = [
     "--encoder",
@@ -51,7 +51,7 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
     assert done.returncode == 0, done.stderr
     assert "Test accuracy 1.0000" in done.stdout
     assert "precision" in done.stdout
-    assert "\b" not in done.stdout  # no moving cursor outside a terminal
+    assert "\b" not in done.stdout  # no cursor movement outside a terminal
     assert {path.name for path in folder.iterdir()} == {
         "model.keras", "confusion.png", "learning_curve.png", "predictions.tsv", "results.json", "settings.json",
         "progress.json", "run.json",
@@ -74,14 +74,14 @@ def test_trains_reports_saves_and_predicts(data, tmp_path, command, capsys):
     assert "finished run" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training does it on all")
-def test_an_interrupted_training_goes_on(data, tmp_path, command, monkeypatch, capsys):
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training covers the other backends")
+def test_an_interrupted_training_resumes(data, tmp_path, command, monkeypatch, capsys):
     options = ["--data", data, "--output", tmp_path, *TINY]
-    check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
+    check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys)
 
 
-def test_nothing_is_lost_for_odd_labels_a_picture_or_a_kill(tmp_path, command, monkeypatch, capsys):
-    """Labels that are no formulas and break lines; killed after the line of results; a picture that fails."""
+def test_odd_labels_a_failing_plot_or_a_kill_lose_no_results(tmp_path, command, monkeypatch, capsys):
+    """Labels with line breaks and formula characters, a kill after the result line, and a plot that fails."""
     labels = ["$\\frac{x$", "two\nlines", "accuracy", "\x1b[31mred"]
     lines = [json.dumps({"text": f"word{i % 4} number {i % 9}", "label": labels[i % 4]}) for i in range(80)]
     (tmp_path / "odd.jsonl").write_text("\n".join(lines))
@@ -122,8 +122,8 @@ def test_nothing_is_lost_for_odd_labels_a_picture_or_a_kill(tmp_path, command, m
 
 
 @pytest.mark.parametrize("change", ["train", "vocabulary"])
-def test_an_interrupted_training_does_not_go_on_with_other_data(change, data, tmp_path, command, monkeypatch, capsys):
-    """Nor with a test part of other words that have vectors: the embedding would have other rows."""
+def test_an_interrupted_training_does_not_resume_with_other_data(change, data, tmp_path, command, monkeypatch, capsys):
+    """This includes a test split with other words: the embedding would have other rows."""
     vectors, test = tmp_path / "tiny.txt", tmp_path / "test.tsv"
     vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("good", "bad", "unseen")))
     test.write_text("text\tlabel\ngood news\tjoy\n")
@@ -145,8 +145,8 @@ def test_an_interrupted_training_does_not_go_on_with_other_data(change, data, tm
 
 
 @pytest.mark.short_run
-def test_a_run_that_counts_updates_does_not_go_on_with_epochs(data, tmp_path, command, monkeypatch, capsys):
-    """Its epochs go through few texts several times: `updates` in the results would be wrong."""
+def test_a_run_in_updates_does_not_resume_in_epochs(data, tmp_path, command, monkeypatch, capsys):
+    """Its epochs go through the few texts several times, so `updates` in the results would be wrong."""
     options = ["--data", data, "--output", tmp_path / "run", "--batch-size", "32", *TINY]
     with monkeypatch.context() as patched:
         patched.setattr(keras.Model, "predict", lambda *args, **kwargs: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -175,7 +175,7 @@ def test_workers_train_together_and_one_prints(data, tmp_path):
 
 @pytest.mark.short_run
 def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
-    """A training for each fold and seed, with a line in the results, and a table at the end; then none again."""
+    """Each fold and seed has a training with a result line, a table follows, and nothing is trained twice."""
     vectors = tmp_path / "tiny.txt"
     vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("good", "bad", "unused")))
     options = ["--data", data, "--output", tmp_path / "runs", "--folds", 2, "--seed", 0, 1, "--epochs", 1, *TINY]
@@ -198,7 +198,7 @@ def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
         assert line["seconds_per_epoch"] > 0
     assert command(*options) == 0
     assert capsys.readouterr().out.count("already finished") == 4
-    assert command(*options, "--units", 4) == 2  # these are other runs
+    assert command(*options, "--units", 4) == 2  # the settings differ
     assert "contains the results of another command" in capsys.readouterr().err
     assert len(read_results(tmp_path / "results.jsonl")) == 4
     assert command(*options, "--embedding-dim", 4) == 2
@@ -206,7 +206,7 @@ def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
 
     model = keras.saving.load_model(tmp_path / "runs" / "mails-fold1-seed0" / "model.keras")
     known = model.vectorizer.vocabulary.index("good")
-    np.testing.assert_array_equal(model.embedding.get_weights()[0][known], range(8))  # fixed: as they were
+    np.testing.assert_array_equal(model.embedding.get_weights()[0][known], range(8))  # fixed, so not changed
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
@@ -217,7 +217,7 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
     assert not (tmp_path / "run").exists()
 
 
-def test_settings_of_each_paper():
+def test_presets_of_each_paper():
     def preset(name, *words):
         return default_preset(parse("classify", words), name)
 
@@ -234,7 +234,7 @@ def test_settings_of_each_paper():
     assert bcn["weight_decay"] > 0
 
 
-def test_hidden_layers_and_plateaus(data, tmp_path, command):
+def test_hidden_layers_and_learning_rate_plateaus(data, tmp_path, command):
     options = ["--data", data, "--output", tmp_path / "run", "--epochs", 2, *TINY]
     assert command(*options, "--preset", "cas-lstm", "--mlp-units", 6, "--mlp-layers", 2, "--mlp-dropout", 0) == 0
     result = json.loads((tmp_path / "run" / "results.json").read_text())
@@ -248,7 +248,7 @@ def test_hidden_layers_and_plateaus(data, tmp_path, command):
     assert "learning_rate" not in result["history"]
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="other backends compile the recurrence for minutes")
 def test_bcn_and_combinations(data, tmp_path, command, capsys):
     vectors = tmp_path / "tiny.txt"
     vectors.write_text("".join(f"{word} {' '.join(map(str, range(8)))}\n" for word in ("news", "from", "unused")))
@@ -264,7 +264,7 @@ def test_bcn_and_combinations(data, tmp_path, command, capsys):
     assert first["encoder"] == "subilstm + bcn (combine=mean)"
     assert "--architecture bcn" in second["command"]
     assert second["settings"]["mlp_dropout"] == 0.1
-    assert not second["settings"]["fixed_vectors"]  # too few words have one
+    assert not second["settings"]["fixed_vectors"]  # too few words have a vector
     path = tmp_path / "runs" / "mails-combine_gate-seed0" / "model.keras"
     model = keras.saving.load_model(path)
     assert type(model).__name__ == "BCN"
@@ -274,8 +274,8 @@ def test_bcn_and_combinations(data, tmp_path, command, capsys):
     assert capsys.readouterr().out.split("\t")[0] in ("joy", "grief")
 
 
-def test_a_bcn_around_words_that_have_depths(data, tmp_path, command):
-    """It has no depths of its own to count at the end."""
+def test_a_bcn_on_a_depth_adaptive_grn(data, tmp_path, command):
+    """The BCN itself has no depths to count at the end."""
     options = ["--data", data, "--architecture", "bcn", "--encoder", "depth_adaptive_grn", "--output", tmp_path / "run"]
     tiny = ["--units", 4, "--embedding-dim", 4, "--max-depth", 2, "--epochs", 1, "--limit", 20, "--max-length", 3]
     assert command(*options, *tiny) == 0
@@ -293,7 +293,7 @@ def test_a_bcn_around_words_that_have_depths(data, tmp_path, command):
         (["--patience-updates", "300", "--patience", "2"], {"patience": 2, "patience_updates": 300}),
     ],
 )
-def test_patience_in_updates_takes_the_place_of_that_of_a_preset(words, patience):
+def test_patience_in_updates_overrides_a_presets_patience(words, patience):
     arguments, preset = parse("classify", words), load_presets("classify")["paper"]
     settings = choose_settings(arguments, Job(None, None, "", 0, Path("run")), "paper", preset)
     assert {name: value for name, value in settings.items() if name.startswith("patience")} == patience
@@ -331,7 +331,7 @@ def test_bad_usage(arguments, message, command, capsys, tmp_path, monkeypatch):
 
 
 def test_ablations_of_the_depth_adaptive_grn(data, tmp_path, command, capsys):
-    """One command, one table, with what each variant costs."""
+    """One command makes one table with the cost of each variant."""
     tiny = ["--units", 4, "--embedding-dim", 4, "--max-depth", 2, "--epochs", 1, "--limit", 20, "--max-length", 3]
     further = ["--characters", "cnn", "--label-smoothing", 0.1, "--speed"]
     variants = ["selection=full", "sequential=learned,max_length=3"]
@@ -356,7 +356,7 @@ def _write(path, rows):
 
 @pytest.fixture
 def streamed(tmp_path):
-    """The options of a training whose texts stay on disk."""
+    """Options of a training that streams its texts from disk."""
     pytest.importorskip("array_record", reason="streaming needs the `stream` extra")
     rows = [(f"{'good' if i % 2 else 'bad'} {'news ' * (i % 5)}from {i % 9}", "joy" if i % 2 else "grief")
             for i in range(120)]  # fmt: skip
@@ -365,7 +365,7 @@ def streamed(tmp_path):
     return ["--stream", "--data", train, "--dev-data", dev, "--test-data", test, "--output", tmp_path / "run", *TINY]
 
 
-def test_texts_that_stay_on_disk(streamed, tmp_path, command, capsys):
+def test_texts_are_streamed_from_disk(streamed, tmp_path, command, capsys):
     assert command(*streamed, "--epochs", 3) == 0
     out = capsys.readouterr().out
     assert "120 / 20 / 20 texts for training / development / test, 2 labels" in out
@@ -382,8 +382,8 @@ def test_texts_that_stay_on_disk(streamed, tmp_path, command, capsys):
     ]
 
 
-def test_an_interrupted_streamed_training_goes_on(streamed, command, monkeypatch, capsys):
-    check_that_an_interrupted_training_goes_on(command, streamed, monkeypatch, capsys)
+def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch, capsys):
+    check_that_an_interrupted_training_resumes(command, streamed, monkeypatch, capsys)
 
 
 def test_a_label_that_the_streamed_part_lacks(streamed, tmp_path, command, capsys):

@@ -20,7 +20,7 @@ WORDS = ["oslo", "rome", "paris", "lima"]
 
 @pytest.fixture
 def files(monkeypatch, tmp_path):
-    """CR: which of two cities is named. MRPC and SICK: whether both sentences name the same one. No other task."""
+    """Files of three tasks. CR: which of two cities is named. MRPC and SICK: whether both texts name the same city."""
     refuse_network(monkeypatch)
     monkeypatch.setattr(CR, "SENTENCES", 24)
     monkeypatch.setattr(Mrpc, "PAIRS", {"train": 24, "test": 12})
@@ -40,7 +40,7 @@ def files(monkeypatch, tmp_path):
 
 
 def save_model(path, kind=SentenceClassifier):
-    """Whose vectors tell the cities apart."""
+    """Save a model whose vectors distinguish the cities."""
     model = kind(["no", "yes"], "cnn" if kind is SentenceClassifier else "bilstm", units=8, embedding_dim=8)
     model.adapt(WORDS if kind is SentenceClassifier else [(word, word) for word in WORDS])
     path.parent.mkdir(parents=True)
@@ -54,15 +54,15 @@ def test_evaluates_a_saved_model_task_by_task(files, tmp_path, command, capsys, 
     assert command(*options, "--tasks", "CR", "MRPC") == 0
     results = read_results(tmp_path / "runs" / "results.jsonl")
     assert [(one["transfer"]["task"], one["data"]) for one in results] == [("CR", "cr"), ("MRPC", "mrpc")]
-    assert results[0]["accuracy"] == 1  # the one word that matters
-    assert results[0]["encoder"].startswith("layer_stack")  # there is nothing that says more
+    assert results[0]["accuracy"] == 1  # one word decides
+    assert results[0]["encoder"].startswith("layer_stack")  # there is no better name
     assert set(results[1]) >= {"accuracy", "f1", "development", "features", "seconds_to_fit", "conditions", "commit"}
     assert results[0]["command"] == "keras-slstm embed --model PATH --tasks CR MRPC --folds 3 --manual-dir PATH"
     table = capsys.readouterr().out.partition("development")[2].splitlines()
     assert table[1].split()[:3] == ["CR", "cr", "24"]
     assert f"F1 {100 * results[1]['f1']:.2f}" in table[2]
 
-    # Finished tasks are not repeated; absent ones are left out, with a line.
+    # Finished tasks are not repeated; missing ones are skipped with a message.
     calls = []
     evaluate = embed.evaluate
     monkeypatch.setattr(embed, "evaluate", lambda *args: calls.append(args[1].task.name) or evaluate(*args))
@@ -77,7 +77,7 @@ def test_evaluates_a_saved_model_task_by_task(files, tmp_path, command, capsys, 
     assert [one["transfer"]["task"] for one in results] == ["CR", "MRPC", "SICK-R", "SICK-E"]
     assert f"{results[2]['pearson']:.4f}   Spearman {results[2]['spearman']:.4f}" in out
 
-    # Other settings, another model, or `--overwrite` are another evaluation.
+    # Other settings, another model or `--overwrite` start another evaluation.
     calls.clear()
     for more in (["--task-limit", 18], ["--seed", 1], ["--overwrite"], []):
         assert command(*options, "--tasks", "CR", *more) == 0
@@ -85,7 +85,7 @@ def test_evaluates_a_saved_model_task_by_task(files, tmp_path, command, capsys, 
     assert read_results(tmp_path / "runs" / "results.jsonl")[4]["sizes"] == {"train": 18}
 
 
-def test_an_interrupted_evaluation_goes_on(files, tmp_path, command, capsys, monkeypatch):
+def test_an_interrupted_evaluation_resumes(files, tmp_path, command, capsys, monkeypatch):
     path = save_model(tmp_path / "runs" / "one" / "model.keras")
     options = ["--model", path, "--tasks", "CR", "MRPC", *files]
     load_task = embed.load_task
@@ -103,7 +103,7 @@ def test_an_interrupted_evaluation_goes_on(files, tmp_path, command, capsys, mon
     assert "CR      already finished" in capsys.readouterr().out
 
 
-def test_trains_first_where_there_is_no_model(files, tmp_path, command, capsys):
+def test_trains_first_without_a_model(files, tmp_path, command, capsys):
     generator = np.random.default_rng(0)
     rows = [(*generator.choice(WORDS, 2), i) for i in range(40)]
     lines = [f"{'same' if one == other else 'other'}\tto {one}\tfrom {other} {i % 7}" for one, other, i in rows]
@@ -122,7 +122,7 @@ def test_trains_first_where_there_is_no_model(files, tmp_path, command, capsys):
     assert transfer["encoder"] == training["encoder"] == "cnn + infersent"
     assert keras.saving.load_model(folder / "model.keras").mlp_activation == "linear"
 
-    assert command(*options) == 0  # neither is done again
+    assert command(*options) == 0  # neither is repeated
     out = capsys.readouterr().out
     assert "already contains the model" in out
     assert "CR      already finished" in out
@@ -133,7 +133,7 @@ def test_trains_first_where_there_is_no_model(files, tmp_path, command, capsys):
 
 
 def test_words_of_the_tasks_have_their_vectors(files, tmp_path, command, capsys):
-    """Those that the training part lacks, too."""
+    """This includes words that the training split lacks."""
     folder = tmp_path / "manual"
     write(folder / "custrev.neg", [f"to reykjavik {i % 5}" for i in range(12)])
     data = write(tmp_path / "pairs.tsv", ["label\ttext_a\ttext_b", *(f"{i % 2}\ta {i % 2}\tb" for i in range(40))])
@@ -151,7 +151,7 @@ def test_words_of_the_tasks_have_their_vectors(files, tmp_path, command, capsys)
     assert "vectors one.txt" in capsys.readouterr().err
 
 
-def test_a_task_that_fails_is_named_and_the_others_go_on(files, tmp_path, command, capsys, monkeypatch):
+def test_a_failing_task_is_named_and_the_others_run(files, tmp_path, command, capsys, monkeypatch):
     path = save_model(tmp_path / "runs" / "one" / "model.keras")
     evaluate = embed.evaluate
 

@@ -18,7 +18,7 @@ from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2S
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
 pytest.importorskip("seqeval", reason="the report needs the `examples` extra")
-pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
 
 TINY = {"units": 8, "embedding_dim": 8}
 

@@ -1,4 +1,4 @@
-"""`keras-slstm export` writes every format that the models write, and says in one line what it cannot write."""
+"""`keras-slstm export` writes every format that the models support, and reports others in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BACKEND = keras.backend.backend()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A classifier, a tagger with a CRF and a translation model, saved."""
+    """A folder with a classifier, a tagger with a CRF and a translation model."""
     path = tmp_path_factory.mktemp("models")
     TEXT_MODELS["SentenceClassifier"]().save(path / "classifier.keras")
     TEXT_MODELS["SequenceTagger"]().save(path / "tagger.keras")
@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The arguments of the models' methods, in place of files."""
+    """Records the arguments of the models' export methods instead of writing files."""
     calls = []
     for cls, method in ((SentenceClassifier, "export"), (SentenceClassifier, "export_text"), (Seq2Seq, "export")):
         monkeypatch.setattr(cls, method, lambda self, *args, _method=method, **kwargs: calls.append((_method, kwargs)))
@@ -45,7 +45,7 @@ def asked(monkeypatch):
         (["m.any", "--format", "onnx"], ("export", {"format": "onnx", "verbose": False})),
     ],
 )
-def test_the_name_says_the_format(words, expected, folder, asked, command, tmp_path):
+def test_the_extension_selects_the_format(words, expected, folder, asked, command, tmp_path):
     assert command(folder / "classifier.keras", tmp_path / words[0], *words[1:]) == 0
     assert asked == [expected]
 

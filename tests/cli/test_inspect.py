@@ -7,7 +7,7 @@ import pytest
 
 from keras_slstm import SentenceClassifier
 
-pytest.importorskip("matplotlib", reason="the pictures need the `plots` extra")
+pytest.importorskip("matplotlib", reason="the plots need the `plots` extra")
 
 
 def saved(folder, encoder, **options):
@@ -41,7 +41,7 @@ def test_depths(grn, tmp_path, command, capsys, monkeypatch):
     assert sum(counts["counts"]) == counts["words"]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert command(grn, "a $x$ b", "c", "--limit", 5, "--output", tmp_path / "travel.svg") == 0
-    assert capsys.readouterr().out.count("\033[38;5;") == 5 + 1  # a dollar sign is a word
+    assert capsys.readouterr().out.count("\033[38;5;") == 5 + 1  # the dollar sign is a word, too
     assert b"<svg" in (tmp_path / "travel.svg").read_bytes()
 
 
@@ -93,7 +93,7 @@ def test_files_of_a_run_are_kept(caslstm, grn, tmp_path, command, capsys):
         assert command(model, "--file", texts, "--output", tmp_path / name) == 2
         assert f"{tmp_path / kept} exists and was not written by inspect" in capsys.readouterr().err
         assert (tmp_path / kept).read_text(encoding="utf-8") == '{"test_accuracy": 0.9}'
-    for _ in range(2):  # its own files are replaced
+    for _ in range(2):  # it replaces its own files
         assert command(caslstm, "--file", texts, "--output", tmp_path / "gates.png") == 0
 
 

@@ -27,7 +27,7 @@ HEAVY = ("keras", "tensorflow", "jax", "torch", "numpy")
 
 @pytest.mark.parametrize("words", [["--help"], *([name, "--help-all"] for name in COMMANDS)], ids=" ".join)
 def test_help_comes_at_once(words):
-    """In under a second, because no backend is imported. The best of three: the machine may be busy."""
+    """It takes less than a second, as no backend is imported. The best of three counts: the machine may be busy."""
     code = (
         "import sys, runpy, atexit; sys.argv = ['keras-slstm', *sys.argv[1:]]\n"
         f"atexit.register(lambda: print('LOADED', *({{*{HEAVY!r}}} & set(sys.modules))))\n"
@@ -80,7 +80,7 @@ def test_names_of_options_are_those_of_the_modules_that_define_them():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_at_most_ten_options_are_visible(name):
-    """The others are listed by --help-all, each with a sentence."""
+    """--help-all lists the others, each with a sentence."""
     parser = make_parser(name)
     short, long = parser.help_text(advanced=False), parser.help_text(advanced=True)
     assert short.count("\n  -") - 2 <= 10
@@ -91,7 +91,7 @@ def test_at_most_ten_options_are_visible(name):
     assert all(f" {option}" in long for action in parser._actions for option in action.option_strings)
 
 
-def test_wrong_words_are_one_line(capsys):
+def test_usage_errors_are_one_line(capsys):
     assert main(["clasify"]) == 2
     assert main([]) == 2
     captured = capsys.readouterr()
@@ -150,7 +150,7 @@ def test_impossible_values_are_named_in_one_line(kind, text, expected, capsys):
     assert capsys.readouterr().err == message
 
 
-def test_presets_state_what_differs():
+def test_all_presets_of_a_command_set_the_same_options():
     for name in ("classify", "match", "tag", "translate"):
         presets = load_presets(name)
         tables = {frozenset(preset) for preset in presets.values()}
@@ -170,7 +170,7 @@ def test_presets_of_papers_have_none_of_the_defaults_that_are_not_the_papers():
     assert load_presets("classify")["bcn"]["batch_order"] == "by_length"
 
 
-def test_what_a_command_gets():
+def test_the_recorded_command_has_no_private_paths():
     arguments = parse("export", ["m.keras", "folder"])
     assert arguments.words == ["export", "m.keras", "folder"]
     assert arguments.command_line == "keras-slstm export PATH PATH"
@@ -178,7 +178,7 @@ def test_what_a_command_gets():
 
 @pytest.mark.parametrize("name", ["tag", "translate", "embed"])
 def test_a_command_without_options_for_devices_trains_alone(name, monkeypatch):
-    """Also on a machine where a cluster's TF_CONFIG is set."""
+    """This also holds on a machine where TF_CONFIG is set."""
     monkeypatch.setenv("TF_CONFIG", "{}")
     arguments = parse(name, [])
     for given in (arguments, *([as_match(arguments)] if name == "embed" else [])):
@@ -186,7 +186,7 @@ def test_a_command_without_options_for_devices_trains_alone(name, monkeypatch):
             assert scope is contextlib.nullcontext
 
 
-def test_a_reader_that_stops_is_no_error():
+def test_a_closed_output_pipe_is_not_an_error():
     command = f"{sys.executable} -m keras_slstm --help | head -1"
     done = subprocess.run(
         command, shell=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
@@ -196,8 +196,8 @@ def test_a_reader_that_stops_is_no_error():
 
 
 @pytest.mark.parametrize(("words", "said"), [(["classify"], "command continues"), (["predict", "m.keras", "a"], "")])
-def test_a_training_whose_reader_stops_has_not_succeeded(words, said):
-    """In a pipeline such as `classify | tee log`, a training that ends early is no success."""
+def test_a_training_with_a_closed_output_pipe_fails(words, said):
+    """In a pipeline such as `classify | tee log`, a training that ends early must not report success."""
     code = (
         "import sys; sys.argv[0] = 'keras-slstm'  # imports no backend\n"
         "from keras_slstm.cli import main as program\n"
@@ -213,7 +213,7 @@ def test_a_training_whose_reader_stops_has_not_succeeded(words, said):
     assert done.stderr.count("\n") == bool(said)
 
 
-def test_a_line_an_epoch(capsys):
+def test_one_line_per_epoch(capsys):
     lines = EpochLines(epochs=3, steps=2, monitor="val_accuracy", before={})
     for epoch, score in enumerate((0.5, 0.25, 0.75)):
         lines.on_epoch_begin(epoch)
@@ -227,7 +227,7 @@ def test_a_line_an_epoch(capsys):
     assert [" left" in line for line in out] == [True, True, False]
 
 
-def test_a_newcomer_is_told_how_to_go_on(tmp_path, capsys):
+def test_mistakes_get_a_hint(tmp_path, capsys):
     (tmp_path / "mails.tsv").write_text("message\tclass\nhello\ta\n", encoding="utf-8")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "model.keras").touch()
@@ -258,7 +258,7 @@ def test_a_warning_is_one_line_without_code(tmp_path, capsys):
     assert warnings.formatwarning is not one_line
 
 
-def test_of_equal_scores_the_lower_loss_is_the_best(capsys):
+def test_among_equal_scores_the_lowest_loss_is_best(capsys):
     lines = EpochLines(epochs=9, steps=2, monitor="val_f1", before={"val_f1": [0.5, 1.0], "val_loss": [0.1, 0.3]})
     for epoch, loss in enumerate((0.4, 0.2, 0.2, 0.1), start=2):
         lines.on_epoch_begin(epoch)

@@ -9,21 +9,21 @@ from keras_slstm.cli.match import FEATURES
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tasks.match import load, task_of
 from keras_slstm.training.results import read_results
-from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
+from tests.cli.command_checks import check_that_an_interrupted_training_resumes
 from tests.processes import run_python
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
-pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
 
 TINY = ["--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 16, "--learning-rate", 0.02,
         "--dropout", 0, "--mlp-dropout", 0, "--word-dropout", 0]  # fmt: skip
 LONG = ["--epochs", 14, "--patience", 14, "--plateau", 2, "--decay", 0.5]
 CITIES = ["oslo", "rome", "paris", "lima"]
-KNOWN = ("to", "a", "big", "flight", *CITIES, "unused")  # word vectors know all words of the pairs
+KNOWN = ("to", "a", "big", "flight", *CITIES, "unused")  # every word of the pairs has a vector
 
 
 def write_pairs(path, header, values):
-    """Pairs that name the same city or not; `values` are what the one and the other are given."""
+    """Write pairs that name the same city or not; `values` are the labels of the two cases."""
     generator = np.random.default_rng(0)
     lines = ["\t".join(header)]
     for i in range(400):
@@ -111,7 +111,7 @@ def test_relatedness(scores, tmp_path, command, capsys):
     assert (first, second) == ("to oslo", "a flight to oslo")
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="other backends compile the recurrence for minutes")
 @pytest.mark.short_run
 def test_variants_and_seeds_make_a_table(data, tmp_path, command, capsys):
     options = ["--data", data, "--output", tmp_path / "runs", "--seed", 0, 1, "--epochs", 1, *TINY]
@@ -145,10 +145,10 @@ def test_variants_and_seeds_make_a_table(data, tmp_path, command, capsys):
     assert capsys.readouterr().out.count("already finished") == 6
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training does it on all")
-def test_an_interrupted_training_goes_on(data, tmp_path, command, monkeypatch, capsys):
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training covers the other backends")
+def test_an_interrupted_training_resumes(data, tmp_path, command, monkeypatch, capsys):
     options = ["--data", data, "--output", tmp_path, *TINY]
-    check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
+    check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys)
 
 
 def test_pooling_is_named_with_the_encoder(data, tmp_path, command):
@@ -160,7 +160,7 @@ def test_pooling_is_named_with_the_encoder(data, tmp_path, command):
     assert (model.pooling, model.mlp_batch_norm, model.features) == ("mean", False, "inference")
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="the recurrence is compiled elsewhere, for minutes")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="other backends compile the recurrence for minutes")
 @pytest.mark.parametrize("kind", ["infersent", "siamese", "esim"])
 @pytest.mark.short_run
 def test_models_by_name(kind, data, tmp_path, command, capsys):
@@ -184,7 +184,7 @@ def test_models_by_name(kind, data, tmp_path, command, capsys):
 
 @pytest.mark.parametrize("encoder", ["cnn"])
 @pytest.mark.short_run
-def test_seeds_decide_together(encoder, data, tmp_path, command, capsys):
+def test_seeds_form_an_ensemble(encoder, data, tmp_path, command, capsys):
     options = ["--data", data, "--output", tmp_path / "runs", "--seed", 0, 1, 2, "--epochs", 1, "--ensemble", *TINY]
     assert command(*options) == 0
     assert "ensemble of 3" in capsys.readouterr().out
@@ -200,7 +200,7 @@ def test_seeds_decide_together(encoder, data, tmp_path, command, capsys):
         assert together[f"{name}_accuracy"] == pytest.approx(np.mean(right))
 
 
-def test_vectors_are_fixed_unless_said_otherwise(data, tmp_path, command, capsys):
+def test_vectors_are_fixed_by_default(data, tmp_path, command, capsys):
     known, few = write_vectors(tmp_path / "known.txt", KNOWN), write_vectors(tmp_path / "few.txt", ("to", "oslo"))
     options = ["--data", data, "--epochs", 1, "--limit", 20, *TINY]
     cases = [("a", known, [], True), ("b", known, ["--no-fixed-vectors"], False), ("c", few, [], False)]

@@ -20,12 +20,12 @@ from keras_slstm.tuning import read_confirmation, read_search, read_trials
 from tests.backend import BACKEND
 from tests.processes import run_python
 
-pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+pytestmark = pytest.mark.backends("torch")  # processes start fastest with PyTorch
 
-pytest.importorskip("matplotlib", reason="the pictures need the `plots` extra")
+pytest.importorskip("matplotlib", reason="the plots need the `plots` extra")
 
-# Nothing in them depends on the backend, and processes start the fastest with this one.
-processes = pytest.mark.skipif(BACKEND != "torch", reason="once is enough: with PyTorch")
+# These tests do not depend on the backend, and processes start fastest with this one.
+processes = pytest.mark.skipif(BACKEND != "torch", reason="one backend is enough")
 ROOT = str(Path(__file__).parents[2])
 TINY = ["embedding_dim=4", "batch_size=32", "learning_rate=0.05", "dropout=0"]
 
@@ -62,7 +62,7 @@ def data(tmp_path_factory):
 def test_three_trials_of_each_task(search, report, data, tmp_path, capsys, task, options):
     source = ["--data", data / "pairs.tsv"] if task == "pairs" else ["--dataset", "travel_desk"]
     small = ["mlp_units=4"]
-    if task == "tagging":  # with `head=crf`, to tag the development sentences would take most of the time
+    if task == "tagging":  # with `head=crf`, tagging the development sentences would take most of the time
         small = ["character_dim=4", "character_units=4", "slstm/steps=1,2", "head=softmax"]
     folder = tmp_path / "s"
     status = search("--task", task, *source, *options, "--limit", 64, "--only", "--max-trials", 3, "--epochs", 1,
@@ -93,7 +93,7 @@ def test_three_trials_of_each_task(search, report, data, tmp_path, capsys, task,
     assert f"Best: {words[measure]} {best['score']:.4f}" in page
     for trial in trials:
         assert f"<td>{trial['trial']}</td><td>{trial['score']:.4f}</td>" in page
-    assert "http" not in page  # all that it shows is in it
+    assert "http" not in page  # the page is self-contained
     assert [(folder / name).stat().st_size > 2000 for name in ("hyperparameters.png", "cost.png", "course.png")]
 
 
@@ -185,14 +185,14 @@ def test_no_report_without_a_search(report, tmp_path, capsys):
     assert "contains no search" in capsys.readouterr().err
 
 
-# With processes of their own.
+# Tests with separate processes.
 
 
 def environment(**further):
     return {**os.environ, "PYTHONPATH": ROOT, "OMP_NUM_THREADS": "1", **further}
 
 
-# An encoder that is not made before another training has come to the same place.
+# An encoder that waits in its constructor until another training has reached it, too.
 MEETING = """
 import os, pathlib, time
 from keras_slstm.models import ENCODERS, register_encoder
@@ -248,7 +248,7 @@ def test_killed_and_resumed(data, tmp_path):
         time.sleep(0.02)
     running.send_signal(signal.SIGKILL)
     running.wait()
-    time.sleep(2)  # the training must have ended, too: else it would go on here
+    time.sleep(2)  # the training must have ended, too, or it would continue here
     epochs = json.loads(progress.read_text())["epochs"]
     time.sleep(1)
     assert json.loads(progress.read_text())["epochs"] == epochs < 30
@@ -263,7 +263,7 @@ def test_killed_and_resumed(data, tmp_path):
 
 
 @processes
-def test_nothing_is_left_when_the_launcher_ends(data, tmp_path):
+def test_no_process_outlives_the_launcher(data, tmp_path):
     psutil = pytest.importorskip("psutil")
     command = [sys.executable, "-m", "keras_slstm", "search", "--workers", "2", "--data", str(data / "mails.tsv"),
                "--output", str(tmp_path / "s")]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The settings with which the commands train."""
+"""The training settings of the commands."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ def settings_of(*words):
     return arguments, choose(arguments, Job(corpus, None, "", 0, Path("run")), None)[0]
 
 
-def test_settings_that_the_model_decides_on_are_left_out():
+def test_settings_left_to_the_model_are_omitted():
     _, settings = settings_of()
     assert not LEFT_TO_THE_MODEL & set(settings)
     assert set(texts.vectorizer_options(settings)) == {"tokenizer", "lowercase"}
@@ -31,7 +31,7 @@ def test_settings_that_the_model_decides_on_are_left_out():
     assert not LEFT_TO_THE_MODEL & set(settings_of("--preset", "paper", *asked)[1])
 
 
-def test_presets_of_papers_decide_themselves():
+def test_presets_of_papers_set_everything():
     arguments, settings = settings_of("--preset", "bcn")
     assert {name: settings[name] for name in LEFT_TO_THE_MODEL} == {
         "min_count": 1, "embeddings_initializer": "uniform", "split_words": "no", "batch_order": "by_length",

@@ -1,4 +1,4 @@
-"""Predictions as lines."""
+"""The output lines of predictions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 
 class Tagger(SimpleNamespace):
-    """Finds a span at the first word, and keeps how many sentences it got at once."""
+    """Finds a span at the first word, and records how many sentences each call gets."""
 
     labels = ("O", "B-x", "I-x")
 
@@ -52,7 +52,7 @@ def test_many_sentences_are_tagged_in_parts(scheme, line, monkeypatch, capsys):
         (10, io.StringIO, io.StringIO, False),
     ],
 )
-def test_a_terminal_shows_how_many_sentences_are_done(number, out, error, is_shown, monkeypatch):
+def test_progress_is_shown_only_on_a_terminal(number, out, error, is_shown, monkeypatch):
     monkeypatch.setattr(show, "AT_ONCE", 4)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", out())

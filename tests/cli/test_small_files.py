@@ -11,14 +11,14 @@ from keras_slstm.cli.main import main
 from tests.small_files import SMALL_FILES, examples, write
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
-pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
 
 FILES = {file.name: file for file in SMALL_FILES}
 COMMANDS = {"text": ["classify"], "pair": ["match", "--task", "paraphrase"], "tokens": ["tag", "--task", "ner"]}
 
 
 @pytest.mark.parametrize("file", SMALL_FILES, ids=FILES.get)
-def test_the_generator_repeats_itself_and_has_all_labels(file):
+def test_the_generator_is_reproducible_and_has_all_labels(file):
     rows = examples(file)
     assert rows == examples(file)
     assert rows != examples(file, seed=1)

@@ -13,10 +13,10 @@ from keras_slstm.cli.tasks.tag import label_factors, make_loss, report
 from keras_slstm.datasets.tagged_corpus import TaggedSentences
 from keras_slstm.losses import CRFLoss, CRFMarginLoss
 from keras_slstm.training.results import read_results
-from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
+from tests.cli.command_checks import check_that_an_interrupted_training_resumes
 
 pytest.importorskip("seqeval", reason="the report needs the `examples` extra")
-pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
+pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
 
 TINY = ["--encoder", "bilstm", "--units", "8", "--embedding-dim", "8", "--learning-rate", "0.03", "--dropout", "0"]
 
@@ -28,7 +28,7 @@ def files(tmp_path_factory):
     sentences = []
     for i in range(60):
         words = [("fly", "O", "VERB")] * (i % 3) + [("to", "O", "ADP")]
-        parts = cities[i // 3 % 3].split()  # each city after each number of verbs
+        parts = cities[i // 3 % 3].split()  # every city with every number of verbs
         words += [(word, f"{'I' if k else 'B'}-city", "PROPN") for k, word in enumerate(parts)]
         sentences.append("\n".join(" ".join(word) for word in words))
     for name, part in (("train", sentences), ("dev", sentences[:9]), ("test", sentences[9:20])):
@@ -107,7 +107,7 @@ def test_word_vectors_and_a_smaller_training_set(files, tmp_path, command, capsy
     vectors.write_text("oslo 1 2 3\nrome 3 2 1\nparis 1 1 1\n", encoding="utf-8")
     folder = tmp_path / "run"
     options = ["--vectors", vectors, "--fixed-vectors", "--limit", 10, "--epochs", 1, "--output", folder]
-    tiny = [*TINY, "--embedding-dim", 3]  # the last value counts, and the vectors have three numbers
+    tiny = [*TINY, "--embedding-dim", 3]  # the last value counts; the vectors have three dimensions
     assert command("--task", "ner", *data_options(files), *options, *tiny) == 0
     out = capsys.readouterr().out
     assert "10 / 9 / 11 sentences" in out
@@ -122,7 +122,7 @@ def test_word_vectors_and_a_smaller_training_set(files, tmp_path, command, capsy
 
 
 @pytest.mark.parametrize(("found", "is_named"), [("O", True), ("B-city", False)])
-def test_a_tagger_that_has_learned_nothing_is_named(found, is_named, capsys):
+def test_a_tagger_that_has_learned_nothing_is_reported(found, is_named, capsys):
     part = TaggedSentences([["to", "Oslo"], ["to", "to", "Rome"]], [["O", "B-city"], ["O", "O", "B-city"]])
     tags = [[*names[:-1], found] for names in part.tags]
     report(SimpleNamespace(scheme="BIO", tag=lambda sentences: tags), part, "Test")
@@ -159,10 +159,10 @@ def test_trains_with_weights_of_labels(loss, files, tmp_path, command, capsys):
     assert keras.saving.load_model(tmp_path / "run" / "model.keras").tag([["to", "Oslo"]])
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training does it on all")
-def test_an_interrupted_training_goes_on(files, tmp_path, command, monkeypatch, capsys):
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="tests/training covers the other backends")
+def test_an_interrupted_training_resumes(files, tmp_path, command, monkeypatch, capsys):
     options = ["--task", "ner", *data_options(files), "--output", tmp_path, *TINY]
-    check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
+    check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys)
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):

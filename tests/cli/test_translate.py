@@ -7,7 +7,7 @@ import pytest
 
 from keras_slstm.cli.main import main
 from keras_slstm.training.results import read_results
-from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
+from tests.cli.command_checks import check_that_an_interrupted_training_resumes
 
 pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
 pytest.importorskip("sacrebleu", reason="BLEU needs the `translation` extra")
@@ -31,7 +31,7 @@ def test_trains_reports_saves_and_translates(data, tmp_path, command, capsys):
     out = capsys.readouterr().out
     assert "24 / 3 / 3 pairs for training / development / test" in out
     assert "Test BLEU" in out
-    assert "\b" not in out  # no moving cursor outside a terminal
+    assert "\b" not in out  # no cursor movement outside a terminal
     assert {path.name for path in folder.iterdir()} == {
         "model.keras", "translations.txt", "predictions.tsv", "learning_curve.png", "results.json", "settings.json",
         "progress.json", "run.json",
@@ -57,15 +57,15 @@ def test_trains_reports_saves_and_translates(data, tmp_path, command, capsys):
     assert "finished run" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="once will do")
-def test_an_interrupted_training_goes_on(data, tmp_path, command, monkeypatch, capsys):
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="one backend is enough")
+def test_an_interrupted_training_resumes(data, tmp_path, command, monkeypatch, capsys):
     options = [*data, "--output", tmp_path, *TINY]
-    check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
+    check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys)
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="once will do")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="one backend is enough")
 def test_seeds_and_equal_parameters(data, tmp_path, command, capsys):
-    """A training for each seed, a table at the end, then none again; the width is that of equal size."""
+    """Each seed has a training, a table follows, and nothing is trained twice; the width gives equal size."""
     given = [*data, "--output", tmp_path / "runs", "--seed", 0, 1, *TINY, "--num-layers", 2, "--units", 12]
     given += ["--equal-parameters", "--no-bidirectional", "--longest", 9]
     assert command(*given) == 0

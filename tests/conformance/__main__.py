@@ -1,4 +1,4 @@
-"""Fetch the tests of other libraries, run them, and write the page that lists which of them pass."""
+"""Fetches the tests of other libraries, runs them, and writes the page with their results."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ OUTCOMES = FOLDER / "outcomes.json"
 _HEAD = """# Tests of other libraries
 
 The test files of other CRFs run unchanged against `keras_slstm`, through adapters with the interface that they import
-(`tests/conformance`), and so do Keras' own tests of `LSTM` and `Bidirectional`, with a `CASLSTM` of one layer in the
-place of `LSTM`. They are not part of this project: `python -m tests.conformance fetch` gets them at fixed commits,
-`run` runs them, and `table` writes this page.
+(`tests/conformance`). Keras' own tests of `LSTM` and `Bidirectional` run with a one-layer `CASLSTM` in place of `LSTM`.
+The files are not part of this project: `python -m tests.conformance fetch` downloads them at fixed commits, `run` runs
+them, and `table` writes this page.
 
 | tests | TensorFlow | JAX | PyTorch | not applicable |
 | --- | --- | --- | --- | --- |
 """
 _FOOT = """
-Not run: the tests of keras3-crf for its metrics and its function that builds models, which are no part of a CRF, and
-those that compare with tensorflow-addons itself.
+Not run: the tests of keras3-crf for its metrics and its model builder, which are not part of a CRF, and the tests that
+compare with tensorflow-addons itself.
 """
 Outcomes = dict[str, dict[str, dict[str, str]]]  # by suite, backend and test
 
 
 def run(suites: list[Suite], backends: list[str]) -> Outcomes:
-    """Run the tests; keep the outcomes beside those of earlier runs, and return all."""
+    """Run the tests, add the outcomes to those of earlier runs, and return all."""
     kept: Outcomes = json.loads(OUTCOMES.read_text(encoding="utf-8")) if OUTCOMES.exists() else {}
     for suite in suites:
         for backend in suite.backends:
@@ -46,7 +46,7 @@ def run(suites: list[Suite], backends: list[str]) -> Outcomes:
 
 
 def table(outcomes: Outcomes) -> str:
-    """The page, from the outcomes of all tests."""
+    """Return the page with the outcomes of all tests."""
     rows, reasons = [], []
     for suite in SUITES:
         cells, left_out = [], {}
@@ -61,7 +61,7 @@ def table(outcomes: Outcomes) -> str:
 
 
 def _left_out(suite: Suite, backend: str, found: dict[str, str]) -> dict[str, str]:
-    """The tests that do not apply, with the reason."""
+    """Return the tests that do not apply, with the reason."""
     reasons = {test: suite.reason(test, backend) for test, outcome in found.items() if outcome != "passed"}
     return {test: reason for test, reason in reasons.items() if reason is not None}
 
@@ -89,10 +89,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     actions = parser.add_subparsers(dest="action", required=True)
     action = actions.add_parser("fetch", help="download the files")
-    action.add_argument("--index", action="store_true", help="only those that the package index has")
-    actions.add_parser("table", help="write the page from the outcomes that were kept")
-    action = actions.add_parser("run", help="run tests, and keep the outcomes")
-    action.add_argument("suites", nargs="*", metavar="SUITE", help="part of the name of a suite; default: all")
+    action.add_argument("--index", action="store_true", help="only the files on the package index")
+    actions.add_parser("table", help="write the page from the recorded outcomes")
+    action = actions.add_parser("run", help="run tests and record the outcomes")
+    action.add_argument("suites", nargs="*", metavar="SUITE", help="part of a suite's name (default: all)")
     action.add_argument("--backend", choices=BACKENDS, action="append", help="default: all")
     given = parser.parse_args()
     if given.action == "fetch":

@@ -58,7 +58,7 @@ class ConditionalRandomField:
         scale = np.ones(self.num_tags, "float32")
         if self.weighting is not None:
             loss = keras_slstm.CRFLoss("sum", label_weights=self.label_weights.tolist(), weighting=self.weighting)
-            # AllenNLP gives no weights to the scores of the ends, which here belong to the first and last word.
+            # AllenNLP does not weight the boundary scores, which belong to the first and last word here.
             scale = 1 / self.label_weights.numpy()
 
         scale_of = ops.convert_to_tensor(scale)

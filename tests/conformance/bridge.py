@@ -1,4 +1,4 @@
-"""Functions of the backend of Keras, called with tensors of PyTorch or TensorFlow, and differentiable by PyTorch."""
+"""Calls functions of the Keras backend with tensors of PyTorch or TensorFlow; PyTorch can differentiate them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BACKEND: str = keras.backend.backend()
 
 
 def from_torch(function: Callable[..., Any], *tensors: Any) -> Any:
-    """The one result of a function of tensors, as a tensor of PyTorch that has gradients by the arguments."""
+    """Return the result of a function as a PyTorch tensor that is differentiable in the arguments."""
     import torch
 
     if BACKEND == "torch":
@@ -34,7 +34,7 @@ def from_torch(function: Callable[..., Any], *tensors: Any) -> Any:
 
 
 def _gradients(function: Callable[..., Any], arrays: list[np.ndarray], weight: np.ndarray) -> list[Any]:
-    """The gradients of `sum(function(...) * weight)` by the arrays of floats; None for others."""
+    """Return the gradients of `sum(function(...) * weight)` in the float arrays, and None for others."""
     places = [place for place, x in enumerate(arrays) if x.dtype.kind == "f"]
 
     def loss(*given: Any) -> Any:
@@ -62,7 +62,7 @@ def _gradients(function: Callable[..., Any], arrays: list[np.ndarray], weight: n
 
 
 def from_tensorflow(function: Callable[..., Any], *tensors: Any) -> Any:
-    """The results of a function of tensors, as tensors of TensorFlow."""
+    """Return the results of a function as TensorFlow tensors."""
     import tensorflow as tf
 
     if BACKEND == "tensorflow":

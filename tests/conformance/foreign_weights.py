@@ -39,7 +39,7 @@ def chain(path: str) -> tuple[Any, int]:
 def contrib(path: str) -> tuple[Any, int]:
     # The layer imports Keras 2 as `keras`, and helpers that only its losses need.
     sys.modules["keras"] = tf_keras
-    tf_keras.backend.slice = tf.slice  # which later versions of Keras 2 lack
+    tf_keras.backend.slice = tf.slice  # later versions of Keras 2 lack it
     for name in ("activations", "backend", "constraints", "initializers", "layers", "regularizers"):
         sys.modules[f"keras.{name}"] = getattr(tf_keras, name)
     names = {
@@ -53,7 +53,7 @@ def contrib(path: str) -> tuple[Any, int]:
             setattr(module, name, None)
     sys.modules["keras_contrib.utils.test_utils"].to_tuple = tuple  # type: ignore[attr-defined]
     inputs = tf_keras.Input((TIME, FEATURES))
-    # Without a mask, it counts a transition from the last word into label 0.
+    # Without a mask, it counts a transition from the last word to label 0.
     return tf_keras.Model(inputs, load(path).CRF(K)(tf_keras.layers.Masking()(inputs))), FEATURES
 
 
@@ -74,7 +74,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=weight.shape) for weight in model.get_weights()]
     if origin == "keras-contrib":
-        weights[-1] *= 0  # under a mask, the scores of the end have no effect, and stay as they began
+        weights[-1] *= 0  # under a mask, the end scores have no effect and keep their initial values
     model.set_weights(weights)
     inputs = rng.normal(size=(8, TIME, features)).astype("float32")
     found = model.predict(inputs, verbose=0)

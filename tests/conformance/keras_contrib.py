@@ -14,7 +14,7 @@ from keras_slstm.types import Tensor
 
 
 class CRF(keras.layers.Layer):
-    """Potentials while it trains, and one-hot labels or marginals while it tests, as keras-contrib has them."""
+    """Returns potentials in training, and one-hot labels or marginals in testing, like keras-contrib."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ def _labels(y_true: Tensor) -> Tensor:
 
 
 def crf_loss(y_true: Tensor, y_pred: Tensor) -> Tensor:
-    """The likelihood of potentials, or the cross-entropy of marginals: one number, on which a mask has no effect."""
-    # Potentials have a row for each label behind those of the words.
+    """Return the likelihood of potentials, or the cross-entropy of marginals, as a scalar that no mask changes."""
+    # Potentials have one row per label after those of the words.
     if y_pred.shape[1] != y_true.shape[1]:
         return ops.mean(keras_slstm.CRFLoss(None)(_labels(y_true), y_pred))
     return ops.mean(keras.losses.sparse_categorical_crossentropy(_labels(y_true), y_pred))

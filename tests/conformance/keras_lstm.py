@@ -1,4 +1,4 @@
-"""Puts a recurrent layer of this package in the place of Keras' LSTM: a pytest plugin."""
+"""Replaces Keras' LSTM by a recurrent layer of this package: a pytest plugin."""
 
 from __future__ import annotations
 

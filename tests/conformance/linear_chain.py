@@ -1,4 +1,4 @@
-"""The interface that tensorflow-addons, tf2crf and keras3-crf share, over `keras_slstm`: lengths in place of masks."""
+"""The shared interface of tensorflow-addons, tf2crf and keras3-crf over `keras_slstm`: lengths instead of masks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keras_slstm.types import Tensor
 
 
 def potentials(unary: Tensor, lengths: Tensor, transitions: Tensor) -> Tensor:
-    """The output of a CRF layer for sentences with padding on the right; scores of -inf are forbidden."""
+    """Return the output of a CRF layer for right-padded sentences; scores of -inf are forbidden."""
     unary, transitions = ops.cast(unary, "float32"), ops.cast(transitions, "float32")
     mask = ops.arange(ops.shape(unary)[1], dtype="int32") < ops.cast(lengths, "int32")[:, None]
     unary = ops.where(mask[..., None], ops.maximum(unary, FORBIDDEN), ops.zeros_like(unary))
@@ -46,7 +46,7 @@ def marginals(unary: Tensor, lengths: Tensor, transitions: Tensor) -> Tensor:
 
 
 def dice_loss(unary: Tensor, labels: Tensor, lengths: Tensor, transitions: Tensor, smooth: float = 1.0) -> Tensor:
-    """1 - the Dice coefficient of the marginals and the labels, a sentence each."""
+    """Return 1 - the Dice coefficient of the marginals and the labels, per sentence."""
     found = marginals(unary, lengths, transitions)
     mask = ops.arange(ops.shape(found)[1], dtype="int32") < ops.cast(lengths, "int32")[:, None]
     right = ops.one_hot(ops.cast(labels, "int32"), found.shape[-1], dtype=found.dtype)
@@ -84,7 +84,7 @@ class FourOutputs(keras.layers.Layer):
 
 
 class CRFModel(keras.Model):
-    """A model with a CRF behind it, as the wrappers of tensorflow-addons and keras-crf are: the loss is given."""
+    """A model followed by a CRF with a fixed loss, like the wrappers of tensorflow-addons and keras-crf."""
 
     def __init__(self, model: keras.Model, units: int) -> None:
         super().__init__()

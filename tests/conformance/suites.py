@@ -23,7 +23,7 @@ FOLDER = Path(os.environ.get("KERAS_SLSTM_FOREIGN_TESTS", Path.home() / ".cache"
 
 @dataclass(frozen=True)
 class ForeignFile:
-    """A file of another CRF.
+    """A file of another CRF library.
 
     Attributes:
         name: Name of the library.
@@ -47,7 +47,7 @@ class ForeignFile:
         return folder / self.repository / self.commit / self.path
 
     def fetch(self, folder: Path = FOLDER) -> Path:
-        """Download the file, if it is not there: from the package index if that has it."""
+        """Download the file if it is missing, from the package index if that has it."""
         file = self.file(folder)
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -74,15 +74,15 @@ class ForeignFile:
 
 @dataclass(frozen=True)
 class Suite:
-    """Test files of another library, and the module that stands in for what they import.
+    """Test files of another library, and the module that replaces what they import.
 
     Attributes:
-        name: Name of the library, and of the part of it that is tested.
+        name: Name of the library and of the tested part.
         adapter: The pytest plugin that stands in for the library.
-        files: The test files: those of `ForeignFile`, or modules that are installed.
+        files: The test files: instances of `ForeignFile`, or installed modules.
         backends: The backends that the tests can run on.
-        not_applicable: Patterns of test names, with the reason why they are left out.
-        elsewhere: The same, on the other backends than TensorFlow.
+        not_applicable: Patterns of test names, with the reason why they are excluded.
+        elsewhere: The same, for backends other than TensorFlow.
     """
 
     name: str
@@ -96,18 +96,18 @@ class Suite:
         return [_installed(file) if isinstance(file, str) else file.file() for file in self.files]
 
     def missing(self) -> list[Path]:
-        """The test files that are not there."""
+        """Return the missing test files."""
         return [path for path in self.paths() if not path.exists()]
 
     def patterns(self, backend: str) -> dict[str, str]:
         return self.not_applicable if backend == "tensorflow" else {**self.not_applicable, **self.elsewhere}
 
     def reason(self, test: str, backend: str) -> str | None:
-        """The reason why a test does not apply, or None."""
+        """Return the reason why a test does not apply, or None."""
         return next((why for pattern, why in self.patterns(backend).items() if re.search(pattern, test)), None)
 
     def run(self, backend: str, report: Path) -> dict[str, str]:
-        """Run the tests in a process of their own: "passed", "skipped", "failed" or "error" for each."""
+        """Run the tests in a separate process, and return "passed", "skipped", "failed" or "error" for each."""
         done = run_python(
             *("-m", "pytest", "-q", "-p", f"tests.conformance.{self.adapter}", "-p", "no:cacheprovider"),
             *("--noconftest", "-o", "addopts=", f"--junit-xml={report}"),
@@ -128,7 +128,7 @@ class Suite:
 
 
 def _installed(module: str) -> Path:
-    """The file of an installed module, which is not imported; its parent packages are."""
+    """Return the file of an installed module without importing it; its parent packages are imported."""
     spec = importlib.util.find_spec(module)
     return Path(module) if spec is None or spec.origin is None else Path(spec.origin)
 
@@ -137,7 +137,7 @@ def _files(name: str, repository: str, commit: str, *paths: str, distribution: s
     return tuple(ForeignFile(name, repository, commit, path, distribution) for path in paths)
 
 
-_SAVED = "Keras 3 saves no model in the format of TensorFlow"
+_SAVED = "Keras 3 cannot save models in TensorFlow's format"
 _ADDONS = "tensorflow-addons", "tensorflow/addons", "d208d752e98c310280938efa939117bf635a60a8"
 _CONTRIB = "keras-contrib", "keras-team/keras-contrib", "3fc5ef709e061416f4bc8a92ca3750c824b5d2b0"
 _TF2CRF = "tf2crf", "xuxingya/tf2crf", "348e63799f51ac59dae13fd5100f67ee620d5eaf"
@@ -169,10 +169,10 @@ SUITES = [
         "addons",
         _files(*_ADDONS, "tensorflow_addons/text/tests/crf_test.py"),
         not_applicable={
-            "decode_save_load": "a saved model names a class inside of tensorflow-addons",
-            "decode_forward_mask": "tests a step inside of the decoding of tensorflow-addons",
+            "decode_save_load": "the saved model refers to an internal class of tensorflow-addons",
+            "decode_forward_mask": "tests an internal decoding step of tensorflow-addons",
         },
-        elsewhere={"tf_function": "runs inside of a graph of TensorFlow"},
+        elsewhere={"tf_function": "runs in a TensorFlow graph"},
     ),
     Suite(
         "tensorflow-addons, layer",
@@ -199,7 +199,7 @@ SUITES = [
         _files(*_TF2CRF, "tests/test.py"),
         ("tensorflow",),
         {
-            "inference": "Keras 3 takes no list of numbers as a batch",
+            "inference": "Keras 3 does not accept a list of numbers as a batch",
             "mixed_precison": "imports a module that TensorFlow removed",
             "save_model": _SAVED,
         },
@@ -208,28 +208,28 @@ SUITES = [
         "keras3-crf",
         "keras3_crf",
         _files(*_KERAS3_CRF, *(f"tests/test_{name}.py" for name in _KERAS3_TESTS)),
-        not_applicable={"compatibility": "skips itself: compares with a package that is not published"},
+        not_applicable={"compatibility": "the test skips itself: it compares with an unpublished package"},
     ),
     Suite(
         "Keras, LSTM",
         "keras_lstm",
         ("keras.src.layers.rnn.lstm_test",),
-        not_applicable={"masking": "outputs at masked positions are 0 here, in Keras those of the word before"},
+        not_applicable={"masking": "outputs at masked positions are 0 here; Keras repeats the previous output"},
     ),
     Suite(
         "Keras, Bidirectional",
         "keras_lstm",
         ("keras.src.layers.rnn.bidirectional_test",),
-        not_applicable={"cudnn|fused_(lstm|gru_eligibility)": "cuDNN computes LSTM and GRU only"},
+        not_applicable={"cudnn|fused_(lstm|gru_eligibility)": "cuDNN supports only LSTM and GRU"},
     ),
 ]
-# Layers of Keras 2 that make weights for `foreign_weights`.
+# Layers of Keras 2 that create weights for `foreign_weights`.
 LAYERS = [
     ForeignFile("DeLFT", "kermitt2/delft", "1e8e64a5a496ce602644c3193a75bf96674200b1", "delft/utilities/crf_layer.py"),
     ForeignFile(*_CONTRIB, "keras_contrib/layers/crf.py"),
     ForeignFile(*_TF2CRF, "tf2crf/crf.py"),
     ForeignFile(*_KERAS_CRF, "keras_crf/crf_model.py"),
-    # The releases differ from the last commits: the CRF of this one has scores of the ends of a sentence.
+    # Releases differ from the last commits: this CRF has boundary scores.
     ForeignFile("tf2crf 0.1.32", "xuxingya/tf2crf", "0.1.32", "tf2crf/crf.py", "tf2crf==0.1.32"),
     ForeignFile("keras-crf 0.3.0", "luozhouyang/keras-crf", "0.3.0", "keras_crf/crf_model.py", "keras-crf==0.3.0"),
 ]

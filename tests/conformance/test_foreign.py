@@ -1,4 +1,4 @@
-"""The tests of other libraries pass here, except those that do not apply. Skipped unless their files are there."""
+"""The tests of other libraries pass here, except those that do not apply. Skipped unless their files are fetched."""
 
 from __future__ import annotations
 

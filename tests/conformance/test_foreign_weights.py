@@ -17,7 +17,7 @@ ORIGINS = {"DeLFT": "ChainCRF", "keras-contrib": "keras-contrib", "tf2crf": "tf2
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
-def test_weights_decode_as_at_their_origin(layer, tmp_path):
+def test_weights_decode_as_in_the_original_library(layer, tmp_path):
     if not layer.file().exists():
         pytest.skip(f"{layer.file()} is not there: run `python -m tests.conformance fetch`")
     if not all(importlib.util.find_spec(name) for name in ("tf_keras", "tensorflow_addons")):

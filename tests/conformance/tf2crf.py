@@ -9,7 +9,7 @@ from tests.conformance.linear_chain import FourOutputs, ModelWithDiceLoss, Model
 
 
 def CRF(units=None, **kwargs):
-    """Without `units`, the inputs are the scores of the labels: nine in the tests."""
+    """Without `units`, the inputs are label scores, of nine labels in the tests."""
     return FourOutputs(units or 9, use_kernel=units is not None, use_boundary=False, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Tests of data sets. They do not depend on the backend, so one backend suffices."""
+"""Tests of data sets. They do not depend on the backend, so one backend is enough."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Helpers for the tests of builders of original files: they block the network, write small files, prepare and read."""
+"""Helpers for tests of builders that read original files: block the network, write small files, prepare, read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def refuse_network(monkeypatch: pytest.MonkeyPatch) -> None:
         raise urllib.error.URLError("no network")
 
     def fail(*args, **kwargs):
-        raise AssertionError("a download was begun")  # which TFDS would try again for minutes
+        raise AssertionError("a download was started")  # TFDS would retry it for minutes
 
     monkeypatch.setattr(urllib.request, "urlopen", refuse)
     monkeypatch.setattr(tfds.download.DownloadManager, "download_and_extract", fail)
 
 
 def write(path: Path, lines: list[str], encoding: str = "utf-8") -> Path:
-    """Write lines; gzip-compressed if the name says so."""
+    """Write lines, gzip-compressed if the name ends in .gz."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = "".join(line + "\n" for line in lines).encode(encoding)
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
@@ -43,7 +43,7 @@ def prepare(builder_class: type, data_dir: Path, manual_dir: Path | None, config
 
 
 def rows(builder: Any, split: str, *columns: str) -> list[tuple[str, ...]]:
-    """The rows of a split in sorted order: the label's name, then the columns."""
+    """Return the sorted rows of a split: the label's name, then the columns."""
     names = builder.info.features["label"].names
     source = builder.as_data_source(split=split)
     return sorted((names[row["label"]], *(row[column].decode() for column in columns or ("text",))) for row in source)

@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds, a reader returns examples or raises an error of one line that names the file."""
+"""For any bytes in a file, a reader returns examples or raises a one-line error that names the file."""
 
 import gzip
 import itertools
@@ -44,7 +44,7 @@ CASES = {  # reader, name of the file, a valid one
     "some vectors": (lambda path: load_word_vectors(path, ["one"]), "a.txt", b"one 1 2 3\ntwo 1 2 3\n"),
     "vocabulary": (lambda path: Vocabulary().load(path), "vocabulary.txt", b"one\ntwo\nthree\n"),
 }
-# Pieces that mean something to one of the formats.
+# Pieces with a meaning in one of the formats.
 PIECES = st.one_of(
     st.binary(max_size=8),
     st.sampled_from(
@@ -57,7 +57,7 @@ PIECES = st.one_of(
 
 @st.composite
 def damaged(draw, valid: bytes) -> bytes:
-    """Any bytes, or a valid file in which some bytes are replaced."""
+    """Draw any bytes, or a valid file with some bytes replaced."""
     if draw(st.integers(0, 4)) == 0:
         return draw(st.binary(max_size=60))
     content = valid
@@ -68,7 +68,7 @@ def damaged(draw, valid: bytes) -> bytes:
 
 
 def refused(read, path) -> ValueError | None:
-    """Read a file; return the error where it is refused."""
+    """Read a file, and return the error if it is refused."""
     try:
         read(path)
     except ValueError as error:
@@ -77,7 +77,7 @@ def refused(read, path) -> ValueError | None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_line_with_file_and_place(name, tmp_path):
+def test_errors_are_one_line_with_file_and_position(name, tmp_path):
     read, file_name, valid = CASES[name]
     path = tmp_path / file_name
     path.write_bytes(valid)
@@ -99,11 +99,11 @@ def test_one_line_with_file_and_place(name, tmp_path):
                 assert len(str(error).splitlines()) == 1
                 assert len(str(error)) < 4000
                 assert 1 <= error.line <= content.count(b"\n") + content.count(b"\r") + 2 or name == "gz"
-            elif error is not None:  # a corpus that is too small to be split
+            elif error is not None:  # the corpus is too small to be split
                 assert "too few" in str(error)
 
         check()
-    assert min(outcomes.values()) > 0  # both ways are taken
+    assert min(outcomes.values()) > 0  # both outcomes occur
 
 
 def test_damaged_compression(tmp_path):

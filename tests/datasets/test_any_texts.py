@@ -14,7 +14,7 @@ def test_generated_corpora_need_no_tfds(monkeypatch):
     ]
 
 
-def test_all_texts_of_a_set(tmp_path):
+def test_all_texts_of_a_data_set(tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets")
 
     class TinyPairs(tfds.core.GeneratorBasedBuilder):

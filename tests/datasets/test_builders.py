@@ -25,7 +25,7 @@ def no_network(monkeypatch):
 @pytest.fixture
 def trec(monkeypatch, tmp_path):
     monkeypatch.setattr(Trec, "QUESTIONS", {"train": 2, "test": 1})
-    # As published: "ð" is one byte of Windows-1252; a question may hold anything but a line feed.
+    # As published: "ð" is one byte in Windows-1252; a question may contain anything but a line feed.
     write(tmp_path / "train_5500.label", ["LOC:city Which sisterðcity ?", "NUM:date When\u0085 ?"], "latin-1")
     write(tmp_path / "TREC_10.label.gz", ["NUM:count How many ?"])
     return tmp_path
@@ -66,8 +66,8 @@ def test_trec_malformed(trec, lines, message):
 
 
 @pytest.mark.parametrize(("builder_class", "name"), [(CR, "custrev"), (MPQA, "mpqa")])
-@pytest.mark.parametrize("count", [3, 4])  # without the empty line, or with it
-def test_cr_and_mpqa_leave_empty_lines_out(monkeypatch, tmp_path, builder_class, name, count):
+@pytest.mark.parametrize("count", [3, 4])  # without or with the empty line
+def test_cr_and_mpqa_skip_empty_lines(monkeypatch, tmp_path, builder_class, name, count):
     monkeypatch.setattr(builder_class, "SENTENCES", count)
     write(tmp_path / f"{name}.neg", ["did not work", "", "poor"])
     write(tmp_path / f"{name}.pos", ["works great ! ."])
@@ -76,7 +76,7 @@ def test_cr_and_mpqa_leave_empty_lines_out(monkeypatch, tmp_path, builder_class,
 
 
 @pytest.mark.parametrize("count", [2, 5])
-def test_cr_counts_both_files_together(monkeypatch, tmp_path, count):
+def test_cr_checks_the_sum_of_both_files(monkeypatch, tmp_path, count):
     monkeypatch.setattr(CR, "SENTENCES", count)
     write(tmp_path / "custrev.neg", ["did not work", "", "poor"])
     write(tmp_path / "custrev.pos", ["works great ! ."])
@@ -130,7 +130,7 @@ def test_sst_sentences(sst):
     assert two.info.features["label"].names == ["negative", "positive"]
 
 
-def test_sst_phrases_are_for_training_alone(sst):
+def test_sst_phrases_are_only_for_training(sst):
     five = prepare(Sst, sst / "data", sst, "phrases_5")
     of_the_first = [("neutral", "!"), ("neutral", "A"), ("positive", "A gem"), ("very positive", "A gem !")]
     of_the_first += [("very positive", "gem")]
@@ -149,11 +149,11 @@ STSA = {
 }
 
 
-def test_sst_sentence_files_are_read_where_there_are_no_trees(sst):
+def test_sst_sentence_files_are_read_if_there_are_no_trees(sst):
     only = sst / "only"
     for part, lines in STSA.items():
         write(only / f"stsa.fine.{part}", lines)
-        write(sst / "sst" / f"stsa.fine.{part}", ["0 not this"])  # the trees beside it go first
+        write(sst / "sst" / f"stsa.fine.{part}", ["0 not this"])  # the trees next to it take precedence
     builder = prepare(Sst, sst / "data_stsa", only, "sentences_2")
     assert rows(builder, "train") == [("negative", "quite awful"), ("positive", "a gem !")]
     assert rows(builder, "test") == [("negative", "too 2\u00a01\\/2")]
@@ -199,7 +199,7 @@ def test_published_counts_of_sst():
 
 @pytest.fixture
 def fdu_mtl(monkeypatch, tmp_path):
-    """Two domains with text, all others with a line in each part. The last line of a training file is development."""
+    """Two domains with text; all others have one line per split. The last training line is the development split."""
     monkeypatch.setattr(FduMtl, "TRAINING_LINES", dict.fromkeys(DOMAINS, 2) | {"books": 3})
     monkeypatch.setattr(FduMtl, "TEST_LINES", 1)
     monkeypatch.setattr(FduMtl, "DEVELOPMENT_LINES", 1)
@@ -208,7 +208,7 @@ def fdu_mtl(monkeypatch, tmp_path):
         name = "MR" if domain == "mr" else domain
         write(folder / f"{name}.task.train", [f"1\t{domain} one", f"0\t{domain} two"])
         write(folder / f"{name}.task.test.gz", [f"1\t{domain} test"])
-    # A text may hold a tab, which is not a column, and U+0085, which is no end of a line.
+    # A text may contain a tab, which starts no column, and U+0085, which ends no line.
     write(folder / "books.task.train.gz", ["1\tfine\u0085 book", "0\tdull\tbook", "1\tlast book"])
     (folder / "books.task.train").unlink()
     return tmp_path

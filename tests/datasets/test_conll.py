@@ -84,7 +84,7 @@ def test_separators_and_line_ends(write, text):
 
 
 def test_unusual_spaces_are_part_of_a_word(write):
-    """Also those at which `str.split` and `str.splitlines` cut."""
+    """This includes those at which `str.split` and `str.splitlines` split."""
     odd = "2\u00a01/2 X\nnext\u0085line X\nfeed\x0c X\n"
     assert read_conll(write(odd))[0].tokens == ["2\u00a01/2", "next\u0085line", "feed\x0c"]
 
@@ -129,7 +129,7 @@ def test_malformed_conllu(write, row, problem):
     assert str(raised.value) == f"{path}:2: {problem}"
 
 
-def test_columns_that_cannot_be_meant(write):
+def test_wrong_columns_are_refused(write):
     path = write(NEWS)
     for column in (4, -5):
         with pytest.raises(DataError, match=rf"data\.txt:3: no column {column} .*: the line has 4 columns"):
@@ -142,7 +142,7 @@ def test_columns_that_cannot_be_meant(write):
         read_conll(path, on_error="ignore")
 
 
-def test_malformed_sentences_can_be_left_out(write):
+def test_malformed_sentences_can_be_skipped(write):
     path = write(b"a B-X\n\nb O\nc\n\nd\xff O\n\ne O\nf I-X\n\ng I-X\n\nh B-X\ni I-X\n")
     with pytest.warns(
         UserWarning, match=r"sentences with malformed lines left out: 4\. The first: .*:4: expected 2 columns"

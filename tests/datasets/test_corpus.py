@@ -27,7 +27,7 @@ def test_travel_desk_needs_no_tfds(monkeypatch):
     assert (loaded.train.texts[0], loaded.train.labels[0]) == (first.text, first.intent)
 
 
-def test_travel_desk_as_tfds_holds_the_same(monkeypatch, tmp_path):
+def test_the_tfds_builder_of_travel_desk_is_the_same(monkeypatch, tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets")
     from keras_slstm.datasets.builders import TravelDesk
 
@@ -86,17 +86,17 @@ def test_folds_follow_the_seed_and_the_share(fifty):
     assert folds[0].test.texts != load_folds(fifty, k=5, seed=1)[0].test.texts
     assert folds[0].test.texts != sorted(folds[0].test.texts, key=lambda text: int(text.split()[1]))
     assert {len(fold.validation) for fold in load_folds(fifty, k=5, validation=0.25)} == {10}
-    # Validation parts are not the same few texts again and again.
+    # The validation splits of the folds differ.
     assert len({text for fold in folds for text in fold.validation.texts}) == 20
 
 
 @pytest.mark.parametrize("k", [1, 51, 2.0, "ten"])
-def test_folds_need_a_number_that_fits(fifty, k):
+def test_wrong_numbers_of_folds_are_refused(fifty, k):
     with pytest.raises(ValueError, match=rf"`k` must be an integer from 2 to the number of texts, 50\..*k={k!r}"):
         load_folds(fifty, k=k)
 
 
-def test_no_folds_of_a_corpus_with_parts(fifty):
+def test_a_corpus_with_splits_has_no_folds(fifty):
     with pytest.raises(ValueError, match='"travel_desk" already has a validation and a test part'):
         load_folds("travel_desk")
     with pytest.raises(ValueError, match=r"validation=1\.5"):
@@ -111,7 +111,7 @@ def test_own_validation_and_test_files(fifty, tmp_path):
     assert loaded.test == Texts(["new one", "new two"], ["a", "b"])
     assert (len(loaded.train), len(loaded.validation)) == (45, 5)
     loaded = load_corpus(fifty, test_path=held_out, validation_path=held_out)
-    assert loaded.train.texts == [f"text {i}" for i in range(50)]  # nothing was drawn: the order of the file
+    assert loaded.train.texts == [f"text {i}" for i in range(50)]  # nothing was drawn, so the order is that of the file
 
 
 def test_a_label_unknown_in_training_is_named(fifty, tmp_path):
@@ -171,7 +171,7 @@ def test_movie_review(monkeypatch, tmp_path):
 
 @pytest.fixture
 def published(monkeypatch):
-    """Stand-in for a published data set."""
+    """A stand-in for a published data set."""
     tfds = pytest.importorskip("tensorflow_datasets")
     with tfds.core.registered.skip_registration():
 
@@ -206,7 +206,7 @@ def test_published_data_set(published, tmp_path):
     loaded = load_corpus("glue/published", data_dir=tmp_path)
     assert loaded.label_names == ["no", "yes"]
     assert sorted(loaded.validation.texts) == [f"validation {i} é" for i in range(4)]
-    # The test split has no labels, so that a tenth of the training part takes its place.
+    # The test split has no labels, so a tenth of the training split replaces it.
     assert (len(loaded.train), len(loaded.test)) == (18, 2)
     assert all(text.startswith("train") for text in loaded.train.texts + loaded.test.texts)
     for text, label in zip(loaded.train.texts, loaded.train.labels):
@@ -230,7 +230,7 @@ def test_blocks_hold_every_record_once_and_in_order(published, monkeypatch, tmp_
     assert read == [record["sentence"].decode() for record in builder.as_data_source(split="train")]
 
 
-def test_features_can_be_joined(published, monkeypatch, tmp_path):
+def test_text_features_can_be_joined(published, monkeypatch, tmp_path):
     loaded = load_corpus("published", data_dir=tmp_path, text_column="sentence+title")
     assert "train 3 é t" in loaded.train.texts + loaded.test.texts
     with pytest.raises(ValueError, match='does not have the feature "nothing", a Text'):
@@ -241,7 +241,7 @@ def test_features_can_be_joined(published, monkeypatch, tmp_path):
     assert set(load_corpus("published", data_dir=tmp_path, text_column="title").train.texts) == {"t"}
 
 
-def test_features_that_cannot_be_told_are_named(published, tmp_path):
+def test_missing_or_ambiguous_features_are_reported(published, tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets")
     with pytest.raises(
         ValueError, match=r'the feature "nothing", a Text; its features: .*title \(Text\).*`text_column`'

@@ -23,7 +23,7 @@ def test_same_seed_same_notes_on_every_machine():
     )
 
 
-def test_longer_list_begins_with_the_shorter_and_seeds_differ(notes):
+def test_a_longer_list_extends_the_shorter_and_seeds_differ(notes):
     assert generate_notes(50) == notes[:50]
     assert generate_notes(50, seed=1) != notes[:50]
     assert generate_notes(0) == []
@@ -58,7 +58,7 @@ def test_one_side_has_words_and_the_other_figures(notes):
 
 
 def test_every_clause_and_sentence_occurs(notes):
-    """Told by the first words behind the first place of each pattern."""
+    """Clauses are recognised by the first words after the first slot of each pattern."""
     german = " ".join(note.german for note in notes)
     for clause in grammar.CLAUSES:
         for part in (clause.verb, clause.end, clause.last):
@@ -69,7 +69,7 @@ def test_every_clause_and_sentence_occurs(notes):
 
 
 def test_the_order_of_german_words(notes):
-    """Independent of the grammar: where the verb stands in a clause about a train's departure."""
+    """Checks, independently of the grammar, the position of the verb in clauses about a train's departure."""
     seen = set()
     for note in notes:
         for match in re.finditer(
@@ -124,8 +124,8 @@ def test_times(hour, minute, words, figures, german_figures, german_words):
     assert (value.german_figures, value.german_words) == (german_figures, german_words)
 
 
-def test_what_is_said_has_one_meaning():
-    """The same English words never stand for two German values."""
+def test_english_phrases_are_unambiguous():
+    """The same English words never have two German values."""
     values = [grammar.time(hour, 5 * step) for hour in range(24) for step in range(12)]
     values += [grammar.date(day, month, year) for day in (1, 28) for month in range(1, 13) for year in grammar.YEARS]
     values += [grammar.date(day, month) for day in (1, 28) for month in range(1, 13)]

@@ -1,4 +1,4 @@
-"""The common behaviour of data sets that are read from original files, tested on some of them."""
+"""The common behaviour of data sets that are read from original files, tested on examples."""
 
 import importlib.util
 import os
@@ -50,20 +50,20 @@ def test_reads_manual_dir(write, tmp_path, suffix, folder):
     assert prepare(tmp_path / "manual", tmp_path / "data") == EXPECTED
 
 
-def test_the_folder_of_the_set_goes_before_files_that_happen_to_have_the_same_name(write, tmp_path):
+def test_the_folder_of_the_data_set_takes_precedence(write, tmp_path):
     write("manual", sentences={"pos": ["not", "these"], "neg": ["nor", "those"]})
     write("manual/mr")
     assert prepare(tmp_path / "manual", tmp_path / "data") == EXPECTED
 
 
-def test_files_of_two_places_are_not_mixed(write, tmp_path):
+def test_files_of_two_folders_are_not_mixed(write, tmp_path):
     write("manual", sentences={"pos": ["one", "two"]})
     write("manual/mr", sentences={"neg": ["one", "two"]})
     with pytest.raises(FileNotFoundError, match=r"missing: rt-polarity\.pos"):
         prepare(tmp_path / "manual", tmp_path / "data")
 
 
-def test_a_set_may_have_files_of_other_names(monkeypatch, tmp_path):
+def test_a_data_set_may_have_other_file_names(monkeypatch, tmp_path):
     monkeypatch.setattr(Subj, "SENTENCES", 1)
     for place, names in (
         ("a", ("subj.objective", "subj.subjective")),
@@ -76,7 +76,7 @@ def test_a_set_may_have_files_of_other_names(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("manual_dir", ["missing", "empty", "half"])
-def test_without_files_and_network_the_error_says_where_to_put_what(tmp_path, manual_dir):
+def test_without_files_and_network_the_error_says_where_to_put_them(tmp_path, manual_dir):
     (tmp_path / "empty").mkdir()
     original_files.write(tmp_path / "half" / "rt-polarity.pos", ["one", "two"])
     with pytest.raises(FileNotFoundError, match=r"(?s)no network.*rt-polarity\.neg and rt-polarity\.pos.*http") as info:
@@ -109,7 +109,7 @@ def test_lines_of_both_encodings_in_one_file(tmp_path):
     assert published_lines(tmp_path / "mixed") == ["naïve", "naïve\u0085", "naïve …"]
 
 
-def test_bytes_of_neither_encoding_are_named(write, tmp_path):
+def test_bytes_in_neither_encoding_are_reported(write, tmp_path):
     manual_dir = write()
     (manual_dir / "rt-polarity.pos").write_bytes(b"fine\nb\x81d\n")
     with pytest.raises(DataError, match=r"rt-polarity\.pos:2: neither UTF-8 nor Windows-1252: byte 0x81"):
@@ -125,7 +125,7 @@ def test_bytes_of_neither_encoding_are_named(write, tmp_path):
         ([], r"rt-polarity\.neg:1: the file is empty"),
     ],
 )
-def test_malformed_files_are_named_and_leave_no_data(write, tmp_path, texts, message):
+def test_malformed_files_are_named_and_nothing_is_prepared(write, tmp_path, texts, message):
     manual_dir = write(sentences=SENTENCES | {"neg": texts})
     with pytest.raises(DataError, match=message):
         prepare(manual_dir, tmp_path / "data")
@@ -133,10 +133,10 @@ def test_malformed_files_are_named_and_leave_no_data(write, tmp_path, texts, mes
     assert prepare(manual_dir, tmp_path / "data") == EXPECTED
 
 
-# --- what was prepared --------------------
+# --- prepared data --------------------
 
 
-def test_other_files_are_not_mistaken_for_those_prepared(write, tmp_path):
+def test_changed_files_are_not_mistaken_for_the_prepared_ones(write, tmp_path):
     manual_dir = write()
     assert prepare(manual_dir, tmp_path / "data") == EXPECTED
     assert prepare(write("again", ".gz"), tmp_path / "data") == EXPECTED  # the same sentences
@@ -146,7 +146,7 @@ def test_other_files_are_not_mistaken_for_those_prepared(write, tmp_path):
     assert prepare(tmp_path / "no_files_there", tmp_path / "data") == EXPECTED
 
 
-def test_prepared_data_is_replaced_when_asked_to(write, tmp_path):
+def test_prepared_data_can_be_overwritten(write, tmp_path):
     prepare(write(), tmp_path / "data")
     builder = MovieReview(data_dir=tmp_path / "data")
     builder.download_and_prepare(
@@ -163,7 +163,7 @@ def test_prepared_data_is_replaced_when_asked_to(write, tmp_path):
 
 @pytest.fixture
 def network(monkeypatch):
-    """A network whose downloads are what the test returns; yields the addresses that were asked for."""
+    """Replaces downloads by the return values of the test, and yields the requested addresses."""
     asked = []
 
     class Reply:
@@ -212,7 +212,7 @@ def test_downloads_archives_of_single_files(tmp_path, monkeypatch, network):
 
 def test_downloads_single_files(tmp_path, monkeypatch, network):
     monkeypatch.setattr(Trec, "QUESTIONS", {"train": 1, "test": 1})
-    # TFDS gives downloaded files names of its own.
+    # TFDS renames downloaded files.
     files = {
         "train": original_files.write(tmp_path / "cogc_a1b2", ["HUM:ind Who ?"]),
         "test": original_files.write(tmp_path / "cogc_c3d4", ["NUM:date When ?"]),
@@ -225,7 +225,7 @@ def test_downloads_single_files(tmp_path, monkeypatch, network):
     assert both == Trec.ORIGINALS[0].source
 
 
-def test_what_cannot_be_downloaded_is_not_tried(tmp_path, monkeypatch, network):
+def test_files_without_an_address_are_not_downloaded(tmp_path, monkeypatch, network):
     asked = network(lambda address: tmp_path)
     monkeypatch.setattr(
         MovieReview, "ORIGINALS", (Originals({"pos": "a", "neg": "b"}, ("mr",), remark="Ask the owners."),)
@@ -238,7 +238,7 @@ def test_what_cannot_be_downloaded_is_not_tried(tmp_path, monkeypatch, network):
 # --- names --------------------
 
 
-def test_names_leave_those_of_tfds_alone():
+def test_names_do_not_clash_with_those_of_tfds():
     def is_theirs(name):
         return any(importlib.util.find_spec(f"tensorflow_datasets.{where}.{name}") for where in ("datasets", "text"))
 
@@ -247,11 +247,11 @@ def test_names_leave_those_of_tfds_alone():
     for exported in builders.__all__:
         builder = getattr(builders, exported)
         if isinstance(builder, type):
-            assert not is_theirs(builder.name), f"TFDS has a set of the name {builder.name}"
+            assert not is_theirs(builder.name), f"TFDS has a data set named {builder.name}"
             assert tfds.builder_cls(builder.name) is builder
 
 
-def test_load_corpus_takes_ours_and_tfds_keeps_its_own(tmp_path, monkeypatch):
+def test_load_corpus_prefers_our_builder_and_tfds_keeps_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(Trec, "QUESTIONS", {"train": 10, "test": 1})
     original_files.write(tmp_path / "trec" / "train_5500.label", ["HUM:ind Who ?"] * 10)
     original_files.write(tmp_path / "trec" / "TREC_10.label", ["NUM:date When ?"])

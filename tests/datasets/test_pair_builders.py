@@ -20,7 +20,7 @@ def no_network(monkeypatch):
 
 
 def rows(builder, split, first, second):
-    """The label (its name) or the score, and the texts, in sorted order."""
+    """Return the sorted label names or scores, with the texts."""
     features = builder.info.features
     target = "label" if "label" in features else "score"
     names = features["label"].names if target == "label" else None
@@ -68,7 +68,7 @@ def test_snli(snli, suffix, published):
     else:
         write_tsv(folder, suffix)
     builder = prepare(Snli, snli / "data", snli / "manual")
-    assert builder.name == "snli_original"  # beside TFDS' own
+    assert builder.name == "snli_original"  # TFDS has its own
     assert rows(builder, "train", "premise", "hypothesis") == TRAIN
     assert rows(builder, "validation", "premise", "hypothesis") == [("contradiction", "A dog runs.", "Nothing moves.")]
     assert rows(builder, "test", "premise", "hypothesis") == [("neutral", "A dog runs.", "A dog barks.")]
@@ -91,7 +91,7 @@ def test_snli_subset_has_as_many_training_pairs_as_there_are(snli):
         prepare(Snli, snli / "data2", snli, "subset")
     write(snli / "snli" / "test.tsv", TSV["test"] * 2)
     write(snli / "snli" / "train_subset.tsv", TSV["train"])
-    with pytest.raises(DataError, match=r"test\.tsv:2: expected 1 pairs, found 2"):  # the other parts are complete
+    with pytest.raises(DataError, match=r"test\.tsv:2: expected 1 pairs, found 2"):  # the other splits are complete
         prepare(Snli, snli / "data3", snli, "subset")
 
 
@@ -184,7 +184,7 @@ def test_mrpc(monkeypatch, tmp_path):
     builder = prepare(Mrpc, tmp_path / "data", tmp_path)
     expected = [("equivalent", 'He said "no".', "He said so."), ("not_equivalent", "A.", "B.")]
     assert rows(builder, "train", "sentence1", "sentence2") == expected
-    write(tmp_path / "mrpc" / "msr_paraphrase_train.txt", lines[1:])  # no header: a pair would be taken for it
+    write(tmp_path / "mrpc" / "msr_paraphrase_train.txt", lines[1:])  # no header: a pair would be mistaken for it
     with pytest.raises(DataError, match=r"train\.txt:2: expected 2 pairs, found 1"):
         prepare(Mrpc, tmp_path / "data2", tmp_path)
     write(tmp_path / "mrpc" / "msr_paraphrase_train.txt", [*lines[:2], "0\t3\t4\tA."])
@@ -224,7 +224,7 @@ def test_sick_relatedness(sick):
     assert rows(builder, "train", "sentence1", "sentence2")[0] == (1.0, "A", "B")
     corpus = load_pair_corpus("sick/relatedness", data_dir=sick / "data")
     assert (corpus.label_names, corpus.score_range) == ([], (1, 5))
-    assert sorted(corpus.train.labels) == [1.0, 4.9]  # what was written, not its float32
+    assert sorted(corpus.train.labels) == [1.0, 4.9]  # as written, not rounded to float32
     assert corpus.test.labels == [1.185]
 
 

@@ -99,7 +99,7 @@ def test_pairs_to_classify(write):
 # --- corpora --------------------
 
 
-def test_a_file_is_split_as_a_file_of_texts(write, tmp_path):
+def test_a_file_of_pairs_is_split_like_a_file_of_texts(write, tmp_path):
     rows = [("ab"[i % 2], f"left {i}", f"right {i}") for i in range(50)]
     path = write("fifty.tsv", table(rows))
     loaded = load_pair_corpus(path, seed=3)
@@ -116,7 +116,7 @@ def test_a_file_is_split_as_a_file_of_texts(write, tmp_path):
             assert (other, label) == (f"right {number}", "ab"[number % 2])
 
 
-def test_own_parts(write):
+def test_own_validation_and_test_files(write):
     train = write("train.tsv", table([("a", "1", "2"), ("b", "3", "4")]))
     other = write("other.tsv", table([("b", "5", "6")]))
     loaded = load_pair_corpus(train, validation_path=other, test_path=other)
@@ -149,12 +149,12 @@ def test_wrong_arguments(write):
         load_pair_corpus("missing.tsv")
 
 
-# --- sets of TFDS --------------------
+# --- data sets of TFDS --------------------
 
 
 @pytest.fixture
 def records(monkeypatch):
-    """A set of TFDS with such features and such records, without preparing it."""
+    """A TFDS data set with given features and records, which need not be prepared."""
     tfds = pytest.importorskip("tensorflow_datasets")
 
     class Info:
@@ -172,7 +172,7 @@ def records(monkeypatch):
     return records
 
 
-def test_pairs_without_a_label_are_left_out(records):
+def test_pairs_without_a_label_are_skipped(records):
     from tensorflow_datasets import features
 
     def row(label):
@@ -208,7 +208,7 @@ def test_numbers_are_scores(records):
         load_pair_corpus("glue/stsb", score_range=(2, 5), validation=0.5)
 
 
-def test_a_set_without_two_texts_or_a_label_is_refused(records):
+def test_a_data_set_without_two_texts_or_a_label_is_refused(records):
     from tensorflow_datasets import features
 
     records({"text": features.Text(), "label": features.ClassLabel(names=["a", "b"])}, train=[])

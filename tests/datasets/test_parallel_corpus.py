@@ -24,7 +24,7 @@ def test_the_generated_corpus_needs_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("config", ["to_figures", "to_words"])
-def test_the_builder_holds_the_same(config, tmp_path, monkeypatch):
+def test_the_builder_has_the_same_notes(config, tmp_path, monkeypatch):
     tfds = pytest.importorskip("tensorflow_datasets")
     from keras_slstm.datasets import office_notes
     from keras_slstm.datasets.builders import OfficeNotes
@@ -39,7 +39,7 @@ def test_the_builder_holds_the_same(config, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def translations(tmp_path_factory):
-    """A set of TFDS with a translation feature, prepared in a folder."""
+    """A TFDS data set with a translation feature, prepared in a folder."""
     tfds = pytest.importorskip("tensorflow_datasets")
 
     class TinyTalks(tfds.core.GeneratorBasedBuilder):
@@ -85,7 +85,7 @@ def test_sets_without_translations(tmp_path, monkeypatch):
 
 
 def test_own_files(tmp_path):
-    """Lines end at a line feed only; parts that are missing are drawn."""
+    """Lines end only at line feeds; missing splits are drawn."""
     sources = write(tmp_path / "a.en", *[f"line\u2028 {i}\u0085" for i in range(20)], end=b"\r\n")
     targets = tmp_path / "a.de.gz"
     targets.write_bytes(gzip.compress("".join(f"Zeile {i}\n" for i in range(20)).encode()))
@@ -114,18 +114,18 @@ def test_malformed_files_are_named_with_their_line(english, german, message, tmp
         read_aligned_lines(*paths)
 
 
-def test_lines_that_are_empty_in_both_files_are_passed_over(tmp_path):
+def test_lines_that_are_empty_in_both_files_are_skipped(tmp_path):
     paths = write(tmp_path / "a.en", "a", "", "b", "", ""), write(tmp_path / "a.de", "x", " ", "y")
     pairs = read_aligned_lines(*paths)
     assert (pairs.sources, pairs.targets) == (["a", "b"], ["x", "y"])
 
 
-def test_malformed_lines_are_left_out_with_their_translation_where_asked_for(tmp_path):
+def test_malformed_lines_can_be_skipped_with_their_translation(tmp_path):
     paths = write(tmp_path / "a.en", "a", "", "c", "d"), write(tmp_path / "a.de", "x", "y", b"\xff", "z")
     with pytest.warns(UserWarning, match="left out: 1") as warnings:
         pairs = read_aligned_lines(*paths, on_error="skip")
     assert (pairs.sources, pairs.targets) == (["a", "d"], ["x", "z"])
-    assert len(warnings) == 2  # one a file
+    assert len(warnings) == 2  # one per file
     with pytest.raises(DataError, match="no text"), pytest.warns(UserWarning, match="left out"):
         read_aligned_lines(write(tmp_path / "b.en", " "), write(tmp_path / "b.de", "x"), on_error="skip")
     with pytest.raises(DataError, match="no translation"):

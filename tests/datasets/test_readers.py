@@ -78,13 +78,13 @@ OTHER_SEPARATORS = {
 
 
 @pytest.mark.parametrize("name", SEVERAL_FORMS)
-def test_files_as_people_have_them(write, name):
+def test_common_variants_of_files(write, name):
     examples = read_labelled_text(write(name, SEVERAL_FORMS[name]))
     assert [(text, label) for text, label, _ in examples] == [("one", "x"), ("two", "y")]
 
 
 @pytest.mark.parametrize("name", OTHER_SEPARATORS)
-def test_a_guessed_separator_is_said(write, name):
+def test_a_guessed_separator_is_reported(write, name):
     content, separator = OTHER_SEPARATORS[name]
     path = write(name, content)
     with pytest.warns(UserWarning, match=f"^{path}: columns are separated by {separator}$") as warned:
@@ -94,12 +94,12 @@ def test_a_guessed_separator_is_said(write, name):
 
 
 def test_labels_are_stripped(write):
-    """A label with a space behind it would be another label."""
+    """A label with a trailing space would be another label."""
     pairs = read_labelled_pairs(write("pairs.csv", "text_a,text_b,label\na,b, x\na,c,x \n"))
     assert [pair.label for pair in pairs] == ["x", "x"]
 
 
-BAD = [  # file name, content, line at fault, words of the message
+BAD = [  # file name, content, faulty line, words of the message
     ("a.tsv", "label\ttext\nx\tgood\nx\tone\ttwo\n", 3, "expected 2 columns as in the header, found 3"),
     ("a.tsv", "label\ttext\nx\t \n", 2, 'the text \\(column "text"\\) is empty'),
     ("a.tsv", "label\ttext\n \tgood\n", 2, 'the label \\(column "label"\\) is empty'),
@@ -144,21 +144,21 @@ def test_malformed_file_names_file_and_line(write, name, content, line, message,
     assert (raised.value.path, raised.value.line) == (str(path), line)
 
 
-def test_skip_leaves_malformed_lines_out_and_counts_them(write):
+def test_skip_drops_and_counts_malformed_lines(write):
     path = write("a.tsv", b"label\ttext\nx\tone\nno label\nx\t\nx\tcaf\xe9\ny\ttwo\n")
     with pytest.warns(UserWarning, match=rf"left out: 3. The first: {path}:3: expected 2 columns"):
         examples = read_labelled_text(path, on_error="skip")
     assert examples == [("one", "x", 2), ("two", "y", 6)]
 
 
-def test_skip_leaves_out_whole_csv_rows_and_counts_the_lines_on(write):
+def test_skip_drops_whole_csv_rows_and_keeps_line_numbers(write):
     path = write("a.csv", b'text,label\ncaf\xe9,x\none,x\n"spans\nlin\xe9s\nof text",x\ntwo,y\n')
     with pytest.warns(UserWarning, match=rf"left out: 2. The first: {path}:2: not UTF-8"):
         examples = read_labelled_text(path, on_error="skip")
     assert examples == [("one", "x", 3), ("two", "y", 7)]
 
 
-def test_a_repeated_column_that_is_not_wanted_does_no_harm(write):
+def test_a_repeated_unused_column_is_ignored(write):
     assert read_labelled_text(write("a.csv", "text,label,,\ngood,x,,\n")) == [("good", "x", 2)]
 
 

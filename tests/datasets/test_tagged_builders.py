@@ -56,7 +56,7 @@ def test_conll2003(write, tmp_path, folder, suffix):
         (["Oslo"], ["B-LOC"], ["B-NP"], ["NNP"]),
     ]
     assert features["ner"].feature.names[0] == "O"
-    assert builder.name == "conll2003_original"  # beside TFDS' own
+    assert builder.name == "conll2003_original"  # TFDS has its own
     corpus = load_tagged_corpus("conll2003", data_dir=tmp_path / "data", scheme="BIOES", tag_column="chunks")
     assert sorted(corpus.train.tags) == [["S-NP"], ["S-NP", "S-NP"]]
 
@@ -72,7 +72,7 @@ def test_ud_ewt(write, tmp_path):
 
 
 def test_ud_ewt_is_downloaded(write, tmp_path, monkeypatch):
-    """The names of downloaded files do not say that they are CoNLL-U."""
+    """The names of downloaded files do not end in .conllu."""
     files = write(WEB, "files")
 
     class Reply:

@@ -10,7 +10,7 @@ from keras_slstm.errors import DataError
 @pytest.fixture
 def write(tmp_path):
     def write(name, *sentences):
-        """Sentences like "Ada/B-PER wrote/O"."""
+        """Write sentences such as "Ada/B-PER wrote/O"."""
         path = tmp_path / name
         lines = ["\n".join(" ".join(word.split("/")) for word in sentence.split()) for sentence in sentences]
         path.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
@@ -37,7 +37,7 @@ def test_travel_desk_needs_no_tfds(monkeypatch):
     "first",
     ["a/I-X b/I-X c/B-X d/O", "a/B-X b/I-X c/B-X d/O", "a/B-X b/E-X c/S-X d/O"],
 )
-def test_the_scheme_of_a_file_is_told_and_converted(write, first):
+def test_the_scheme_of_a_file_is_detected_and_converted(write, first):
     train, dev, test = write("train.txt", first), write("dev.txt", "a/O"), write("test.txt", first)
     arguments = {"validation_path": dev, "test_path": test}
     assert load_tagged_corpus(train, **arguments).train.tags == [["B-X", "I-X", "B-X", "O"]]
@@ -82,7 +82,7 @@ def test_malformed_files_are_named_with_the_line(write):
                 load_tagged_corpus(good, **paths)
 
 
-def test_invalid_sentences_can_be_left_out(write):
+def test_invalid_sentences_can_be_skipped(write):
     path = write("data.txt", "a/O b/I-X", *["c/B-X d/I-X"] * 20, "e/O f/B-X/g")
     with pytest.warns(UserWarning, match="left out: 1") as warned:
         corpus = load_tagged_corpus(path, on_error="skip")
@@ -94,7 +94,7 @@ def test_invalid_sentences_can_be_left_out(write):
 
 
 def test_sets_of_tfds(monkeypatch, tmp_path):
-    """A published set with the usual features, and an empty sentence as some have."""
+    """A published data set with the usual features and an empty sentence, which some have."""
     tfds = pytest.importorskip("tensorflow_datasets")
 
     class SomeTaggedSet(tfds.core.GeneratorBasedBuilder):
@@ -150,6 +150,6 @@ def test_missing_files_are_reported_as_such():
         load_tagged_corpus("nowhere.conll")
 
 
-def test_words_and_tags_belong_together():
+def test_words_and_tags_must_match():
     with pytest.raises(ValueError, match="one tag per word"):
         TaggedSentences([["a", "b"]], [["O"]])

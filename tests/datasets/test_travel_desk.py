@@ -16,7 +16,7 @@ def requests():
 
 
 def slots_of(request):
-    """Read (slot, value) pairs off the tags; fails on tags that are not IOB2."""
+    """Extract (slot, value) pairs from the tags; fail on tags that are not IOB2."""
     found, previous = [], "O"
     for token, tag in zip(request.tokens, request.tags):
         if tag.startswith("B-"):
@@ -37,7 +37,7 @@ def test_same_seed_same_requests_on_every_machine():
     )
 
 
-def test_longer_list_begins_with_the_shorter_and_seeds_differ(requests):
+def test_a_longer_list_extends_the_shorter_and_seeds_differ(requests):
     assert generate_requests(50, seed=0) == requests[:50]
     assert generate_requests(50, seed=1) != requests[:50]
     assert generate_requests(0) == []
@@ -95,7 +95,7 @@ def test_slots_hold_values_of_the_grammar(requests):
 
 
 def test_the_context_decides_the_role_of_a_city(requests):
-    """Independent of the grammar: read the roles off the words before the city."""
+    """Checks, independently of the grammar, the roles by the words before the city."""
     seen = set()
     for request in requests:
         for index, tag in enumerate(request.tags):
@@ -118,7 +118,7 @@ def test_the_context_decides_the_role_of_a_city(requests):
 
 
 def test_intents_follow_order_and_scope(requests):
-    """Independent of the grammar: read the intent off four constructions with regular expressions."""
+    """Checks, independently of the grammar, the intent of four constructions with regular expressions."""
     verbs = {
         "book": "book|reserve|arrange|get",
         "change": "change|move|shift|postpone",
@@ -145,7 +145,7 @@ def test_intents_follow_order_and_scope(requests):
     assert checked > 200
 
 
-def test_former_and_latter_point_at_the_thing_named(requests):
+def test_former_and_latter_refer_to_the_right_thing(requests):
     nouns = {"flight": "flight", "hotel": "hotel", "room": "hotel", "car": "car"}
     checked = 0
     for request in requests:
@@ -163,8 +163,8 @@ def test_former_and_latter_point_at_the_thing_named(requests):
     assert checked > 30
 
 
-def test_a_bag_of_words_stays_clearly_behind(requests):
-    """The recurrent encoders reach about 0.95; counting words must not get near."""
+def test_a_bag_of_words_is_clearly_worse(requests):
+    """The recurrent encoders reach about 0.95; counting words must not come close."""
     text = pytest.importorskip("sklearn.feature_extraction.text")
     linear = pytest.importorskip("sklearn.linear_model")
     vectorizer = text.TfidfVectorizer(token_pattern=r"\S+")

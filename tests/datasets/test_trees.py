@@ -11,7 +11,7 @@ pytest.importorskip("tensorflow_datasets")
 from keras_slstm.datasets.builders.trees import read_tree
 
 
-def test_the_sentence_comes_first_then_what_it_is_made_of():
+def test_the_sentence_comes_first_then_its_phrases():
     assert read_tree("(3 (2 (2 The) (1 film)) (4 shines))") == [
         (3, "The film shines"),
         (2, "The film"),
@@ -35,7 +35,7 @@ def test_trees_of_any_shape():
     draw = random.Random(0)
 
     def grow(words):
-        """A random tree over the words, and its phrases."""
+        """Return a random tree over the words, and its phrases."""
         label = draw.randrange(5)
         if len(words) == 1:
             return f"({label} {words[0]})", [(label, words[0])]

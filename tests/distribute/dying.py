@@ -1,7 +1,7 @@
 """A training in which a process may die: `python -m tests.distribute.dying FOLDER [WHO STEPS SECONDS]`.
 
-Process WHO kills itself SECONDS after STEPS steps; with `stop` for SECONDS, it hangs instead. Without WHO the training
-ends, and an uninterrupted training follows for comparison.
+Process WHO kills itself SECONDS after STEPS steps, or hangs if SECONDS is `stop`. Without WHO, the training finishes,
+and an uninterrupted training follows for comparison.
 """
 
 from __future__ import annotations

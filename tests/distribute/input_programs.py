@@ -31,7 +31,7 @@ def linear(train_step: Any = None, optimizer: Any = "sgd", **options: Any) -> ke
 
 
 def joined(inputs: Any) -> keras.Model:
-    """A linear classifier of two arrays in a nest."""
+    """A linear classifier of two nested arrays."""
     with distribute.strategy().scope():
         together = keras.layers.Concatenate()(keras.tree.flatten(inputs))
         model = keras.Model(inputs, keras.layers.Dense(LABELS, activation="softmax")(together))
@@ -51,7 +51,7 @@ def _compiled(model: keras.Model, optimizer: Any, **options: Any) -> keras.Model
 
 
 def _fit(kind: str, model: keras.Model, *data: Any, **options: Any) -> Arrays:
-    """Train for two epochs; the weights and what is reported of each epoch."""
+    """Train for two epochs, and return the weights and the logs of each epoch."""
     own = {} if not isinstance(data[0], np.ndarray | tuple | dict) else {"batch_size": BATCH}
     history = distribute.fit(model, *data, **{"epochs": 2, "shuffle": False, "verbose": 0, **own, **options})
     found: Arrays = {f"{kind}/weights/{i}": weight for i, weight in enumerate(model.get_weights())}
@@ -64,7 +64,7 @@ def _input(name: str) -> Any:
 
 
 class Sliced(keras.utils.PyDataset):
-    """Batches by their number."""
+    """Batches by index."""
 
     def __len__(self) -> int:
         return len(SLICES)
@@ -80,7 +80,7 @@ def _endless() -> Iterator[Any]:
 
 
 def train_on_inputs() -> Arrays:
-    """Every kind of input."""
+    """Train on every kind of input."""
     inputs = {"a": _input("a"), "b": _input("b")}
     nested = {"a": _input("a"), "more": [_input("b")]}
     steps = {"steps_per_epoch": len(SLICES)}
@@ -92,7 +92,7 @@ def train_on_inputs() -> Arrays:
         **_fit("py_dataset", linear(), Sliced(), validation_data=Sliced()),
         **_fit("grain", linear(), _grain(), validation_data=_grain()),
         **_fit("generator", linear(), _endless(), validation_data=Sliced(), **steps),
-        # An epoch does not end with the data.
+        # An epoch does not end where the data end.
         **_fit("part_of_generator", linear(), _endless(), steps_per_epoch=2),
         **_fit("loader", linear(), _loader(), validation_data=_loader()),
         **_predictions(),
@@ -124,9 +124,9 @@ def _predictions() -> Arrays:
 
 
 def train_with_options() -> Arrays:
-    """The options of `fit`, `compile` and the optimizer, and Keras' callbacks."""
+    """Train with options of `fit`, `compile` and the optimizer, and with Keras' callbacks."""
 
-    def averaging() -> Any:  # in the scope of the strategy
+    def averaging() -> Any:  # in the strategy's scope
         return keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
 
     return {
@@ -138,7 +138,7 @@ def train_with_options() -> Arrays:
 
 
 def train_accumulating() -> Arrays:
-    """Gradients of several batches, which TensorFlow cannot add up on several replicas."""
+    """Accumulate gradients of several batches, which TensorFlow cannot do on several replicas."""
 
     def accumulating() -> Any:
         return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
@@ -147,7 +147,7 @@ def train_accumulating() -> Arrays:
 
 
 def train_with_own_steps() -> Arrays:
-    """A step of the user's own, and several steps in one call."""
+    """Train with a custom `train_step`, and with several steps per call."""
     parent = keras.Model.train_step
 
     def train_step(self: Any, *data: Any) -> Any:
@@ -166,7 +166,7 @@ class _Stop(keras.callbacks.Callback):
 
 
 def _with_callbacks() -> Arrays:
-    """A training that is interrupted and goes on, keeps the best weights, and stops early."""
+    """Train with an interruption, `ModelCheckpoint` of the best weights, and early stopping."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "best.weights.h5")
         best = {"monitor": "val_sparse_categorical_crossentropy", "mode": "min"}

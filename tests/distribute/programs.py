@@ -30,7 +30,7 @@ ROWS, WORDS, LENGTH, LABELS = 21, 30, 7, 3
 
 
 def sentences(rows: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Word ids with padding at the end, a label and a weight for each sentence."""
+    """Return word ids with padding at the end, and a label and a weight per sentence."""
     rng = np.random.default_rng(seed)
     ids = rng.integers(1, WORDS, size=(rows, LENGTH))
     ids[np.arange(LENGTH) >= rng.integers(2, LENGTH + 1, size=(rows, 1))] = 0
@@ -38,7 +38,7 @@ def sentences(rows: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray, 
 
 
 def fix_weights(model: keras.Model) -> None:
-    """The same weights in every process and at every call."""
+    """Set the same weights in every process and every call."""
     rng = np.random.default_rng(1)
     model.set_weights([rng.normal(size=w.shape) * 0.3 for w in model.get_weights()])
 
@@ -98,7 +98,7 @@ class Recorder(keras.callbacks.Callback):
 
 
 def train_classifier(make_model: Callable[[], keras.Model] = classifier) -> Arrays:
-    """Uneven batches, the last with fewer rows than replicas; sample weights, validation, callbacks."""
+    """Train with sample weights, validation and callbacks; the last batch has fewer rows than replicas."""
     x, y, w = sentences()
     others = sentences(6, seed=1)
     with distribute.strategy().scope():
@@ -134,12 +134,12 @@ def train_classifier(make_model: Callable[[], keras.Model] = classifier) -> Arra
 
 
 def train_average() -> Arrays:
-    """The same with a model that TensorFlow traces quickly."""
+    """Do the same with a model that TensorFlow traces quickly."""
     return train_classifier(average)
 
 
 def train_tagger() -> Arrays:
-    """Batches of different lengths, from a `keras.utils.PyDataset`."""
+    """Train on batches of different lengths from a `keras.utils.PyDataset`."""
     with distribute.strategy().scope():
         model = tagger()
         fix_weights(model)
@@ -169,10 +169,10 @@ TEXTS = [" ".join(["yes" if i % 2 else "no", *["word"] * (i % 5)]) for i in rang
 
 
 def train_on_texts() -> Arrays:
-    """A model of this package, by its own methods."""
+    """Train a text model of this package with its own methods."""
     with distribute.strategy().scope():
         average = keras_slstm.MaskedGlobalAveragePooling1D()
-        # Without random words, which differ between replicas.
+        # Without word dropout, which differs between replicas.
         options = {"embedding_dim": 4, "dropout": 0.0, "word_dropout": 0.0}
         model = keras_slstm.SentenceClassifier(["even", "odd"], average, **options)
         model.adapt(TEXTS)
@@ -189,7 +189,7 @@ def train_on_texts() -> Arrays:
 
 
 def train_variants() -> Arrays:
-    """Steps compiled by XLA, in half precision, and several at once; on a tf.data.Dataset."""
+    """Train with XLA, in half precision, and with several steps per call, on a tf.data.Dataset."""
     import tensorflow as tf
 
     keras.utils.set_random_seed(0)  # the order of a tf.data.Dataset depends on it and on its own seed
@@ -218,7 +218,7 @@ def train_variants() -> Arrays:
 
 
 def train_with_dropout() -> Arrays:
-    """A step whose gradient counts in how many of two rows each feature was kept; and the generator's state."""
+    """Take a step whose gradient counts in how many of two rows each feature was kept; return the generator's state."""
     with distribute.strategy().scope():
         model = keras.Sequential(
             [
@@ -235,7 +235,7 @@ def train_with_dropout() -> Arrays:
 
 
 def train_on_lists() -> Arrays:
-    """Lists of arrays as inputs, labels and validation data."""
+    """Train with lists of arrays as inputs, labels and validation data."""
     inputs = [keras.Input((2,)), keras.Input((3,))]
     rng = np.random.default_rng(0)
     x, y = [rng.normal(size=(5, n)) for n in (2, 3)], [rng.normal(size=(5, n)) for n in (1, 2)]
@@ -246,7 +246,7 @@ def train_on_lists() -> Arrays:
         model.compile("sgd", ["mse", "mae"])
     history = distribute.fit(model, x, y, batch_size=2, shuffle=False, validation_data=[x, y], verbose=0)
     found = collect("lists", model)
-    # Keras' losses of single outputs are means over batches of any size, so they depend on the parts.
+    # Keras averages the losses of single outputs over batches of any size, so they depend on the split.
     found |= {f"lists/{name}": history.history[name] for name in ("loss", "val_loss")}
     found["lists/evaluate"] = distribute.evaluate(model, x, y, batch_size=3, verbose=0)[0]
     for index, outputs in enumerate(distribute.predict(model, x, batch_size=3, verbose=0)):
@@ -255,7 +255,7 @@ def train_on_lists() -> Arrays:
 
 
 def train_words() -> Arrays:
-    """A masked loss of each word, losses of layers, and the optimizer's accumulation, averages and clipping."""
+    """Train with a masked loss per word, layer losses, and the optimizer's accumulation, averaging and clipping."""
     x, y, _ = sentences()
     with distribute.strategy().scope():
         model = keras.Sequential(
@@ -277,7 +277,7 @@ def train_words() -> Arrays:
 
 
 def refuse_own_step() -> Arrays:
-    """A step of the user's own cannot be divided."""
+    """A custom `train_step` cannot be distributed."""
 
     class Own(keras.Sequential):
         def train_step(self, data: Any) -> Any:

@@ -27,7 +27,7 @@ def _cluster(size):
 
 
 def _connect(clusters, timeout=20.0, ports=(0,), use=None):
-    """Connect all; return the channel, the error or the result of `use` of each, and close the channels."""
+    """Connect all processes; return for each its channel, its error or the result of `use`, and close the channels."""
     found = [None] * len(clusters)
 
     def run(place, cluster):
@@ -45,7 +45,7 @@ def _connect(clusters, timeout=20.0, ports=(0,), use=None):
     return found
 
 
-def test_all_get_the_values_of_all():
+def test_each_process_gets_the_values_of_all():
     def use(channel):
         if channel.cluster.index == 2:
             time.sleep(0.1)  # the others wait
@@ -55,7 +55,7 @@ def test_all_get_the_values_of_all():
     assert _connect(_cluster(3), ports=(0, 1, 2), use=use) == [expected] * 3
 
 
-def test_a_missing_process_is_named_by_all():
+def test_every_process_names_a_missing_one():
     clusters = _cluster(3)
     began = time.monotonic()
     found = _connect(clusters[:2], timeout=1.0)
@@ -150,7 +150,7 @@ def test_a_process_that_dies_is_noticed_at_once():
         assert "Start all processes again" in str(error)
 
 
-def test_a_process_that_hangs_is_given_up():
+def test_a_hanging_process_is_given_up():
     def use(channel):
         return time.sleep(1.0) if channel.cluster.index == 1 else channel.all_gather("a", 1)
 
@@ -181,7 +181,7 @@ with channel.end_process_after(0.5, "It blocks."):
 
 
 @pytest.mark.short_run
-def test_a_block_that_lets_no_other_thread_run_ends_the_process():
+def test_a_blocked_interpreter_is_killed_in_time():
     began = time.monotonic()
     process = run_python("-c", KEEPS_THE_GIL, limit=55.0)
     assert process.returncode == -signal.SIGKILL
@@ -205,12 +205,12 @@ os.kill(child, signal.SIGKILL)
 
 @pytest.mark.short_run
 def test_a_process_that_forks_is_not_killed():
-    """The fork holds the input of the process that watches open."""
+    """The fork keeps the standard input of the watching process open."""
     process = run_python("-c", FORKS, limit=55.0)
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_a_block_that_takes_too_long_ends_the_process(monkeypatch, capfd):
+def test_a_call_that_takes_too_long_ends_the_process(monkeypatch, capfd):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
     with end_process_after(0.05, "It takes too long."):

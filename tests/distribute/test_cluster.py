@@ -57,7 +57,7 @@ SLURM = {
 def test_slurm():
     found = find_cluster(SLURM)
     assert found == Cluster(("node08:20700", "node09:20700", "node10:20700", "node10:20701"), 3)
-    assert find_cluster({**SLURM, "TF_CONFIG": "{}"}) is None  # which says more
+    assert find_cluster({**SLURM, "TF_CONFIG": "{}"}) is None  # TF_CONFIG takes precedence
     assert find_cluster({**SLURM, "SLURM_JOB_ID": "4108"}).addresses[0] == "node08:20800"
 
 

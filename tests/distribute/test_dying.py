@@ -40,7 +40,7 @@ def test_one_of_two_dies(tmp_path, kills):
     rng = np.random.default_rng(kills)
     for attempt in range(kills):
         who = attempt % 2
-        # Fewer than half of the training's 96 steps in all, and not only between two steps.
+        # Less than half of the training's 96 steps in total, and not only between two steps.
         steps, seconds = rng.integers(1, 5), rng.uniform(0.0, 0.05)
         with _run(tmp_path, str(who), str(steps), str(seconds)) as workers:
             workers.processes[who].wait(LIMIT)
@@ -60,7 +60,7 @@ def test_one_of_two_dies(tmp_path, kills):
 
 
 @pytest.mark.slow
-def test_one_of_two_falls_silent(tmp_path):
+def test_one_of_two_hangs(tmp_path):
     """A stopped process keeps its connections, so only missing heartbeats show that it hangs."""
     with _run(tmp_path, "1", "3", "stop") as workers:
         assert workers.processes[0].wait(LIMIT) != 0

@@ -13,7 +13,7 @@ from keras_slstm.text.batches import TextBatches
 
 
 class Scaled(keras.layers.Layer):
-    """A layer of a script, whose code is hashed."""
+    """A layer defined in a script, so its code is hashed."""
 
     def call(self, inputs):
         return 2 * inputs
@@ -76,7 +76,7 @@ def test_versions():
     assert len(found["version.code of keras_slstm"]) == 12
 
 
-def test_of_many_processes_those_with_equal_values_stand_together():
+def test_processes_with_equal_values_are_grouped():
     found = [{"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 1}]
     assert describe_difference(found, ["x:1", "y:1", "z:1"]) == (
         "All processes must be started alike, but a is 1 on process 0 (x:1), process 2 (z:1) and 2 on process 1 (y:1). "

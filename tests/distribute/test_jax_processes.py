@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("two_processes")
 
 
 @pytest.mark.parametrize(("devices", "expected"), [(2, [[1, 2], [3, 3]]), (6, [[1, 2, 3], [3, 3, 3]])])
-def test_parts_are_of_one_size(devices, expected):
+def test_parts_have_equal_size(devices, expected):
     data = TextBatches([[1], [2], [3]], labels=[1, 2, 3], batch_size=3, shuffle=False)
     parts = [PartOfBatches(data, index, 2, devices)[0][0] for index in (0, 1)]
     assert [part["keras_slstm_part"][1].tolist() for part in parts] == expected
@@ -38,7 +38,7 @@ def found(tmp_path_factory):
 @needs_jax
 @pytest.mark.parametrize("program", ["classifier", "tagger", "texts", "dropout", "lists", "refused"])
 @pytest.mark.short_run
-def test_both_find_the_same(found, program):
+def test_both_processes_agree(found, program):
     two_processes.assert_both_the_same(found, program)
 
 
@@ -54,15 +54,15 @@ def test_both_find_the_same(found, program):
     ],
 )
 @pytest.mark.short_run
-def test_what_one_process_finds(found, name, program):
-    """Weights, losses and metrics of each epoch, what callbacks see, `evaluate`, `predict`, and dropout masks."""
+def test_two_processes_match_one(found, name, program):
+    """Compares weights, losses and metrics of each epoch, logs of callbacks, `evaluate`, `predict` and dropout."""
     compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
 
 
 @needs_jax
 @pytest.mark.parametrize("kind", [*KINDS, "outputs", "accumulation", *OPTIONS, *OWN_STEPS])
 @pytest.mark.short_run
-def test_inputs_and_options_are_those_of_one_process(found, kind):
+def test_inputs_and_options_match_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
 

@@ -34,7 +34,7 @@ def _counted(folder: Path, code: str) -> list[str]:
     return _script(folder, f"open({str(folder / 'starts')!r}, 'a').write('.')\n{code}")
 
 
-def test_each_is_told_its_place(tmp_path):
+def test_each_process_gets_its_index(tmp_path):
     with Workers(_script(tmp_path, "print(os.environ['TF_CONFIG'])"), 3, logs=tmp_path) as workers:
         assert workers.wait(60.0) == [0, 0, 0]
     said = [json.loads((tmp_path / f"worker-{index}.log").read_text()) for index in range(3)]
@@ -49,18 +49,18 @@ def test_each_is_told_its_place(tmp_path):
     [
         ("", 0, 2, ""),
         ("sys.exit(3)", 3, 6, "ended with exit status 3."),
-        ("sys.exit(2)", 2, 2, "ended with exit status 2."),  # wrong options are not tried again
+        ("sys.exit(2)", 2, 2, "ended with exit status 2."),  # wrong options are not retried
         ("os.kill(os.getpid(), 9)", 137, 6, "ended with signal SIGKILL."),
     ],
 )
-def test_all_are_started_again(tmp_path, capsys, code, status, starts, message):
+def test_all_processes_are_restarted(tmp_path, capsys, code, status, starts, message):
     assert launch(_counted(tmp_path, code), 2, restarts=2, grace=30.0) == status
     assert _starts(tmp_path) == starts
     said = capsys.readouterr().err.split("\n")
     assert said[-2:] == [f"Process 0 of 2 {message}", ""] if message else said == [""]
 
 
-def test_the_others_have_some_time_to_end(tmp_path):
+def test_the_others_get_time_to_end(tmp_path):
     code = "import json; time.sleep(600 * json.loads(os.environ['TF_CONFIG'])['task']['index']); sys.exit(1)"
     with Workers(_script(tmp_path, code), 2) as workers:
         assert workers.wait(60.0, grace=0.2) == [1, -signal.SIGTERM]
@@ -73,7 +73,7 @@ def test_a_limit(tmp_path):
         assert all(process.poll() is not None for process in workers.processes)
 
 
-def test_none_is_left_behind_by_a_start_that_fails(tmp_path, monkeypatch):
+def test_a_failed_start_leaves_no_process(tmp_path, monkeypatch):
     started = []
 
     def start(*arguments, popen=subprocess.Popen, **options):
@@ -88,7 +88,7 @@ def test_none_is_left_behind_by_a_start_that_fails(tmp_path, monkeypatch):
     assert started[0].poll() == -signal.SIGKILL
 
 
-def test_none_is_left_behind(tmp_path):
+def test_no_process_outlives_the_launcher(tmp_path):
     _script(tmp_path, f"open({str(tmp_path)!r} + f'/{{os.getpid()}}.pid', 'w'); time.sleep(600)")
     command = [sys.executable, "-m", "keras_slstm.distribute", str(tmp_path / "script.py")]
     launcher = subprocess.Popen(command, cwd=Path(__file__).parents[2])

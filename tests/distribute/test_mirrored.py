@@ -25,7 +25,7 @@ def _two_replicas(monkeypatch):
     # The default collective operations cannot serve several strategies in one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
     for program in ("train_average", "train_variants", "train_on_lists", *{PROGRAM_OF[kind] for kind in ON_TENSORFLOW}):
-        truth(program)  # before the strategy is replaced
+        truth(program)  # must run before the strategy is replaced
     monkeypatch.setattr(programs.distribute, "strategy", lambda: strategy)
 
 
@@ -65,7 +65,7 @@ def _found(program):
     return getattr(programs, program)()
 
 
-def test_each_drops_out_what_it_draws():
+def test_replicas_draw_different_dropout_masks():
     found = programs.train_with_dropout()
-    assert set(found["dropout/kept"]) == {0, 1, 2}  # with equal masks, 0 and 2
-    assert found["dropout/state"].tolist() == [1, 1]  # the seed, and how often it was drawn from
+    assert set(found["dropout/kept"]) == {0, 1, 2}  # only 0 and 2 if the masks were equal
+    assert found["dropout/state"].tolist() == [1, 1]  # the seed, and the number of draws

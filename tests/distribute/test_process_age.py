@@ -19,14 +19,14 @@ print(module.process_age())
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system has no /proc")
 def test_the_age_counts_from_the_start_of_the_process():
     began = time.monotonic()
     found = subprocess.run([sys.executable, "-c", CODE, module.__file__], capture_output=True, check=True, text=True)
     assert 0.49 <= float(found.stdout) <= time.monotonic() - began + 0.02  # the system counts in hundredths
 
 
-def test_elsewhere_it_counts_from_the_import(monkeypatch):
+def test_without_proc_it_counts_from_the_import(monkeypatch):
     monkeypatch.setattr(module, "Path", lambda name: Path("/nowhere"))
     monkeypatch.setattr(module, "_IMPORTED", time.monotonic() - 100)
     assert 100 <= module.process_age() < 110

@@ -1,4 +1,4 @@
-"""Trainings that are reported to fail in Keras' `fit` still do, and work with `keras_slstm.distribute.fit`."""
+"""Trainings reported to fail in Keras' `fit` still fail there, and work with `keras_slstm.distribute.fit`."""
 
 import ast
 import importlib.util
@@ -24,14 +24,14 @@ def check_trained(found):
 
 
 @pytest.mark.parametrize("name", ["multi_worker", "dictionaries"])
-def test_fit_of_keras_fails(name):
+def test_keras_fit_fails(name):
     found = run(f"{name}.py")
-    assert found.returncode != 0, "Keras has mended it: say so in docs/guides/reports.md"
+    assert found.returncode != 0, "Keras has fixed this: update docs/guides/reports.md"
     assert "Attempt to convert a value" in found.stdout + found.stderr
 
 
 @pytest.mark.parametrize("name", ["multi_worker", "dictionaries"])
-def test_fit_of_this_package_trains(name):
+def test_distribute_fit_trains(name):
     check_trained(run(f"{name}_distribute.py"))
 
 

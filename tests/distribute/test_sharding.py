@@ -62,7 +62,7 @@ def test_processes_and_replicas_get_consecutive_rows():
     assert checks[0][0] == checks[0][1] != checks[0][2]
 
 
-def test_the_check_sees_a_change_in_any_array():
+def test_the_check_detects_a_change_in_any_array():
     x, y, w = np.arange(6), np.arange(6), np.ones(6)
     (before,) = _elements(make_source(x, y, w), 1, 1)[0]
     for changed in range(3):
@@ -135,6 +135,6 @@ class Endless(keras.utils.PyDataset):
         ((TextBatches([[1]]), None, None, 3), "`batch_size` cannot be given with TextBatches"),
     ],
 )
-def test_data_that_does_not_fit(arguments, message):
+def test_invalid_data_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_source(*arguments)

@@ -29,7 +29,7 @@ def _no_cluster(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_one_device_is_as_without_a_strategy():
+def test_one_device_equals_no_strategy():
     with distribute.strategy().scope():
         model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
         model.compile("sgd", "mse")
@@ -57,7 +57,7 @@ def test_wrong_arguments(arguments, message):
         distribute.strategy(**arguments)
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="the others have several devices")
+@pytest.mark.skipif(BACKEND != "torch", reason="other backends have several devices")
 def test_torch_has_one_device_in_a_process():
     with pytest.raises(ValueError, match="on the backend torch cannot train on several devices: start a process for"):
         distribute.strategy("mirrored")
@@ -74,7 +74,7 @@ def test_a_process_joins_once(monkeypatch):
         distribute.strategy("cpu")
 
 
-def test_a_keras_without_the_private_names_is_named():
+def test_a_keras_without_the_private_names_is_reported():
     class Model:
         pass
 
@@ -95,7 +95,7 @@ def test_a_keras_without_the_private_names_is_named():
         pass
 
 
-def test_a_cluster_that_is_not_joined_is_named(monkeypatch, recwarn):
+def test_a_cluster_that_is_not_joined_is_reported(monkeypatch, recwarn):
     monkeypatch.setenv("TF_CONFIG", CLUSTER.format('["a:1"]', 0))
     distribute.strategy("cpu")
     monkeypatch.setenv("TF_CONFIG", "{")
@@ -111,7 +111,7 @@ def test_a_cluster_that_is_not_joined_is_named(monkeypatch, recwarn):
 
 @pytest.fixture(autouse=True)
 def _young(monkeypatch):
-    """The timeout of `strategy` counts from the start of the process, which runs many tests."""
+    """Make the process look young: the timeout of `strategy` counts from its start, many tests ago."""
     monkeypatch.setattr(strategies, "process_age", lambda: 1.0)
 
 
@@ -144,7 +144,7 @@ def test_a_taken_port(monkeypatch):
 
 @pytest.mark.parametrize("python", ["3.1.4", None])
 def test_versions_and_the_deadline(monkeypatch, python):
-    """The other process is a thread. The backend gets what is left of the timeout, and ends the process after it."""
+    """The other process is a thread. The backend gets the rest of the timeout, and then ends the process."""
     addresses = _set_cluster(monkeypatch, 0)
     versions = strategies.describe_versions()
     if python:
@@ -200,7 +200,7 @@ except distribute.WorkerLost as error:
 
 @pytest.mark.short_run
 def test_a_backend_that_blocks_while_it_connects_is_ended(tmp_path):
-    """The chief, a thread here, agrees to everything and never starts its backend: the other blocks in C++."""
+    """The chief, a thread here, agrees to everything but never starts its backend, so the other blocks in C++."""
     addresses = [f"localhost:{port}" for port in free_ports(2)]
     said = []
 
@@ -222,12 +222,12 @@ def test_a_backend_that_blocks_while_it_connects_is_ended(tmp_path):
         thread.join()
     assert process.stdout == "calls\n", process.stderr
     assert len(set(said[0])) == 1
-    # TensorFlow holds the lock of the interpreter meanwhile.
+    # TensorFlow holds the GIL meanwhile.
     assert process.returncode == (-signal.SIGKILL if BACKEND == "tensorflow" else 3), process.stderr
     assert f"has not connected the processes {addresses[0]}, {addresses[1]} within 8 seconds" in process.stderr
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="JAX")
+@pytest.mark.skipif(BACKEND != "jax", reason="calls JAX")
 def test_jax_gets_the_time_that_is_left(monkeypatch):
     import jax
 

@@ -25,7 +25,7 @@ def found(tmp_path_factory):
 
 
 @pytest.mark.parametrize("program", ["classifier", "tagger", "texts", "dropout", "lists", "words", "refused"])
-def test_both_find_the_same(found, program):
+def test_both_processes_agree(found, program):
     two_processes.assert_both_the_same(found, program)
 
 
@@ -39,20 +39,20 @@ def test_both_find_the_same(found, program):
         ("words", "train_words"),
     ],
 )
-def test_what_one_process_finds(found, name, program):
-    """Weights, losses and metrics of each epoch, what callbacks see, `evaluate` and `predict`."""
+def test_two_processes_match_one(found, name, program):
+    """Compares weights, losses and metrics of each epoch, the logs of callbacks, `evaluate` and `predict`."""
     compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "outputs", "accumulation", *OPTIONS])
-def test_inputs_and_options_are_those_of_one_process(found, kind):
+def test_inputs_and_options_match_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
 
-def test_each_drops_out_what_it_draws(found):
+def test_replicas_draw_different_dropout_masks(found):
     kept = found[0]["dropout/kept"]
-    assert set(kept) == {0, 1, 2}  # with equal masks, 0 and 2
-    np.testing.assert_array_equal(found[0]["dropout/state"], [1, 1])  # the seed, and how often it was drawn from
+    assert set(kept) == {0, 1, 2}  # only 0 and 2 if the masks were equal
+    np.testing.assert_array_equal(found[0]["dropout/state"], [1, 1])  # the seed, and the number of draws
 
 
 def test_differences_are_refused(found):

@@ -18,7 +18,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"}
 
 
 def run(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
-    """Run some of `programs` in two processes; return what each of them found."""
+    """Run some of `programs` in two processes, and return the results of each."""
     command = [sys.executable, "-m", "tests.distribute.programs", str(folder), *names]
     with Workers(command, 2, ONE_THREAD, logs=folder) as workers:
         statuses = workers.wait(LIMIT)
@@ -28,12 +28,12 @@ def run(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
 
 
 def of(program: str, arrays: dict[str, Any]) -> dict[str, Any]:
-    """The arrays of one program."""
+    """Return the arrays of one program."""
     return {name: array for name, array in arrays.items() if name.startswith(f"{program}/")}
 
 
 def assert_both_the_same(found: list[dict[str, Any]], program: str) -> None:
-    """Assert that both processes have found the same, to the last bit."""
+    """Assert that both processes have bit-identical results."""
     first, second = (of(program, arrays) for arrays in found)
     assert first
     assert first.keys() == second.keys()
@@ -42,7 +42,7 @@ def assert_both_the_same(found: list[dict[str, Any]], program: str) -> None:
 
 
 def assert_differences_are_refused(found: list[dict[str, Any]]) -> None:
-    """Every process names the difference, and its value in each of them."""
+    """Assert that every process names the difference and its value in each process."""
     for arrays in found:
         assert "Processes have different data" in str(arrays["refused/data"])
         assert re.search(r"initial \S*learning_rate .*0\.1.* 1\.1", str(arrays["refused/rate"]))

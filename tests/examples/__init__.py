@@ -1,4 +1,4 @@
-"""Tests of the examples. They do not depend on the backend, so they run on the one that starts fastest."""
+"""Tests of the examples. They do not depend on the backend, so they run on the backend that starts fastest."""
 
 import pytest
 

@@ -14,7 +14,7 @@ import keras_slstm
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 LONGEST = 120  # lines
-# Part of the last lines of each script, which are about a sentence worded by hand.
+# Part of the last output lines of each script, which are about a handwritten sentence.
 ENDS = {
     "classify_text": "We do not want to cancel the car, we want to change it.",
     "inspect_depth": "cancel/",
@@ -39,7 +39,7 @@ each_script_one_of_them_soon = pytest.mark.parametrize(
 
 @pytest.fixture
 def small_corpora(monkeypatch):
-    """Every corpus has a few examples only."""
+    """Every corpus has only a few examples."""
 
     def few(load):
         def load_few(*args, **kwargs):
@@ -60,7 +60,7 @@ def run(script, output, monkeypatch, *options):
 
 @pytest.mark.filterwarnings("ignore:.*many times as long.*", "ignore:.*least populated class.*")
 @each_script_one_of_them_soon
-def test_script_runs_and_ends_with_a_sentence_worded_by_hand(script, small_corpora, tmp_path, monkeypatch, capfd):
+def test_script_runs_and_ends_with_a_handwritten_sentence(script, small_corpora, tmp_path, monkeypatch, capfd):
     for part, extra in (("matplotlib", "plots"), ("sklearn", "examples"), ("tokenizers", "translation")):
         pytest.importorskip(part, reason=f"the examples need the `{extra}` extra")
     run(script, tmp_path / "run", monkeypatch)
@@ -76,8 +76,8 @@ def test_script_fits_on_a_page(script):
 
 
 @each_script
-def test_script_imports_the_package_only(script):
-    """And of the package what `__all__` names."""
+def test_script_imports_only_public_names(script):
+    """Scripts import only the package, and only names in `__all__`."""
     tree = ast.parse(script.read_text(encoding="utf-8"))
     imported = set()
     for node in ast.walk(tree):
@@ -93,13 +93,13 @@ def test_script_imports_the_package_only(script):
             place = keras_slstm
             for name in path[1:]:
                 if not hasattr(place, "__all__"):
-                    break  # inside a class or function
+                    break  # a name inside a class or function
                 assert name in place.__all__
                 place = getattr(place, name)
 
 
 def dotted(node: ast.expr) -> list[str]:
-    """The names of `a.b.c`."""
+    """Return the names in `a.b.c`."""
     if isinstance(node, ast.Name):
         return [node.id]
     before = dotted(node.value) if isinstance(node, ast.Attribute) else []
@@ -118,7 +118,7 @@ def test_a_finished_run_is_kept(small_corpora, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("name", "problem"), [("mails.tsv", "mails.tsv"), ("travel_dsk", "travel_desk")])
-def test_what_cannot_be_read_is_said(name, problem, tmp_path, monkeypatch, capsys):
+def test_unreadable_data_is_reported(name, problem, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         run(EXAMPLES / "classify_text.py", tmp_path / "run", monkeypatch, "--data", name)
     assert end.value.code == 2

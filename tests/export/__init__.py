@@ -1,1 +1,1 @@
-"""Exported files in their runtimes, without this package: see `docs/guides/serve.md` for the table of what works."""
+"""Exported files in their runtimes, without this package; `docs/guides/serve.md` has the table of results."""

@@ -1,6 +1,6 @@
-"""Record the outcomes of the matrix of exports, and write the table of the guide.
+"""Records the outcomes of the export matrix, and writes the table of the guide.
 
-KERAS_BACKEND=jax python -m tests.export record  # all rows on this backend, or those that are named
+KERAS_BACKEND=jax python -m tests.export record  # all rows on this backend, or the named ones
 python -m tests.export table
 """
 

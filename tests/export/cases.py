@@ -1,4 +1,4 @@
-"""The models of the matrix of exports, and batches of sentences for them."""
+"""The models of the export matrix, and batches of sentences for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keras import ops
 import keras_slstm
 
 FEATURES = 3
-# Batch size, length, and the side on which the padding of shorter sentences stands. No model is traced at any of them.
+# Batch size, length, and the side of the padding. No model is traced at any of these shapes.
 SHAPES = [(1, 1, "right"), (2, 5, "left"), (3, 12, "right"), (1, 17, "left"), (5, 3, "right")]
 
 
@@ -51,7 +51,7 @@ LAYERS: dict[str, Callable[[], keras.Model]] = {
 
 
 def lengths(batch: int, time: int) -> np.ndarray:
-    """Numbers of words: the longest sentence fills the batch."""
+    """Return the sentence lengths; the longest sentence fills the batch."""
     return np.maximum(time - 2 * np.arange(batch), 1)
 
 
@@ -61,7 +61,7 @@ def mask_of(batch: int, time: int, side: str) -> np.ndarray:
 
 
 def vectors(model: keras.Model) -> list[dict[str, np.ndarray]]:
-    """Batches for a model of `LAYERS`."""
+    """Return batches for a model of `LAYERS`."""
     random = np.random.default_rng(0)
     return [
         {
@@ -73,7 +73,7 @@ def vectors(model: keras.Model) -> list[dict[str, np.ndarray]]:
 
 
 def randomize(model: keras.Model) -> None:
-    """Give all weights random values, so that none of them is zero and no two labels are equally good."""
+    """Give all weights random values, so that none is zero and no two labels are equally good."""
     random = np.random.default_rng(1)
     for weight in model.weights:
         if "float" in weight.dtype:
@@ -81,7 +81,7 @@ def randomize(model: keras.Model) -> None:
 
 
 def expected(model: keras.Model, batches: list[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
-    """The outputs of a model for batches, by name; `0` where there is but one without a name."""
+    """Return the outputs of a model for each batch, by name; a single unnamed output is called `0`."""
     found = [model(batch, training=False) for batch in batches]
     named = [each if isinstance(each, dict) else {"0": each} for each in found]
     return [{name: ops.convert_to_numpy(x) for name, x in each.items()} for each in named]

@@ -1,4 +1,4 @@
-"""The columns of the matrix of exports: how a model is written, and what runs the file."""
+"""The columns of the export matrix: how a model is written, and which runtime runs the file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Column(NamedTuple):
 
     Attributes:
         runtime: One of `tests.export.runtimes.RUNTIMES`.
-        needs: The packages that write it and run it.
-        write: Writes a model at a path, for any batch size and length; returns the path of the file.
+        needs: The packages that write and run the format.
+        write: Writes a model for any batch size and length to a path, and returns the path of the file.
     """
 
     runtime: str
@@ -36,7 +36,7 @@ def _saved_model(model: keras.Model, path: Path) -> Path:
 
 
 def _saved_model_of_jax(model: keras.Model, path: Path) -> Path:
-    # Keras gives each input a length of its own.
+    # Keras gives each input its own symbolic length.
     shapes = {
         each.name: f"(batch, time{''.join(f', {size}' for size in each.shape[2:])})"
         for each in keras.tree.flatten(model.inputs)
@@ -53,7 +53,7 @@ def _onnx(model: keras.Model, path: Path) -> Path:
 def _litert(model: keras.Model, path: Path) -> Path:
     import tensorflow as tf
 
-    # Without the operations of TensorFlow itself, which few devices have.
+    # Without TensorFlow's own operations, which few devices support.
     plain = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
     return _in_export_mode(model, path.with_suffix(".tflite"), "litert", target_spec=plain)
 
@@ -90,7 +90,7 @@ def _onnx_of_jax(model: keras.Model, path: Path) -> Path:
     import jax
     import jax2onnx
 
-    # Keras gives each input a length of its own.
+    # Keras gives each input its own symbolic length.
     inputs = sorted(keras.tree.flatten(model.inputs), key=lambda each: each.name)
     names = [each.name for each in inputs]
     shapes = [jax.ShapeDtypeStruct(("batch", "time", *each.shape[2:]), each.dtype) for each in inputs]

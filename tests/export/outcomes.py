@@ -1,4 +1,4 @@
-"""Records of what each cell of the matrix of exports gives, and the table that the guide has of them."""
+"""Records the outcome of each cell of the export matrix, and makes the table of the guide."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ Batches = list[dict[str, np.ndarray]]
 
 
 def read() -> Records:
-    """The records of former runs."""
+    """Read the records of earlier runs."""
     found: Records = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.exists() else {}
     return found
 
 
 def title(backend: str, column: str) -> str:
-    """The name of a column in records and table."""
+    """Return the name of a column in the records and the table."""
     return f"{column}, from {BACKENDS[backend]}"
 
 
 def rows_with(backend: str, column: str, outcome: str) -> list[str]:
-    """The rows that have this outcome."""
+    """Return the rows with this outcome."""
     return [row for row, cells in read().items() if cells.get(title(backend, column)) == outcome]
 
 
 def record(rows: list[str]) -> None:
-    """Write and run the models of rows in all columns of this backend, and keep the outcomes beside the others'."""
+    """Export and run the models of these rows in all columns of this backend, and add the outcomes to the records."""
     backend = keras.backend.backend()
     for row in rows:
         model = cases.LAYERS[row]()
@@ -54,7 +54,7 @@ def record(rows: list[str]) -> None:
 
 
 def outcomes(model: keras.Model, batches: Batches, expected: Batches) -> dict[str, str]:
-    """What the columns of this backend give for a model."""
+    """Return the outcome of each column of this backend for a model."""
     found: dict[str, str] = {}
     files: dict[str, Path] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -63,7 +63,7 @@ def outcomes(model: keras.Model, batches: Batches, expected: Batches) -> dict[st
                 continue
             try:
                 files[column] = each.write(model, Path(name, str(number)))
-            except Exception as error:  # each converter has its own
+            except Exception as error:  # each converter raises its own type
                 found[column] = REFUSED if "cannot export a loop over time" in str(error) else NOT_WRITTEN
                 print(f"{column}: {type(error).__name__}: {str(error)[:300]}", flush=True)
         for column, given in run(files, batches, Path(name)).items():
@@ -76,7 +76,7 @@ def outcomes(model: keras.Model, batches: Batches, expected: Batches) -> dict[st
 
 
 def run(files: dict[str, Path], batches: Batches, folder: Path) -> dict[str, dict[str, np.ndarray]]:
-    """The outputs of exported files, by column, for each batch; or `error`. One process runs all files."""
+    """Return the outputs of exported files for each batch, or `error`, by column. One process runs all files."""
     np.savez(folder / "in.npz", **{f"{i}/{k}": x for i, batch in enumerate(batches) for k, x in batch.items()})
     jobs: dict[str, dict[str, Any]] = {}
     for number, (column, file) in enumerate(files.items()):
@@ -93,7 +93,7 @@ def run(files: dict[str, Path], batches: Batches, folder: Path) -> dict[str, dic
 
 
 def differing(found: dict[str, np.ndarray], expected: Batches) -> list[str]:
-    """The outputs that are not those of the model: other shapes or labels, or numbers that differ by more than 1e-5."""
+    """Return the outputs with other shapes or labels than the model's, or numbers that differ by more than 1e-5."""
     wrong = []
     for batch, outputs in enumerate(expected):
         own = {key.split("/", 1)[1]: found[key] for key in found if key.startswith(f"{batch}/")}
@@ -106,7 +106,7 @@ def differing(found: dict[str, np.ndarray], expected: Batches) -> list[str]:
 
 
 def table(records: Records) -> str:
-    """The table of the guide."""
+    """Return the table of the guide."""
     names = [title(backend, column) for backend, each in columns.COLUMNS.items() for column in each]
     lines = ["| | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
     for row, cells in records.items():
@@ -116,6 +116,6 @@ def table(records: Records) -> str:
 
 
 def fill(page: str, records: Records) -> str:
-    """The page with the table of the records."""
+    """Return the page with the table of the records."""
     head, rest = page.split(START)
     return f"{head}{START}\n{table(records)}\n{END}{rest.split(END)[1]}"

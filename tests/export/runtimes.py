@@ -1,8 +1,8 @@
 """Runs exported files in their runtimes, in a process without this package.
 
-`python runtimes.py jobs.json` reads a list of jobs, `{"runtime": ..., "file": ..., "inputs": ..., "outputs": ...}`, and
-writes for each, at `outputs`, the arrays `<batch>/<name of the output>`, or `error`, a text. `inputs` holds the arrays
-`<batch>/<name of the input>`.
+`python runtimes.py jobs.json` reads a list of jobs `{"runtime": ..., "file": ..., "inputs": ..., "outputs": ...}`. For
+each job, it reads the arrays `<batch>/<input name>` from the file `inputs`, and writes the arrays `<batch>/<output
+name>`, or a text `error`, to the file `outputs`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def litert(file: str) -> Run:
         from tensorflow.lite import Interpreter
 
     def run(inputs: Arrays) -> Arrays:
-        # A new one for every shape: some shapes of a former run stay.
+        # A new interpreter for every shape, because some shapes of an earlier run persist.
         interpreter = Interpreter(file)
         runner = interpreter.get_signature_runner()
         names = runner.get_input_details()
@@ -120,7 +120,7 @@ RUNTIMES = {
 
 
 def _match(name: str, inputs: Arrays) -> str:
-    """The input of that name, which some converters spell with more around it."""
+    """Return the input of that name, to which some converters add a prefix or suffix."""
     if len(inputs) == 1:
         return next(iter(inputs))
     (found,) = [each for each in inputs if each == name] or [each for each in inputs if each in name]
@@ -139,7 +139,7 @@ def main(path: str) -> None:
                 for batch in batches:
                     inputs = {key.split("/", 1)[1]: given[key] for key in given if key.split("/")[0] == batch}
                     results |= {f"{batch}/{name}": value for name, value in run(inputs).items()}
-        except Exception as error:  # each runtime has its own
+        except Exception as error:  # each runtime raises its own type
             results = {"error": np.array(f"{type(error).__name__}: {error}")}
         np.savez(job["outputs"], **results)
     assert not [name for name in sys.modules if name.startswith("keras_slstm")]

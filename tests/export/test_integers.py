@@ -1,4 +1,4 @@
-"""The recipe that turns exported files into integers: small files that find the same labels."""
+"""The quantisation recipe makes small files that predict the same labels."""
 
 import importlib.util
 import json
@@ -11,13 +11,13 @@ import pytest
 import keras_slstm
 
 RECIPE = Path(__file__).parents[2] / "docs" / "guides" / "recipes" / "quantize.py"
-LARGE = 1000  # numbers
+LARGE = 1000  # elements
 
 
 @pytest.mark.ci_run("torch")
 @pytest.mark.short_run
 @pytest.mark.backends("tensorflow", "torch")
-def test_trained_classifier_in_integers(tmp_path):
+def test_quantised_classifier_keeps_its_accuracy(tmp_path):
     onnx = pytest.importorskip("onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
     if keras.backend.backend() == "tensorflow":

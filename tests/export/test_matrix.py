@@ -1,4 +1,4 @@
-"""Models are exported, run by a process without this package at other shapes, and give the same labels and numbers."""
+"""Exported models give the same labels and numbers at other shapes, in a process without this package."""
 
 import keras
 import numpy as np
@@ -9,16 +9,16 @@ from tests.export import cases, columns, outcomes
 
 BACKEND = keras.backend.backend()
 COLUMNS = columns.COLUMNS[BACKEND]
-# PyTorch writes a loop over time at the length of its example.
+# PyTorch exports a loop over time only for the length of its example.
 LOOPS = sorted(cases.LAYERS.keys() - {"SLSTM"})
 ROWS = sorted(set().union(*(outcomes.rows_with(BACKEND, column, outcomes.EXACT) for column in COLUMNS)))
-if BACKEND == "jax":  # the others take minutes to compile
+if BACKEND == "jax":  # the other rows take minutes to compile
     ROWS = ["SLSTM"]
 
 
 @pytest.fixture(scope="module", params=ROWS)
 def built(request):
-    """The name of a model, the model, with batches and its outputs for them."""
+    """The name of a model, the model, batches, and its outputs for them."""
     model = cases.LAYERS[request.param]()
     cases.randomize(model)
     batches = cases.vectors(model)
@@ -27,7 +27,7 @@ def built(request):
 
 @pytest.fixture(scope="module")
 def results(built, tmp_path_factory):
-    """The outputs of each runtime for each batch, or an error: all columns of a row in one process."""
+    """The outputs of each runtime for each batch, or an error. One process runs all columns of a row."""
     name, model, batches, _ = built
     folder = tmp_path_factory.mktemp("exported")
     files = {
@@ -61,7 +61,7 @@ def test_pytorch_refuses_a_loop_over_time(row, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="other backends write loops")
-def test_pytorch_refuses_a_loop_outside_of_export_mode(tmp_path):
+def test_pytorch_refuses_a_loop_outside_export_mode(tmp_path):
     model = cases.LAYERS["CASLSTM"]()
     cases.expected(model, cases.vectors(model)[:1])
     with pytest.raises(ValueError, match="cannot export a loop over time"):
@@ -69,8 +69,8 @@ def test_pytorch_refuses_a_loop_outside_of_export_mode(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_layers_give_the_same_in_export_mode():
-    """Any batch and length, also an empty sentence, in a compiled function as in an eager one."""
+def test_layers_are_equal_in_export_mode():
+    """Checks any batch size and length, including an empty sentence, compiled and eager."""
     model = cases.LAYERS["CRFDecoder"]()
     cases.randomize(model)
     batches = [*cases.vectors(model)[1:3], _nothing()]

@@ -1,4 +1,4 @@
-"""The guide's table of exports is that of the records, and the records are complete and as good as promised."""
+"""The guide's export table matches the records, which are complete and as good as promised."""
 
 import numpy as np
 import pytest

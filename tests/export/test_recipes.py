@@ -1,4 +1,4 @@
-"""The programs of the guide on serving: each gives the labels of the model, for texts as odd as people type them."""
+"""The programs of the serving guide give the labels of the model, even for odd texts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.backends("tensorflow"), pytest.mark.short_run]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory):
-    """Export a model to a folder; return the file, and the label and its probability for each of `TEXTS`."""
+    """Exports a model to a folder; returns the file, and the label and its probability for each of `TEXTS`."""
     if BACKEND != "tensorflow":
         pytest.skip("the files are written by TensorFlow")
     pytest.importorskip("onnx")
@@ -46,7 +46,7 @@ def make(tmp_path_factory):
         labels = ["book", "cancel", "change", "ask", "other"]
         vectorizer = TextVectorizer(min_count=1, **options)
         model = keras_slstm.SentenceClassifier(labels, encoder="slstm", units=4, embedding_dim=8, vectorizer=vectorizer)
-        model.adapt(TEXTS)  # each word has an id of its own, so that another id gives another probability
+        model.adapt(TEXTS)  # each word has its own id, so another id gives another probability
         randomize(model)
         file = tmp_path_factory.mktemp("recipe") / "intents.onnx"
         model.export(file, format="onnx")
@@ -91,7 +91,7 @@ def test_python(exported):
 
 
 def test_javascript(exported):
-    """Where node finds onnxruntime-web, by NODE_PATH or among the global packages."""
+    """Runs if node finds onnxruntime-web, through NODE_PATH or as a global package."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node is not installed")
     folder = os.environ.get("NODE_PATH") or _run("npm", "root", "-g").strip()

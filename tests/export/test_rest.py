@@ -1,4 +1,4 @@
-"""The SavedModels that take strings answer TensorFlow Serving's REST interface, played by a program of its rules."""
+"""SavedModels that take strings work with TensorFlow Serving's REST interface, which a program here imitates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ pytestmark = [pytest.mark.backends("tensorflow"), pytest.mark.short_run]
 TEXTS = ["book a room", "cancel it", "", "cancel the room!"]
 LABELS = ["book", "cancel"]
 SMALL = {"encoder": "slstm", "units": 4, "embedding_dim": 4}
-# Serving's rules: `instances` is a list of rows, whose values are the inputs or, if there is one input only, its value;
-# `inputs` is columnar. Outputs by row need the batch as first dimension, and are bare where there is one output only. A
-# name that ends in `_bytes` asks for base64.
+# Serving's rules: `instances` is a list of rows, each with the inputs by name or, if there is only one, its value;
+# `inputs` is columnar. Row outputs need the batch as first dimension, and are bare if there is only one output. A name
+# that ends in `_bytes` means base64.
 SERVER = """
 import json, sys
 import tensorflow as tf
@@ -59,7 +59,7 @@ def ask(folder, *requests):
 def folder(tmp_path):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("TensorFlow Serving takes what TensorFlow writes")
-    return str(tmp_path / "1")  # Serving wants the number of a version
+    return str(tmp_path / "1")  # Serving expects a version number
 
 
 def test_classifier(folder):

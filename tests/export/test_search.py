@@ -1,4 +1,4 @@
-"""The search of a translation model is exported, run without this package, and finds the same translations."""
+"""The exported search of a translation model finds the same translations without this package."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def seq2seq():
     model = keras_slstm.Seq2Seq(units=4, bidirectional=True, embedding_dim=3, vectorizer={"max_tokens": 270})
     model.adapt(TEXTS)
     randomize(model)
-    for weight in model.weights:  # else the same subword is the best after all others
+    for weight in model.weights:  # otherwise one subword is always the best
         weight.assign(weight * (0.3 if "head/bias" in weight.path else 3))
     return model
 
@@ -46,7 +46,7 @@ def search(model, batches, beam):
 
 
 @pytest.mark.ci_run
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="Keras writes a search from TensorFlow")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow exports a search")
 @pytest.mark.parametrize("column", FORMATS)
 def test_exported_search(column, tmp_path):
     if missing := COLUMNS[BACKEND][column].missing:
@@ -76,7 +76,7 @@ def test_exported_search(column, tmp_path):
 
 
 def check_description(model, about):
-    """A caller without this package makes the same of a text as the model itself."""
+    """A caller without this package encodes a text as the model does."""
     tokenizers = pytest.importorskip("tokenizers")
     assert (about["inputs"], about["outputs"]) == (["source"], ["ids", "scores"])
     ids = [3 + i for i in tokenizers.Tokenizer.from_str(about["tokenizer"]).encode(" the meeting").ids]
@@ -86,7 +86,7 @@ def check_description(model, about):
 
 
 @pytest.mark.ci_run("torch")
-def test_search_in_export_mode_finds_the_same():
+def test_search_is_equal_in_export_mode():
     model = seq2seq()
     batches = make_batches(model)[1:3]
     expected = search(model, batches, 2)

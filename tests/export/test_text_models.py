@@ -1,4 +1,4 @@
-"""Text models are exported with the names that `export` promises, and run without this package."""
+"""Exported text models have the promised input and output names, and run without this package."""
 
 import json
 from pathlib import Path
@@ -20,9 +20,9 @@ FORMATS = {
 }
 NAMES = {
     "tensorflow": ["SentenceClassifier", "SequenceTagger", "SentencePairClassifier"],
-    # PyTorch writes no loop: no CRF, no BiLSTM.
+    # PyTorch exports no loops, so no CRF and no BiLSTM.
     "torch": ["SentenceClassifier", "SentencePairClassifier", "SequenceTagger(softmax)"],
-    # jax2onnx cannot merge two sizes, as characters of all words have to be.
+    # jax2onnx cannot merge two dimensions, as characters require.
     "jax": ["SentenceClassifier", "SentencePairClassifier", "SequenceTagger(words)"],
 }[BACKEND]
 
@@ -69,7 +69,7 @@ def test_pytorch_refuses_a_crf(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="other backends merge sizes")
+@pytest.mark.skipif(BACKEND != "jax", reason="other backends merge dimensions")
 def test_jax_refuses_characters(tmp_path):
     pytest.importorskip("jax2onnx")
     model, _, _ = text_models.make("SequenceTagger")

@@ -1,4 +1,4 @@
-"""The text models of the matrix of exports."""
+"""The text models of the export matrix."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TEXT_MODELS: dict[str, Callable[[], Any]] = {
 
 
 def make(name: str) -> tuple[Any, list[dict[str, np.ndarray]], list[dict[str, np.ndarray]]]:
-    """A model with random weights, batches of ids, and what it gives for them."""
+    """Return a model with random weights, batches of ids, and its outputs for them."""
     model = TEXT_MODELS[name]()
     randomize(model)
     random = np.random.default_rng(2)

@@ -19,7 +19,7 @@ _EXEMPT_AS_PACKED = dict.fromkeys(
 )
 _KERAS_LOOP = "Keras' own loop does not keep that promise; the layers around the cells do"
 
-# As c = 0 at first, the sentence node's own kernel acts from the third step, on the words from the fourth.
+# As c starts at 0, the sentence node's own kernel has an effect from the third step on, and on words from the fourth.
 CASES = [
     LayerCase("max_pooling", layers.MaskedGlobalMaxPooling1D),
     LayerCase("average_pooling", layers.MaskedGlobalAveragePooling1D),

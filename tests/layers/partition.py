@@ -9,7 +9,7 @@ from keras_slstm import crf_log_partition, layers
 
 @keras.saving.register_keras_serializable(package="tests")
 class Partition(layers.CRF):
-    """The log-partition of a CRF, `(batch, 1)`, a tenth of it, which the checks' optimizer can follow."""
+    """Returns a tenth of the log-partition of a CRF, `(batch, 1)`, a size that suits the checks' optimizer."""
 
     def call(self, inputs, mask=None):
         return 0.1 * crf_log_partition(super().call(inputs, mask))[:, None]

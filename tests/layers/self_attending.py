@@ -1,4 +1,4 @@
-"""A decoder as a layer with one input: it attends to the sentence that it reads."""
+"""Turns a decoder into a layer with one input, which attends to the sentence that it reads."""
 
 from __future__ import annotations
 

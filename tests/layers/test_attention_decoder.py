@@ -13,7 +13,7 @@ from tests.layer_case import randomize
 from tests.oracles.attention_decoder import attention_decoder
 from tests.oracles.differences import central_differences
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 E, M, D, K = 3, 4, 2, 5
 rng = np.random.default_rng(0)
@@ -21,7 +21,7 @@ X, MEMORY = rng.normal(size=(4, 3, E)), rng.normal(size=(4, 5, M))
 MASK = np.array([[1, 1, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1]], bool)
 MEMORY_MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0]], bool)
 STATES = [0.5 * rng.normal(size=(4, D)) for _ in range(4)]
-MODE = MODES[-1] if BACKEND == "jax" else "eager"  # eagerly, JAX would compile each operation by itself
+MODE = MODES[-1] if BACKEND == "jax" else "eager"  # in eager mode, JAX would compile each operation separately
 
 
 def make(units=K, **variant):
@@ -42,7 +42,7 @@ def make(units=K, **variant):
     ids=["whole", "masked memory", "masked"],
 )
 def test_layer_is_the_explicit_loop_and_its_gradients_are_finite_differences(variant, mask, memory_mask):
-    """Of every weight, of both inputs and of the first states."""
+    """For every weight, both inputs and the initial states."""
     layer = make(**variant)
     count = 2 * variant["num_layers"]
     with dtype_policy("float64"):
@@ -92,8 +92,8 @@ def test_nan_in_the_padding_of_either_input_changes_nothing():
         np.testing.assert_allclose(one, other, **EXACT)
 
 
-def test_steps_one_by_one_and_several_rows_a_sentence():
-    """`step` on two rows for each sentence gives what the layer gives for each."""
+def test_single_steps_with_several_rows_per_sentence():
+    """`step` with two rows per sentence equals the layer on each row."""
     layer = make(units=None, num_layers=2)
     twice = np.stack([X, X[:, ::-1]], axis=1).reshape(8, 3, E)
     with dtype_policy("float64"):
@@ -109,7 +109,7 @@ def test_steps_one_by_one_and_several_rows_a_sentence():
 
 
 def test_cells_of_keras():
-    """Any cell will do; a stack of one-layer cells is a stack of LSTMs."""
+    """Any cell works; a stack of one-layer cells is a stack of LSTMs."""
     cells = [keras.layers.LSTMCell(D), keras.layers.LSTMCell(D)]
     theirs = layers.AttentionDecoder(keras.layers.StackedRNNCells(cells))
     ours = layers.AttentionDecoder(keras.layers.StackedRNNCells([layers.CASLSTMCell(D, 1), layers.CASLSTMCell(D, 1)]))
@@ -125,7 +125,7 @@ def test_cells_of_keras():
 
 @pytest.mark.parametrize("stacked", [False, True], ids=["alone", "stacked"])
 @pytest.mark.short_run("torch")
-def test_cells_of_keras_draw_what_they_drop_in_every_call(stacked):
+def test_cells_of_keras_draw_new_dropout_masks_in_every_call(stacked):
     options = {"dropout": 0.5, "recurrent_dropout": 0.5}
     cells = [keras.layers.LSTMCell(D, **options, seed=i) for i in range(2)]
     layer = layers.AttentionDecoder(keras.layers.StackedRNNCells(cells) if stacked else cells[0])
@@ -135,13 +135,13 @@ def test_cells_of_keras_draw_what_they_drop_in_every_call(stacked):
     found = [to_numpy(model([x, memory], training=True)) for _ in range(2)]
     assert np.abs(found[0] - found[1]).max() > 1e-3
     model.compile("sgd", "mse")
-    for rows in (4, 3):  # a smaller batch, as the last of an epoch is
+    for rows in (4, 3):  # the last batch of an epoch may be smaller
         model.train_on_batch([x[:rows], memory[:rows]], np.zeros((rows, *found[0].shape[1:]), "float32"))
     np.testing.assert_array_equal(*[to_numpy(model([x, memory])) for _ in range(2)])
 
 
-def test_masks_of_the_inputs_are_heeded():
-    """Those that come with the inputs, not as arguments."""
+def test_masks_of_the_inputs_are_used():
+    """These masks come with the inputs, not as arguments."""
     ids, memory_ids = np.array([[1, 2, 0], [3, 0, 0]]), np.array([[1, 2, 3, 0], [0, 0, 2, 1]])
     words, others = (keras.layers.Embedding(4, size, mask_zero=True) for size in (3, 2))
     decoder = layers.AttentionDecoder(layers.CASLSTMCell(D))

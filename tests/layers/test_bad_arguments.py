@@ -19,12 +19,12 @@ PUBLIC = [
     for layer_class in (getattr(layers, name) for name in layers.__all__)
     if isinstance(layer_class, type) and issubclass(layer_class, keras.Layer)
 ]
-# The arguments that a layer needs beside the one under test.
+# The arguments that a layer requires besides the one under test.
 NEEDED: dict[str, dict[str, Any]] = {"AttentionDecoder": {"cell": keras.layers.LSTMCell(2)}, "CRF": {"units": 3}}
 RNN_FLAGS = ("return_sequences", "return_state", "go_backwards", "stateful")
-# Arguments of type int by name, with the smallest value; all others are at least 1.
+# Integer arguments with a minimum other than 1.
 LEAST = {"window": 0, "sentence_nodes": 0}
-NOT_CHECKED = {"seed", "lam", "max_context", "labels"}  # other types as well; their layers' own tests check them
+NOT_CHECKED = {"seed", "lam", "max_context", "labels"}  # take other types, too; the layers' own tests check them
 
 
 def _wrong_values(layer_class: type, name: str, default: Any, annotation: str) -> list[Any]:
@@ -71,6 +71,6 @@ def test_outputs_at_masked_positions_are_always_zero(layer_class):
 
 
 @pytest.mark.parametrize("layer_class", [layers.SLSTM, layers.DepthAdaptiveGRN, layers.SuBiLSTM])
-def test_layers_that_read_both_ways_refuse_a_direction(layer_class):
+def test_bidirectional_layers_refuse_go_backwards(layer_class):
     with pytest.raises(ValueError, match=r"already reads in both directions.* without `keras.layers.Bidirectional`"):
         keras.layers.Bidirectional(layer_class(4))

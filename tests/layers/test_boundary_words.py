@@ -34,7 +34,7 @@ def test_the_layer_reads_a_word_on_each_side(mask):
         np.testing.assert_allclose(found[row], expected, atol=1e-6)
 
 
-def test_of_a_sequence_the_boundary_words_are_dropped():
+def test_boundary_words_are_dropped_from_a_sequence():
     layer = _layer(layers.NormalizedLSTM(2, return_sequences=True))
     found = to_numpy(layer(X, mask=MASK))
     assert found.shape == layer.compute_output_shape(X.shape) == (4, 5, 2)
@@ -44,7 +44,7 @@ def test_of_a_sequence_the_boundary_words_are_dropped():
     assert _layer(MaskedGlobalAveragePooling1D()).compute_mask(X, MASK) is None
 
 
-def test_it_can_be_made_again_from_its_config():
+def test_layer_can_be_recreated_from_its_config():
     layer = _layer(layers.NormalizedLSTM(2, name="inner"))
     twin = keras.layers.deserialize(keras.layers.serialize(layer))
     assert twin.name == layer.name

@@ -12,7 +12,7 @@ from tests.layer_case import randomize
 from tests.oracles.cas_lstm import cas_lstm
 from tests.oracles.differences import central_differences
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 E, D = 3, 2
 X = np.random.default_rng(0).normal(size=(5, 4, E))
@@ -51,7 +51,7 @@ def _weights(layer):
 
 def _run(layer, mask=MASK, x=X, **kwargs):
     with dtype_policy("float64"):
-        # Eagerly, JAX would compile each operation by itself.
+        # In eager mode, JAX would compile each operation separately.
         return evaluate(layer, x, mask, mode=MODES[-1] if BACKEND == "jax" else "eager", **kwargs)
 
 
@@ -88,7 +88,7 @@ def test_last_output_is_the_state_after_the_last_real_word():
     "variant", [{"num_layers": 3}, {"lam": "trainable"}, {"lam": None}, {"peephole": True}], ids=_id
 )
 def test_gradients_are_finite_differences(variant):
-    """Of every weight, of the input and of the first states, through every output."""
+    """For every weight, the input and the initial states, through every output."""
     layer = _layer(return_sequences=True, return_state=True, **variant)
     first = _states(2 * layer.num_layers)
     found = _run(layer, initial_state=first)
@@ -99,7 +99,7 @@ def test_gradients_are_finite_differences(variant):
         hs, last, _ = _oracle(layer, x=x, weights={**weights, **changed}, states=states)
         return sum(np.sum(y * default_cotangent(y.shape)) for y in [hs, *last])
 
-    # An empty row keeps the states that it was given, but has no output.
+    # An empty row keeps its initial states, but has no output.
     np.testing.assert_allclose(found.input_gradient, central_differences(lambda x: loss(x=x), X), **EXACT_GRADIENT)
     assert len(found.weight_gradients) == len(weights)
     for path, gradient in found.weight_gradients.items():
@@ -110,7 +110,7 @@ def test_gradients_are_finite_differences(variant):
 
 @pytest.mark.parametrize("variant", [{}, {"peephole": True}], ids=_id)
 def test_initial_state_has_its_gradient(variant):
-    """The states are made of the input here: its gradient comes through them, too."""
+    """The states depend on the input here, so its gradient also flows through them."""
 
     class FromInput(keras.layers.Layer):
         def __init__(self):
@@ -141,7 +141,7 @@ def test_initial_state_has_its_gradient(variant):
 
 @pytest.mark.parametrize("lam", [0.0, 0.5])
 def test_without_lam_it_is_a_stack_of_keras_lstm(lam):
-    """Layer 1 and the first four gates take the weights of `keras.layers.LSTM` as they are."""
+    """Layer 1 and the first four gates have the weight layout of `keras.layers.LSTM`."""
     with dtype_policy("float64"):
         stack = [keras.layers.LSTM(D, return_sequences=True) for _ in range(3)]
         x, layer = X, layers.CASLSTM(D, num_layers=3, lam=lam, return_sequences=True)
@@ -150,7 +150,7 @@ def test_without_lam_it_is_a_stack_of_keras_lstm(lam):
             x = lstm(x)
             for weight in lstm.trainable_variables:
                 weight.assign(np.random.default_rng(index).normal(size=weight.shape) * 0.5)
-            columns = slice(None, 4 * D)  # g, whatever it is, comes after them
+            columns = slice(None, 4 * D)  # g, which has no effect, comes after them
             for own, given in zip(
                 (layer.cell.kernels, layer.cell.recurrent_kernels, layer.cell.biases), lstm.get_weights(), strict=True
             ):
@@ -200,7 +200,7 @@ def test_cell_takes_flat_states():
 
 
 def test_cell_in_keras_loop_respects_padding():
-    """The last output is that of the highest layer, not what Keras' loop finds first among the states."""
+    """The last output is that of the top layer, not the first state that Keras' loop finds."""
     loop, layer = keras.layers.RNN(layers.CASLSTMCell(D)), layers.CASLSTM(D)
     for one in (loop, layer):
         one.build(X.shape)
@@ -220,7 +220,7 @@ def test_bidirectional_is_two_independent_stacks():
 
 
 def test_float32_is_within_1e_5():
-    """At a size and a length that are used."""
+    """At a realistic size and length."""
     layer = layers.CASLSTM(32, num_layers=3, return_sequences=True, return_state=True)
     x = np.random.default_rng(0).normal(size=(2, 40, 16)).astype("float32")
     mask = np.array([[True] * 40, [False] * 4 + [True] * 30 + [False] * 6])
@@ -249,7 +249,7 @@ def test_vertical_gates_are_those_of_the_equations(variant, backwards):
 
 
 def test_given_states_are_continued():
-    """A sentence read in two parts is the sentence read at once; an empty part changes no state."""
+    """Reading a sentence in two parts equals reading it at once; an empty part changes no state."""
     layer = _layer(return_state=True)
     with dtype_policy("float64"):
         whole = [to_numpy(y) for y in layer(X)]
@@ -259,8 +259,8 @@ def test_given_states_are_continued():
     np.testing.assert_allclose(parts, whole, **EXACT)
 
 
-def test_mask_of_the_words_is_heeded_beside_given_states():
-    """The one that comes with the words, not as an argument, which Keras hands on under another name then."""
+def test_implicit_mask_is_used_with_given_states():
+    """The implicit mask, which Keras passes under another name in this case."""
     ids = np.array([[1, 2, 0], [0, 3, 0]])
     embed, layer = keras.layers.Embedding(4, 3, mask_zero=True), layers.CASLSTM(D, return_sequences=True)
     states = [np.full((2, D), 0.5, "float32")] * 4
@@ -272,7 +272,7 @@ def test_mask_of_the_words_is_heeded_beside_given_states():
         np.testing.assert_allclose(to_numpy(found), expected, atol=1e-6)
 
 
-def test_stateful_layer_goes_on_and_returns_to_zero():
+def test_stateful_layer_continues_and_resets_to_zero():
     layer = layers.CASLSTM(D, stateful=True, return_sequences=True)
     x = X.astype("float32")
     layer.build(x.shape)
@@ -287,7 +287,7 @@ def test_stateful_layer_goes_on_and_returns_to_zero():
 
 
 def test_stateful_layer_trains():
-    """On PyTorch, writing the new states must not spoil what the gradient needs."""
+    """On PyTorch, writing the new states must not overwrite values that the gradient needs."""
     model = keras.Sequential([keras.Input(batch_shape=(4, 3, E)), layers.CASLSTM(D, stateful=True)])
     model.compile(keras.optimizers.SGD(0.5), loss="mse")
     x = X[:4, :3].astype("float32")
@@ -296,12 +296,12 @@ def test_stateful_layer_trains():
 
 
 def _dropped(layer, x):
-    """Which features of the input get no gradient."""
+    """Return which features of the input get no gradient."""
     return evaluate(layer, x, training=True).input_gradient == 0
 
 
 def test_dropout_is_the_same_for_all_words():
-    """Of each sentence, a feature is dropped for all words or for none."""
+    """A feature of a sentence is dropped at all words or at none."""
     layer = layers.CASLSTM(D, dropout=0.5, seed=3)
     layer.build((None, None, 8))
     zero = _dropped(layer, np.random.default_rng(0).normal(size=(4, 5, 8)).astype("float32"))
@@ -311,8 +311,8 @@ def test_dropout_is_the_same_for_all_words():
 
 
 @pytest.mark.parametrize("option", ["layer_dropout", "recurrent_dropout"])
-def test_other_dropouts_act_on_products_only(option):
-    """Everything dropped: h no longer enters the products, cells are still handed on. The input is left alone."""
+def test_other_dropouts_act_only_on_products(option):
+    """With everything dropped, h no longer enters the products, but cells are passed on. The input does not change."""
     layer = _layer(num_layers=3, seed=0, return_sequences=True, **{option: 1 - 1e-9})
     with dtype_policy("float64"):
         found = to_numpy(layer(X, training=True))
@@ -326,8 +326,8 @@ def test_other_dropouts_act_on_products_only(option):
 
 
 @pytest.mark.parametrize("option", ["dropout", "layer_dropout", "recurrent_dropout"])
-def test_gradient_follows_what_was_dropped(option):
-    """The gradient is that of the function with these very factors, which a seed draws again."""
+def test_gradient_uses_the_same_dropout_mask(option):
+    """The gradient belongs to the same dropout factors, which the seed draws again."""
 
     def layer(*changed):
         layer = _layer(seed=5, **{option: 0.5})

@@ -82,12 +82,12 @@ def test_wrong_arguments(kwargs, message):
         layers.CASLSTM(**kwargs)
 
 
-def test_unrolling_is_refused():
+def test_unroll_is_refused():
     with pytest.raises(TypeError, match="unroll"):
         layers.CASLSTM(2, unroll=True)
 
 
-def test_input_mask_and_states_must_fit():
+def test_input_mask_and_states_must_match():
     x = np.zeros((2, 3, 4), "float32")
     with pytest.raises(ValueError, match="expected ndim=3"):
         layers.CASLSTM(2)(x[:, 0])

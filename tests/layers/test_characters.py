@@ -10,16 +10,16 @@ from tests.layer_case import randomize
 from tests.oracles.characters import char_bilstm, char_cnn
 from tests.oracles.differences import central_differences
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 BATCH, TIME, CHARACTERS, FEATURES = 2, 3, 4, 2
 X = np.random.default_rng(0).normal(size=(BATCH, TIME, CHARACTERS, FEATURES))
-# Words of every kind: full, padded on the right, on the left, with a hole, of one character, and of none.
+# All kinds of words: full, padded on the right or left, with a gap, with one character, and empty.
 MASK = np.array([[[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1]], [[1, 0, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]]], bool)
 
 
 def _made(layer_class, *args, **kwargs):
-    """A layer in float64 and its weights."""
+    """Return a float64 layer and its weights."""
     with dtype_policy("float64"):
         layer = layer_class(*args, **kwargs)
         layer.build(X.shape)
@@ -71,7 +71,7 @@ def test_gradients_are_finite_differences(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nan_in_masked_characters_is_nowhere_seen(name):
+def test_nan_in_masked_characters_has_no_effect(name):
     layer_class, arguments, _ = CASES[name]
     layer, _ = _made(layer_class, **arguments)
     x = np.where(MASK[..., None], X, np.nan)
@@ -84,7 +84,7 @@ def test_nan_in_masked_characters_is_nowhere_seen(name):
 
 
 @pytest.mark.parametrize("make", [lambda: layers.CharCNN(4), lambda: layers.CharBiLSTM(2)])
-def test_embedding_hands_the_mask_on_and_words_without_characters_are_masked(make):
+def test_embedding_passes_the_mask_on_and_empty_words_are_masked(make):
     ids = keras.Input((None, None), dtype="int32")
     vectors = keras.layers.Embedding(9, 3, mask_zero=True)(ids)
     words = make()(vectors)
@@ -97,13 +97,13 @@ def test_embedding_hands_the_mask_on_and_words_without_characters_are_masked(mak
     assert not np.any(found[0, 2])
     np.testing.assert_allclose(mean[0], found[0, :2].mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(mean[1], found[1, 0], atol=1e-6)
-    # Neither padding of a word nor the words around it change its vector.
+    # Neither the padding of a word nor the words around it change its vector.
     alone = to_numpy(model(keras.ops.convert_to_tensor(both[:1, :1, :2]))[0])
     np.testing.assert_allclose(alone[0, 0], found[0, 0], atol=1e-6)
 
 
 @pytest.mark.parametrize("layer_class", [layers.CharCNN, layers.CharBiLSTM])
-def test_input_and_mask_must_fit(layer_class):
+def test_input_and_mask_must_match(layer_class):
     x = np.zeros((2, 3, 4, 5), "float32")
     with pytest.raises(ValueError, match="expected ndim=4"):
         layer_class()(x[0])
@@ -126,8 +126,8 @@ def test_bad_sizes(value):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_the_mask_of_joined_vectors(masked):
-    """`Concatenate` joins masks by any: beside word vectors without a mask, it is lost, and given by the user."""
+def test_the_mask_of_concatenated_vectors(masked):
+    """`Concatenate` combines masks by *any*, so word vectors without a mask lose it, and the user passes it."""
     words, characters = keras.Input((None,), dtype="int32"), keras.Input((None, None), dtype="int32")
     of_characters = layers.CharBiLSTM(2)(keras.layers.Embedding(9, 3, mask_zero=True)(characters))
     joined = keras.layers.Concatenate()([keras.layers.Embedding(9, 3)(words), of_characters])

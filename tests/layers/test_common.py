@@ -1,4 +1,4 @@
-"""The common checks, applied to every public layer: a new one needs an entry in `tests/layers/cases.py`."""
+"""Applies the common checks to every public layer; a new layer needs an entry in `tests/layers/cases.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.backend import other_backends
 from tests.layer_case import LayerCase
 from tests.layers.cases import CASES
 
-# Eager PyTorch runs the checks of all variants within minutes; the other backends compile each of them.
+# Eager PyTorch runs the checks of all variants in minutes; the other backends compile each of them.
 _REPETITION = [pytest.mark.ci_run("torch")]
 _SLOW_TO_COMPILE = ("empty", "export", "gradients", "precision", "rematerialisation", "training", "two_replicas")
 
@@ -21,7 +21,7 @@ _SLOW_TO_COMPILE = ("empty", "export", "gradients", "precision", "rematerialisat
 def _marks(name: str, case: LayerCase) -> list[pytest.MarkDecorator]:
     if case.variant or case.wrapped:
         return _REPETITION
-    # One layer is enough to show within minutes that the check itself works on this backend.
+    # One layer is enough to show in minutes that the check itself works on this backend.
     return [pytest.mark.short_run("torch")] if name in _SLOW_TO_COMPILE and case.name != "slstm" else []
 
 
@@ -49,9 +49,9 @@ def test_every_public_layer_has_a_case():
 
 
 def test_every_public_layer_has_a_thorough_case():
-    """One case, at least, that is no mere variant."""
+    """Every layer has a case that is not just a variant."""
     thorough = {type(layer) for case in CASES if not case.variant for layer in [case.make()]}
-    # Run by, or after, the layers of their cases.
+    # Run inside, or after, the layers of their cases.
     inside = {layers.NormalizedLSTMCell, layers.CASLSTMCell, layers.CRFDecoder, layers.CharCNN, layers.CharBiLSTM}
     inside |= {layers.AttentionDecoder}  # it has two inputs
     public = {getattr(layers, name) for name in layers.__all__}
@@ -60,14 +60,14 @@ def test_every_public_layer_has_a_thorough_case():
 
 @pytest.fixture(scope="module")
 def problems_elsewhere(tmp_path_factory):
-    """The failures of the other backends with the weights of this one, by backend and case."""
+    """The failures of other backends with the weights of this one, by backend and case."""
     folder = tmp_path_factory.mktemp("exchange")
     cross_backend.write(folder, CASES)
     return {backend: cross_backend.problems(folder, backend) for backend in other_backends()}
 
 
 @pytest.mark.ci_run("torch")
-@pytest.mark.xdist_group("exchange")  # the other backends start once
+@pytest.mark.xdist_group("exchange")  # so that the other backends start once
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.short_run
 def test_weights_load_on_other_backends(case, problems_elsewhere):

@@ -1,4 +1,4 @@
-"""`CRF` and `CRFDecoder`: the scores that the layer computes, against all sequences of labels."""
+"""`CRF` and `CRFDecoder` against the enumeration of all label sequences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.backend import BACKEND, dtype_policy, to_numpy
 from tests.layer_case import randomize
 from tests.oracles import crf as oracle
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 FEATURES = 4
 H = np.random.default_rng(0).normal(size=(6, 5, FEATURES))
@@ -24,7 +24,7 @@ MASK = np.array(
 )
 BIO = ["O", "B-X", "I-X", "B-Y"]
 BIOES = ["O", "B-X", "I-X", "E-X", "S-X"]
-# By label: those that may follow it; those that may begin; those that may end.
+# For each label, the labels that may follow it; then the labels that may begin, and those that may end.
 ALLOWED = {
     None: ([{0, 1, 2, 3}] * 4, {0, 1, 2, 3}, {0, 1, 2, 3}),
     "BIO": ([{0, 1, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 3}], {0, 1, 3}, {0, 1, 2, 3}),
@@ -52,7 +52,7 @@ def _layer(**options):
 
 
 def _scores(layer):
-    """All sequences of labels of each sentence, and their scores."""
+    """Return all label sequences of each sentence, with their scores."""
     k = layer.units
     follows, first, last = ALLOWED[layer.scheme]
     allowed = np.array([[y in after for y in range(k)] for after in follows])
@@ -63,7 +63,7 @@ def _scores(layer):
 
 
 @pytest.mark.parametrize("options", VARIANTS, ids=lambda options: "-".join(map(str, options.values())))
-def test_layer_is_all_its_sequences(options):
+def test_layer_matches_the_enumeration_of_all_sequences(options):
     layer = _layer(**options)
     with dtype_policy("float64"):
         potentials = layer(H, mask=MASK)
@@ -77,7 +77,7 @@ def test_layer_is_all_its_sequences(options):
         np.testing.assert_allclose(marginals[row], expected, atol=1e-12)
 
 
-def test_one_tensor_holds_scores_transitions_and_mask():
+def test_one_tensor_contains_scores_transitions_and_mask():
     layer = _layer(units=4, use_boundary=False)
     with dtype_policy("float64"):
         parts = unpack(layer(H, mask=MASK))
@@ -101,7 +101,7 @@ def test_without_a_mask_all_words_are_real():
         np.testing.assert_array_equal(to_numpy(layer(H)), to_numpy(layer(H, mask=np.ones_like(MASK))))
 
 
-def test_what_the_scheme_forbids_is_no_part_of_the_likelihood():
+def test_the_likelihood_excludes_forbidden_sequences():
     layer = _layer(labels=BIO, scheme="BIO")
     with dtype_policy("float64"):
         potentials = layer(H[:1, :2])
@@ -114,14 +114,14 @@ def test_what_the_scheme_forbids_is_no_part_of_the_likelihood():
     assert sum(np.exp(value) for value in allowed.values()) == pytest.approx(1)
     for pair in set(likelihoods) - set(allowed):
         assert likelihoods[pair] < 0.9 * PENALTY
-    assert likelihoods[2, 2] > 1.1 * PENALTY  # I may follow I: one breach
+    assert likelihoods[2, 2] > 1.1 * PENALTY  # one violation: I may follow I
 
 
 @pytest.mark.short_run("torch", "jax")
 def test_a_sequential_model_learns_with_plain_compile_and_is_saved(tmp_path):
     words = np.random.default_rng(1).integers(1, 7, size=(32, 6))
     words[:8, 4:] = words[8:16, :2] = 0
-    # B where a 3 stands, I behind it: what a word is, its neighbour decides.
+    # B at each 3, and I after it: the label of a word depends on its neighbour.
     labels = np.where(words == 3, 1, 0)
     labels[:, 1:] = np.where((labels[:, :-1] == 1) & (words[:, 1:] > 0) & (words[:, 1:] != 3), 2, labels[:, 1:])
     model = keras.Sequential(
@@ -131,7 +131,7 @@ def test_a_sequential_model_learns_with_plain_compile_and_is_saved(tmp_path):
             layers.CRF(labels=["O", "B-X", "I-X"], scheme="BIO"),
         ]
     )
-    # The compiler of PyTorch takes minutes.
+    # PyTorch's compiler takes minutes.
     model.compile(
         keras.optimizers.Adam(0.05),
         loss=keras_slstm.CRFLoss(),
@@ -147,7 +147,7 @@ def test_a_sequential_model_learns_with_plain_compile_and_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_decoder_gives_labels_and_how_probable_they_are(pairwise):
+def test_decoder_returns_labels_and_marginals(pairwise):
     layer = _layer(units=4, pairwise=pairwise)
     with dtype_policy("float64"):
         potentials = layer(H, mask=MASK)
@@ -192,12 +192,12 @@ def test_computes_in_at_least_float32(policy):
         ({"units": 3, "use_boundary": 1}, "use_boundary"),
     ],
 )
-def test_bad_arguments_say_what_is_wrong(options, message):
+def test_bad_arguments_are_explained(options, message):
     with pytest.raises(ValueError, match=message):
         layers.CRF(**options)
 
 
-def test_bad_inputs_say_what_is_wrong():
+def test_bad_inputs_are_explained():
     with pytest.raises(ValueError, match="a score for each of its 3 labels"):
         layers.CRF(3, use_kernel=False)(H)
     with pytest.raises(ValueError, match=r"expects a mask of shape \(batch, time\)"):
@@ -225,7 +225,7 @@ def test_empty_batches_and_sentences(shape, pairwise):
     assert labels.shape == probabilities.shape == shape
 
 
-@pytest.mark.skipif(BACKEND == "tensorflow", reason="the engine is TensorFlow's")
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="the engine runs on TensorFlow")
 def test_engine_addons_names_the_backend_it_needs():
     with pytest.raises(ValueError, match="runs on the TensorFlow backend"):
         layers.CRF(3, engine="addons")

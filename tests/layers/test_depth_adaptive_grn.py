@@ -12,7 +12,7 @@ from tests.layer_case import randomize
 from tests.oracles.depth_adaptive_grn import depth_adaptive_grn, probabilities
 from tests.oracles.differences import central_differences
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 E, D, L, S = 3, 4, 4, 3
 X = np.random.default_rng(0).normal(size=(5, 5, E))
@@ -26,7 +26,7 @@ VARIANTS = [
     {"selection": "full"},
     {"sequential": "sinusoidal"},
     {"sequential": "learned", "max_length": 5},
-    {"sequential": "learned", "max_length": 2},  # later words share the last
+    {"sequential": "learned", "max_length": 2},  # later words share the last position
     {"sequential": None},
 ]
 
@@ -41,7 +41,7 @@ def _layer(**kwargs):
         layer = layers.DepthAdaptiveGRN(D, **{"max_depth": L, "depth_units": S, **outputs, **kwargs})
         layer.build(X.shape)
         randomize(layer)
-        # So that depths differ.
+        # Large weights make the depths differ.
         layer.inner_bias.assign([0.5, 0.3, 0.4])
         layer.depth_kernel.assign([[5.0, -3.0, 0.0, -2.0], [-4.0, 5.0, -1.0, 3.0], [0.0, -2.0, 4.0, 3.0]])
         layer.depth_bias.assign([0.1, 0.3, -0.2, 0.2])
@@ -54,7 +54,7 @@ def _weights(layer):
 
 
 def _name(path):
-    """The last part of a path, behind the direction where it is a weight of the two LSTMs."""
+    """Return the last part of a path, after the direction if it is a weight of the two LSTMs."""
     name = path.rpartition("/")[2]
     direction = next((d for d in ("forward", "backward") if f"{d}_lstm" in path), None)
     return f"{direction}/{name.removesuffix('_1')}" if direction else name
@@ -62,7 +62,7 @@ def _name(path):
 
 def _run(layer, mask=None, **kwargs):
     with dtype_policy("float64"):
-        # Eagerly, JAX would compile each operation by itself.
+        # In eager mode, JAX would compile each operation separately.
         return evaluate(layer, X, mask, mode=MODES[-1] if BACKEND == "jax" else "eager", **kwargs)
 
 
@@ -82,7 +82,7 @@ def test_layer_is_the_explicit_loop(variant, mask):
 
 
 @pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
-def test_given_depths_are_taken(mask):
+def test_given_depths_are_used(mask):
     layer = _layer()
     found = _run(layer, mask, depths=DEPTHS).outputs
     expected = _oracle(layer, mask, depths=DEPTHS if mask is None else DEPTHS * mask)
@@ -90,8 +90,8 @@ def test_given_depths_are_taken(mask):
         np.testing.assert_allclose(one, other, **EXACT)
 
 
-def test_mask_of_the_words_is_heeded_beside_given_depths():
-    """The one that comes with the words, not as an argument, which Keras hands on under another name then."""
+def test_implicit_mask_is_used_with_given_depths():
+    """The implicit mask, which Keras passes under another name in this case."""
     ids, depths = np.array([[1, 2, 0], [0, 3, 0]]), np.array([[2, 1, 2], [2, 2, 2]])
     embed = keras.layers.Embedding(4, 3, mask_zero=True)
     layer = layers.DepthAdaptiveGRN(2, max_depth=2, depth_units=2, return_depths=True)
@@ -104,7 +104,7 @@ def test_mask_of_the_words_is_heeded_beside_given_depths():
             np.testing.assert_allclose(to_numpy(one), other, atol=1e-6)
 
 
-def test_given_depths_are_kept_in_range():
+def test_given_depths_are_clipped():
     layer = _layer()
     found = _run(layer, depths=np.where(DEPTHS > 2, 99, -7)).outputs
     expected = _run(layer, depths=np.where(DEPTHS > 2, L, 1)).outputs
@@ -115,7 +115,7 @@ def test_given_depths_are_kept_in_range():
 @pytest.mark.parametrize("selection", ["given", "hard"])
 @pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(selection):
-    """Of the input and of every weight, through h^0 and the embedding of depths; the choice itself has no gradient."""
+    """For the input and every weight, through h^0 and the depth embedding; the choice itself has no gradient."""
     layer = _layer(selection="hard")
     given = {"depths": DEPTHS * MASK} if selection == "given" else {}
     with dtype_policy("float64"):
@@ -158,8 +158,8 @@ def test_sequential_module_learns_through_the_first_state(variant):
             np.testing.assert_allclose(gradient, expected, **EXACT_GRADIENT, err_msg=name)
 
 
-def test_noise_is_that_of_the_softmax():
-    """In training, depths are drawn from eq. 7; otherwise they are the most probable ones."""
+def test_sampled_depths_follow_the_softmax():
+    """In training, depths are sampled from eq. 7; otherwise they are the most probable ones."""
     x = np.repeat(X[:1, :1], 4000, axis=1)
     layer = _layer(sequential=None)
     with dtype_policy("float64"):
@@ -173,7 +173,7 @@ def test_noise_is_that_of_the_softmax():
 
 
 @pytest.mark.parametrize("selection", ["hard", "soft", "full"])
-def test_other_selections_draw_nothing(selection):
+def test_other_selections_do_not_sample(selection):
     layer = _layer(selection=selection)
     with dtype_policy("float64"):
         for one, other in zip(layer(X, training=True), layer(X, training=False), strict=True):
@@ -198,7 +198,7 @@ def test_regulariser_is_the_mean_depth(mask):
 
 
 @pytest.mark.short_run("torch")
-def test_regulariser_makes_words_shallow():
+def test_regulariser_reduces_depths():
     x, y = X.astype("float32"), np.zeros((5, 1), "float32")
     means = []
     for factor in (0.0, 5.0):
@@ -216,7 +216,7 @@ def test_regulariser_makes_words_shallow():
 
 @pytest.mark.short_run("torch")
 def test_float32_is_within_1e_5():
-    """At a size and a depth that are used, with every depth given."""
+    """At a realistic size and depth, with given depths."""
     rng = np.random.default_rng(0)
     layer = layers.DepthAdaptiveGRN(32, return_sequences=True, return_state=True, return_depths=True)
     x = rng.normal(size=(2, 20, 16)).astype("float32")
@@ -267,7 +267,7 @@ def test_regularisers_and_constraints_reach_the_weights():
         4, kernel_regularizer="l2", recurrent_constraint="non_neg", bias_constraint="unit_norm"
     )
     layer.build((None, None, 2))
-    assert len(layer.losses) == 4 + 2  # with the two kernels of the BiLSTM
+    assert len(layer.losses) == 4 + 2  # including the two kernels of the BiLSTM
     assert layer.node_kernel.constraint is not None
     assert layer.kernel.constraint is None
     assert layer.inner_bias.constraint is not None
@@ -304,7 +304,7 @@ def test_wrong_arguments(kwargs, message):
         layers.DepthAdaptiveGRN(**kwargs)
 
 
-def test_input_and_mask_must_fit():
+def test_input_and_mask_must_match():
     with pytest.raises(ValueError, match="expected ndim=3"):
         layers.DepthAdaptiveGRN(2)(np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
@@ -315,13 +315,13 @@ def test_input_and_mask_must_fit():
 
 
 def test_a_mask_given_as_depths_is_refused():
-    """By position, where other layers have the mask."""
+    """Passed by position, as the mask of other layers."""
     with pytest.raises(ValueError, match=r"expects integers as depths, but got bools.* by name"):
         layers.DepthAdaptiveGRN(2)(np.zeros((2, 3, 4), "float32"), np.ones((2, 3), bool))
 
 
-@pytest.mark.skipif(BACKEND == "jax", reason="JAX has no integers of 64 bits")
-def test_depths_are_kept_in_range_before_they_are_cast():
+@pytest.mark.skipif(BACKEND == "jax", reason="JAX has no 64-bit integers")
+def test_depths_are_clipped_before_they_are_cast():
     layer = layers.DepthAdaptiveGRN(2, max_depth=3, return_depths=True)
     _, found = layer(np.zeros((1, 2, 4), "float32"), depths=np.array([[2**40, -(2**40)]]))
     assert to_numpy(found).tolist() == [[3, 1]]

@@ -1,4 +1,4 @@
-"""A model that ends in a CRF, compiled with a loss of Keras' own, names the loss that fits."""
+"""A model that ends in a CRF and is compiled with one of Keras' losses names the right loss."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keras import ops
 
 import keras_slstm
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 IDS = np.array([[1, 2, 3], [4, 5, 0]])
 LAYERS = {
@@ -35,7 +35,7 @@ def _functional(layer: keras.layers.Layer) -> keras.Model:
 
 @pytest.mark.parametrize("build", [_sequential, _functional])
 @pytest.mark.parametrize("loss", LAYERS)
-def test_the_loss_that_fits_is_named(loss, build):
+def test_the_right_loss_is_named(loss, build):
     model = build(LAYERS[loss]())
     model.compile("adam", loss=CROSS_ENTROPIES["name"])
     assert model.predict(IDS, verbose=0).shape[0] == 2
@@ -44,7 +44,7 @@ def test_the_loss_that_fits_is_named(loss, build):
 
 
 @pytest.mark.parametrize("form", ["object", "function", "dict"])
-def test_all_ways_to_give_a_loss(form):
+def test_all_ways_to_pass_a_loss(form):
     layer = keras_slstm.CRF(3, name="tags")
     model = _functional(layer)
     model.compile("adam", loss={"tags": CROSS_ENTROPIES["name"]} if form == "dict" else CROSS_ENTROPIES[form])

@@ -1,4 +1,4 @@
-"""Layers with LoRA compute what layers with W + alpha / rank A B compute, and learn A and B alone."""
+"""Layers with LoRA equal layers with the kernel W + alpha / rank A B, and train only A and B."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ NAMES = ["SLSTM", "CASLSTM", "Bidirectional(CASLSTM)", "SuBiLSTM", "DepthAdaptiv
 
 
 def adapted(name, **options):
-    """A model with random A and B, and its layers with kernels."""
+    """Return a model with random A and B, and its layers with kernels."""
     model = model_of(name)
     layers = [model.layers[-1]]
     if isinstance(layers[0], keras.layers.Bidirectional):
@@ -86,7 +86,7 @@ def test_only_the_new_matrices_learn():
     losses = model.fit([X, MASK], targets, epochs=30, verbose=0).history["loss"]
     assert losses[-1] < losses[0] / 2
     for path, value in values(model).items():
-        # Cells begin with 0, so that g is 0 when the second and last step reads it by this kernel.
+        # Cells start at 0, so g is 0 when the second and last step reads it through this kernel.
         learns = "_lora_" in path and "node_recurrent" not in path
         assert np.any(value != before[path]) == learns, path
 

@@ -1,4 +1,4 @@
-"""The hidden layers of classifiers and the features of pairs, against explicit loops."""
+"""The hidden layers of classifiers and the pair features against explicit loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.layer_case import randomize
 from tests.oracles import pair_classifier
 from tests.oracles.differences import central_differences
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 X = np.random.default_rng(0).normal(size=(5, 3))
@@ -30,10 +30,10 @@ def parameters(layer):
 
 
 def run(layer, x, **options):
-    """The output, and the gradient of its sum weighted by `default_cotangent`."""
+    """Return the output, and the gradient of its sum weighted by `default_cotangent`."""
 
     def call(x):
-        with keras.StatelessScope():  # JAX does not trace what changes the averages
+        with keras.StatelessScope():  # JAX cannot trace updates of the averages
             return layer(x, **options)
 
     (output,), (gradient,) = gradients(call, x)
@@ -75,7 +75,7 @@ def test_equals_the_explicit_loop(units, batch_norm):
     np.testing.assert_allclose(gradient, central_differences(total, X), **EXACT_GRADIENT)
 
 
-def test_normalises_by_the_batch_in_training_and_keeps_averages():
+def test_normalises_by_batch_statistics_in_training_and_updates_averages():
     with dtype_policy("float64"):
         layer = make((4,), batch_norm=True)
         hidden, norms = parameters(layer)
@@ -101,7 +101,7 @@ def test_one_example_and_equal_ones_give_no_nan_in_training():
         assert all(np.isfinite(found).all() for found in run(layer, x.astype("float32"), training=True))
 
 
-def test_dropout_acts_in_training_only_before_the_first_and_after_the_last():
+def test_dropout_acts_in_training_before_the_first_and_after_the_last_layer():
     layer = MLP((2000,), dropout=0.5)
     x = np.ones((2, 1000), "float32")
     layer.build(x.shape)
@@ -156,7 +156,7 @@ def test_wrong_arguments(arguments, message):
 def test_statistics_under_mirrored_strategy():
     import tensorflow as tf
 
-    # Collective operations, the default, mix up the strategies of one process.
+    # The default collective operations mix up several strategies in one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
     with strategy.scope():
         model = keras.Sequential([MLP((4,), batch_norm=True), keras.layers.Dense(1)])

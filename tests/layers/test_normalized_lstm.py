@@ -10,7 +10,7 @@ from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.normalized_lstm import normalized_lstm
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 UNITS = 2
 X = np.random.default_rng(0).normal(size=(4, 4, 3))
@@ -75,7 +75,7 @@ def test_gradients_are_finite_differences():
 
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_cell_in_keras_loops_is_the_layer(wrapped):
-    """`keras.layers.RNN(cell)` computes the same, and the trained first state gets its gradient."""
+    """`keras.layers.RNN(cell)` computes the same, and the trained initial state gets its gradient."""
     with dtype_policy("float64"):
         loop = keras.layers.RNN(layers.NormalizedLSTMCell(UNITS), return_sequences=True)
         layer = layers.NormalizedLSTM(UNITS, return_sequences=True)
@@ -92,7 +92,7 @@ def test_cell_in_keras_loops_is_the_layer(wrapped):
 
 
 def test_given_states_are_continued():
-    """A sentence read in two parts is the sentence read at once; an empty part changes no state."""
+    """Reading a sentence in two parts equals reading it at once; an empty part changes no state."""
     layer = _layer(return_state=True)
     with dtype_policy("float64"):
         whole = [to_numpy(y) for y in layer(X)]
@@ -112,7 +112,7 @@ def test_stateful_layer_returns_to_the_trained_state():
 
 
 def test_stateful_layer_starts_from_the_trained_state():
-    """From its value when a sentence starts, not from the one that it had when the layer was built."""
+    """It starts from the current value, not from the value when the layer was built."""
     plain, stateful = _layer(), _layer(stateful=True)
     weights = _weights(plain.cell)
     with dtype_policy("float64"):
@@ -128,7 +128,7 @@ def test_stateful_layer_starts_from_the_trained_state():
         stateful.reset_state()
 
 
-@pytest.mark.skipif(BACKEND == "jax", reason="Keras hands on the states of stateful layers outside of functions only")
+@pytest.mark.skipif(BACKEND == "jax", reason="on JAX, Keras carries states of stateful layers only outside functions")
 def test_stateful_layer_trains_its_first_state():
     model = keras.Sequential([keras.Input(batch_shape=(4, 4, 3)), layers.NormalizedLSTM(UNITS, stateful=True)])
     model.compile(keras.optimizers.SGD(0.5), loss="mse")
@@ -137,8 +137,8 @@ def test_stateful_layer_trains_its_first_state():
     assert np.all(to_numpy(model.layers[0].cell.initial_state) != before)
 
 
-def test_a_row_without_words_has_not_started():
-    """It takes the trained state when its first word comes."""
+def test_an_empty_row_has_not_started():
+    """It takes the trained state at its first word."""
     layer = _layer(stateful=True, return_state=True)
     mask = np.array([[1, 1], [0, 0], [0, 0], [1, 0]], bool)
     with dtype_policy("float64"):
@@ -157,7 +157,7 @@ def test_first_state_of_a_cell_needs_its_weights():
 
 
 def test_dropout_is_the_same_for_all_words():
-    """Of each sentence, a feature is dropped for all words or for none."""
+    """A feature of a sentence is dropped at all words or at none."""
     layer = layers.NormalizedLSTM(UNITS, dropout=0.5, seed=3)
     layer.build((None, None, 8))
     x = np.random.default_rng(0).normal(size=(4, 5, 8)).astype("float32")
@@ -167,8 +167,8 @@ def test_dropout_is_the_same_for_all_words():
     assert np.all((dx == 0) == dropped[:, None])
 
 
-def test_recurrent_dropout_acts_on_products_only():
-    """Everything dropped but the input: h no longer enters, cells still carry over."""
+def test_recurrent_dropout_acts_only_on_products():
+    """With everything but the input dropped, h no longer enters, but cells carry over."""
     layer = _layer(recurrent_dropout=1 - 1e-9, seed=0)
     with dtype_policy("float64"):
         W, U, b, h0 = _weights(layer.cell)
@@ -201,7 +201,7 @@ def test_wrong_arguments(kwargs, message):
         layers.NormalizedLSTM(**kwargs)
 
 
-def test_input_and_mask_must_fit():
+def test_input_and_mask_must_match():
     with pytest.raises(ValueError, match="expected ndim=3"):
         layers.NormalizedLSTM(2)(np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):

@@ -1,4 +1,4 @@
-"""Ragged, packed, nested and sparse tensors are refused with the way to a padded one."""
+"""Ragged, packed, nested and sparse tensors are refused, with advice on padding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAYERS = [
 
 
 def not_padded():
-    """Tensors of this backend that hold sentences of 2 and of 1 words, by what the message should name."""
+    """Return tensors of this backend with sentences of 2 and 1 words, by the words of the message."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 

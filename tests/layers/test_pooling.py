@@ -82,7 +82,7 @@ def test_half_precision_sums_do_not_overflow():
     assert to_numpy(layer(x)) == 1000.0
 
 
-def test_attention_to_scores_far_apart():
+def test_attention_with_extreme_scores():
     layer = layers.AttentionPooling(1, kernel_initializer="ones", query_initializer=keras.initializers.Constant(1e4))
     x = np.array([[[-1.0], [1.0]]], "float32")
     assert to_numpy(layer(x)) == 1.0
@@ -98,7 +98,7 @@ def test_attention_rejects_units(units):
     "layer_class",
     [layers.AttentionPooling, layers.MaskedGlobalAveragePooling1D, layers.MaskedGlobalMaxPooling1D],
 )
-def test_input_and_mask_must_fit(layer_class):
+def test_input_and_mask_must_match(layer_class):
     with pytest.raises(ValueError, match="expected ndim=3"):
         layer_class()(np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
@@ -108,7 +108,7 @@ def test_input_and_mask_must_fit(layer_class):
             layer_class()(np.zeros((2, 3, 4), "float32"), mask=np.ones(shape, bool))
 
 
-def test_means_of_integers_are_not_cut():
+def test_means_of_integers_are_not_truncated():
     layer = layers.MaskedGlobalAveragePooling1D()
     assert to_numpy(layer(np.array([[[1], [2]]]))) == 1.5
     assert to_numpy(layer(np.array([[[1], [2], [9]]]), mask=np.array([[True, True, False]]))) == 1.5

@@ -1,4 +1,4 @@
-"""Layers with kernels in integers compute what layers with the rounded kernels in floats compute."""
+"""Layers with integer kernels equal layers with the rounded kernels in floats."""
 
 import keras
 import numpy as np
@@ -8,7 +8,7 @@ from keras import ops
 import keras_slstm
 from keras_slstm.layers.quantized_kernels import to_integers
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 X = np.random.default_rng(0).normal(size=(3, 5, 4)).astype("float32")
 MASK = np.array([[1, 1, 1, 1, 1], [0, 1, 1, 1, 0], [1, 0, 0, 0, 0]], bool)
@@ -46,12 +46,12 @@ def model_of(name):
 
 
 def parts(model):
-    """The layers with kernels."""
+    """Return the layers with kernels."""
     return [layer for layer in model._flatten_layers() if getattr(layer, "can_quantize", False)]
 
 
 def rounded(kernel, mode):
-    """The kernel that the integers stand for: the nearest multiples of a number for each column."""
+    """Return the kernel that the integers represent: the nearest multiples of a scale per column."""
     largest = {"int8": 127, "int4": 7}[mode]
     result = np.zeros_like(kernel)
     for column in range(kernel.shape[1]):
@@ -90,7 +90,7 @@ def test_kernels_are_rounded_and_load(name, mode, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_quantised_layer_trains_what_is_left(mode):
+def test_quantised_layer_trains_its_float_weights(mode):
     model = model_of("SLSTM")
     (layer,) = parts(model)
     layer.quantize(mode)
@@ -109,7 +109,7 @@ def test_keras_quantises_a_model_of_these_layers():
     assert model.predict([X, MASK], verbose=0).shape == (3, 5, 5)
 
 
-def test_columns_of_zeros_and_of_one_number():
+def test_constant_columns():
     kernel = np.array([[0.0, 2.0, -1.0], [0.0, 2.0, 0.5]], "float32")
     integers, scale = to_integers(kernel, "int8")
     np.testing.assert_array_equal(integers, [[0, 127, -127], [0, 127, 64]])
@@ -117,7 +117,7 @@ def test_columns_of_zeros_and_of_one_number():
 
 
 @pytest.mark.parametrize(("name", "mode"), [("SLSTM", "float8"), ("AttentionPooling", "int8")])
-def test_what_cannot_be_quantised(name, mode):
+def test_unsupported_quantisation_is_refused(name, mode):
     layer = getattr(keras_slstm.layers, name)(3)
     layer.build((None, None, 4))
     with pytest.raises(NotImplementedError, match=f"mode='{mode}'"):

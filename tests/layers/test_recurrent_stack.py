@@ -1,4 +1,4 @@
-"""Recurrent stacks against the layers of which they consist."""
+"""Recurrent stacks against the layers that they consist of."""
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ from keras_slstm.models.equal_width import equal_width
 from tests.backend import to_numpy
 from tests.layer_case import randomize
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 X = np.random.default_rng(0).normal(size=(3, 5, 4)).astype("float32")
@@ -25,7 +25,7 @@ def build(*arguments, **options):
     return stack
 
 
-def test_caslstm_is_one_cas_lstm():
+def test_caslstm_stack_equals_the_layer():
     stack = build("caslstm", 6, 3, cell_options={"lam": 0.25})
     layer = layers.CASLSTM(6, 3, lam=0.25, return_sequences=True, return_state=True)
     layer.build(X.shape)
@@ -34,7 +34,7 @@ def test_caslstm_is_one_cas_lstm():
         np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-6)
 
 
-def test_lstm_is_lstms_of_keras():
+def test_lstm_stack_equals_keras_lstms():
     stack = build("lstm", 6, 2)
     theirs = [keras.layers.LSTM(6, return_sequences=True, return_state=True) for _ in range(2)]
     x, states = ops.convert_to_tensor(X), []
@@ -48,7 +48,7 @@ def test_lstm_is_lstms_of_keras():
 
 
 @pytest.mark.parametrize("cell", ["caslstm", "lstm"])
-def test_two_directions_are_two_stacks(cell):
+def test_two_directions_equal_two_stacks(cell):
     stack = build(cell, 6, 2, bidirectional=True)
     halves = []
     for direction in stack.directions:
@@ -85,7 +85,7 @@ def test_padding_config_and_shapes(cell):
 
 
 @pytest.mark.parametrize("cell", ["caslstm", "lstm"])
-def test_a_cell_runs_as_the_stack_does(cell):
+def test_a_cell_equals_the_stack(cell):
     stack = build(cell, 6, 2)
     loop = keras.layers.RNN(recurrent_cell(cell, 6, 2), return_sequences=True)
     loop.build(X.shape)
@@ -116,7 +116,7 @@ def test_equal_width():
     for wanted in (1, 5, 99, 100, 101, 12345):
         best = min(range(1, 200), key=lambda units: (abs(units**2 - wanted), units))
         assert equal_width(lambda units: units**2, wanted) == best
-    assert equal_width(lambda units: units**2, 100, step=4) == 8  # of 64 and 144
+    assert equal_width(lambda units: units**2, 100, step=4) == 8  # from 64 and 144
     for arguments in ({"wanted": 0}, {"wanted": 5, "step": 0}):
         with pytest.raises(ValueError, match="at least 1"):
             equal_width(lambda units: units, **arguments)
@@ -126,7 +126,7 @@ def test_equal_width_of_the_paper():
     """Table 5: a CAS-LSTM of 247 units has roughly as many parameters as an LSTM of 256."""
 
     def parameters(cell, units, embedding_dim=256, target_words=6_632):
-        plain = {"recurrent_initializer": "zeros"}  # orthogonal ones take seconds
+        plain = {"recurrent_initializer": "zeros"}  # orthogonal initialisation takes seconds
         encoder = RecurrentStack(cell, units, 2, cell_options=plain)
         encoder.build((None, None, embedding_dim))
         decoder = layers.AttentionDecoder(recurrent_cell(cell, units, 2, **plain))

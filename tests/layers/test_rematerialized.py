@@ -1,4 +1,4 @@
-"""Inside `keras.RematScope`, layers with dropout give the gradient of the numbers that the output was made with."""
+"""Inside `keras.RematScope`, the gradient of layers with dropout uses the random numbers of the output."""
 
 import keras
 import numpy as np
@@ -27,7 +27,7 @@ X = np.random.default_rng(0).normal(size=(3, 6, 4)).astype("float32")
 
 
 def randomized(layer):
-    """The layer, with the same weights in every call."""
+    """Return the layer, with the same weights in every call."""
     layer.build(X.shape)
     random = np.random.default_rng(1)
     for weight in layer.trainable_variables:
@@ -46,31 +46,31 @@ def assert_equal(found, expected):
 @pytest.mark.short_run
 @pytest.mark.parametrize(
     "name",
-    # JAX takes minutes for a loop over time that is not compiled.
+    # JAX takes minutes for an uncompiled loop over time.
     [
         pytest.param(name, marks=[] if name == "SLSTM" else pytest.mark.backends("tensorflow", "torch"))
         for name in LAYERS
     ],
 )
-def test_gradient_is_that_of_the_same_numbers(name):
-    """Outside of the scope nothing is computed again: two calls there are what two calls inside have to give."""
+def test_gradient_uses_the_same_random_numbers(name):
+    """Outside the scope nothing is recomputed, so two calls there give the expected results of two calls inside."""
     plain = randomized(LAYERS[name]())
     with keras.RematScope(mode="full"):
         again = randomized(LAYERS[name]())
     calls = [evaluate(layer, X, training=True) for layer in (plain, plain, again, again)]
-    if BACKEND != "jax":  # there, `evaluate` leaves the state of the seed as it is
+    if BACKEND != "jax":  # on JAX, `evaluate` does not change the state of the seed
         assert np.abs(calls[0].outputs[0] - calls[1].outputs[0]).max() > 1e-3
     assert_equal(calls[2], calls[0])
     assert_equal(calls[3], calls[1])
 
 
 def test_gradient_of_a_mask_without_a_seed():
-    """The output for ones is the mask, and so is the gradient of its sum."""
+    """For an input of ones, the output and the gradient of its sum are the mask."""
     with keras.RematScope(mode="full"):
         layer = Dropout(0.5)
 
     def call(x):
-        with keras.StatelessScope():  # JAX does not trace what changes the state of the seed
+        with keras.StatelessScope():  # JAX cannot trace updates of the seed's state
             return layer(x, training=True)
 
     (mask,), (gradient,) = gradients(call, np.ones_like(X))
@@ -87,14 +87,14 @@ def test_fit_with_a_layer_of_the_scope():
     before = ops.convert_to_numpy(layer.seed_generator.state)
     model.fit(X, np.ones((3, 6, 1), "float32"), batch_size=1, verbose=0)
     drawn = ops.convert_to_numpy(layer.seed_generator.state) - before
-    np.testing.assert_array_equal(drawn, [0, 3 * 3])  # batches by masks: of x, h and g
+    np.testing.assert_array_equal(drawn, [0, 3 * 3])  # 3 batches times 3 masks: of x, h and g
     model.predict(X, verbose=0)
     np.testing.assert_array_equal(ops.convert_to_numpy(layer.seed_generator.state) - before, drawn)
 
 
-@pytest.mark.skipif(BACKEND == "jax", reason="JAX takes the flags of a call inside of a scope for tensors")
+@pytest.mark.skipif(BACKEND == "jax", reason="inside a scope, JAX turns the flags of a call into tensors")
 @pytest.mark.parametrize("around", ["Sequential", "Bidirectional"])
-def test_refuses_to_be_computed_again_from_outside(around):
+def test_rematerialisation_by_an_outer_model_is_refused(around):
     with keras.RematScope(mode="full"):
         inner = LAYERS["CASLSTM"]()
         layer = keras.Sequential([inner]) if around == "Sequential" else keras.layers.Bidirectional(inner)

@@ -1,4 +1,4 @@
-"""`SecondOrderCRF`: the scores that the layer computes, and a model that learns what one of first order cannot."""
+"""The scores of `SecondOrderCRF`, and a model that learns a pattern that a first-order CRF cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MASK = np.array([[1, 1, 1, 1, 1], [0, 1, 0, 1, 1], [1, 0, 0, 0, 0]], bool)
 
 
 @pytest.mark.parametrize("use_boundary", [True, False])
-def test_without_second_scores_it_is_a_crf(use_boundary):
+def test_without_second_order_scores_it_equals_a_crf(use_boundary):
     with dtype_policy("float64"):
         first = keras_slstm.CRF(3, use_boundary=use_boundary)
         second = keras_slstm.SecondOrderCRF(3, use_boundary)
@@ -33,7 +33,7 @@ def test_without_second_scores_it_is_a_crf(use_boundary):
 
 
 def test_a_model_learns_from_the_last_but_one_label(tmp_path):
-    """Words say the first two labels only; each later one is that of two words before: 0 0 1 1 has no first order."""
+    """Words give only the first two labels; each later label repeats the one two words before, as in 0 0 1 1."""
     rng = np.random.default_rng(0)
     labels = np.tile(rng.integers(0, 2, size=(64, 2)), (1, 3))
     ids = np.where(np.arange(6) < 2, labels + 1, 3)
@@ -48,7 +48,7 @@ def test_a_model_learns_from_the_last_but_one_label(tmp_path):
     np.testing.assert_array_equal(found, labels)
 
 
-def test_weights_are_those_of_sentences():
+def test_sample_weights_are_per_sentence():
     potentials, labels = keras_slstm.SecondOrderCRF(2)(H), np.zeros((3, 5), int)
     loss = keras_slstm.SecondOrderCRFLoss(reduction=None)
     single = to_numpy(loss(labels, potentials))

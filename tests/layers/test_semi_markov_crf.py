@@ -1,4 +1,4 @@
-"""`SemiMarkovCRF`: the scores that the layer computes, and a model that learns segments."""
+"""The scores of `SemiMarkovCRF`, and a model that learns segments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keras_slstm.ops.semi_crf_functions import unpack_segments
 from tests.backend import dtype_policy, to_numpy
 from tests.layer_case import randomize
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 K, LONGEST, FEATURES = 3, 4, 5
 H = np.random.default_rng(0).normal(size=(4, 6, FEATURES))
@@ -42,7 +42,7 @@ def test_scores_are_those_of_the_equation(use_boundary):
 
 @pytest.mark.short_run("torch")
 def test_a_model_learns_segments(tmp_path):
-    """Words 1 begin a span that words 2 continue; all others stand alone."""
+    """Word 1 begins a span that word 2 continues; all other words are single segments."""
     rng = np.random.default_rng(0)
     words = np.array([rng.permutation([0, 0, 12, 122, 0, 12]) for _ in range(64)])
     ids = np.array([[int(digit) + 1 for number in row for digit in str(number)] for row in words])
@@ -57,14 +57,14 @@ def test_a_model_learns_segments(tmp_path):
     np.testing.assert_array_equal(found, segments)
 
 
-def test_bad_arguments_say_what_is_wrong():
+def test_bad_arguments_are_explained():
     with pytest.raises(ValueError, match="max_length"):
         keras_slstm.SemiMarkovCRF(3, 0)
     with pytest.raises(ValueError, match="max_length"):
         keras_slstm.SemiMarkovCRFLoss(0)
 
 
-def test_an_empty_batch_has_a_number_as_its_loss():
+def test_an_empty_batch_has_a_scalar_loss():
     potentials = keras_slstm.SemiMarkovCRF(2, 3)(np.zeros((0, 4, 5), "float32"))
     segments = np.zeros((0, 4), int)
     for weights in (None, np.zeros(0)):
@@ -74,8 +74,8 @@ def test_an_empty_batch_has_a_number_as_its_loss():
     assert to_numpy(keras_slstm.SemiMarkovCRFLoss(3, reduction="none")(segments, potentials)).shape == (0,)
 
 
-def test_weights_are_those_of_sentences():
-    """Weights of words would be broadcast where a batch has as many sentences as words."""
+def test_sample_weights_are_per_sentence():
+    """Word weights would be broadcast if a batch had as many sentences as words."""
     potentials = keras_slstm.SemiMarkovCRF(2, 3)(H[:, :4])
     segments, loss = np.zeros((4, 4), int), keras_slstm.SemiMarkovCRFLoss(3)
     ones = to_numpy(loss(segments, potentials))

@@ -13,7 +13,7 @@ from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.slstm import slstm
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 E, D = 3, 2
 X = np.random.default_rng(0).normal(size=(5, 5, E))
@@ -63,8 +63,8 @@ def test_layer_is_the_explicit_loop(variant, mask):
 
 @pytest.mark.parametrize("steps", [1, 2, 4])
 @pytest.mark.parametrize("variant", VARIANTS, ids=_id)
-def test_sentence_alone_is_that_of_the_explicit_loop(variant, steps):
-    """Without the words, whose last update is left out."""
+def test_sentence_vector_alone_equals_the_explicit_loop(variant, steps):
+    """Without the words, their last update is skipped."""
     layer = _layer(steps, return_sequences=False, **variant)
     with dtype_policy("float64"):
         found = evaluate(layer, X, MASK, mode="eager")
@@ -73,7 +73,7 @@ def test_sentence_alone_is_that_of_the_explicit_loop(variant, steps):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-def test_sentence_alone_has_the_dropout_of_the_words():
+def test_sentence_vector_alone_has_the_same_dropout():
     with_words = _layer(recurrent_dropout=0.5, seed=0)
     alone = _layer(return_sequences=False, recurrent_dropout=0.5, seed=0)
     with dtype_policy("float64"):
@@ -109,7 +109,7 @@ def test_gradients_are_finite_differences(variant, return_sequences):
 
 
 def test_float32_is_within_1e_5():
-    """At a size and a number of steps that are used."""
+    """At a realistic size and number of steps."""
     layer = layers.SLSTM(32, return_sequences=True, return_state=True)
     x = np.random.default_rng(0).normal(size=(2, 20, 16)).astype("float32")
     mask = np.array([[True] * 20, [False] * 4 + [True] * 12 + [False] * 4])
@@ -137,8 +137,8 @@ def test_each_node_adds_the_same_number_of_parameters():
     assert sizes[2] - sizes[1] == sizes[1] - sizes[0] > 0
 
 
-def test_steps_widen_what_a_word_sees():
-    """Without a sentence node a word reads `window` more neighbours on each side with every step."""
+def test_steps_widen_the_context():
+    """Without a sentence node, a word reads `window` more neighbours on each side with every step."""
     for steps, window in ((1, 1), (2, 1), (2, 2)):
         layer = layers.SLSTM(
             D,
@@ -159,7 +159,7 @@ def test_steps_widen_what_a_word_sees():
 
 
 def test_gates_are_normalised():
-    """With o = u = 1 and empty cells beside it, c is the share of the input gate among i, l, r and f."""
+    """With o = u = 1 and empty neighbouring cells, c is the softmax share of the input gate among i, l, r and f."""
     layer = layers.SLSTM(1, steps=1, sentence_nodes=0, boundary_words=False, initial="zeros", return_sequences=True)
     layer.build((None, None, 1))
     for weight in layer.trainable_weights:
@@ -172,7 +172,7 @@ def test_gates_are_normalised():
 
 @pytest.mark.parametrize(("dropped", "kept"), [({"dropout": 0.5}, "recurrent"), ({"recurrent_dropout": 0.5}, "input")])
 def test_dropout_keeps_the_mean(dropped, kept):
-    """Inverted dropout: what is kept is scaled up, so that sums stay what they are on average."""
+    """Inverted dropout scales the kept values up, so that sums stay the same on average."""
     layer = layers.SLSTM(64, steps=3, seed=1, initial_state_initializer="ones", **dropped)
     x = np.ones((16, 8, 32), "float32")
     layer.build(x.shape)
@@ -214,7 +214,7 @@ def test_wrong_arguments(kwargs, message):
         layers.SLSTM(**kwargs)
 
 
-def test_input_and_mask_must_fit():
+def test_input_and_mask_must_match():
     with pytest.raises(ValueError, match="expected ndim=3"):
         layers.SLSTM(2)(np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match=r"mask of shape \(batch, time\)"):
@@ -242,7 +242,7 @@ def test_memory_is_freed():
 
 @pytest.mark.parametrize("return_sequences", [False, True])
 def test_recurrent_dropout_acts_on_the_sentence_node(return_sequences):
-    """g enters products with a dropout mask of its own: h alone cannot explain the outputs."""
+    """g enters the products with its own dropout mask, so h alone cannot explain the outputs."""
     layer = _layer(4, return_sequences, recurrent_dropout=0.5, sentence_nodes=2, boundary_words=False)
     masks = []
 
@@ -267,7 +267,7 @@ def test_recurrent_dropout_acts_on_the_sentence_node(return_sequences):
 
 
 def test_long_sentences_in_float16():
-    """The sums over 30,000 words exceed float16; what they are divided by brings them back."""
+    """The sums over 30,000 words exceed the range of float16 before the division."""
     x = np.random.default_rng(0).normal(size=(1, 30_000, E)).astype("float32")
     outputs = []
     for policy in ("float32", "mixed_float16"):

@@ -1,4 +1,4 @@
-"""`SuBiLSTM` against prefixes and suffixes that are encoded one by one, and against Keras' LSTM and GRU."""
+"""`SuBiLSTM` against prefixes and suffixes that are encoded separately, and against Keras' LSTM and GRU."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
 from tests.oracles.subilstm import subilstm
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 E, D = 3, 2
 X = np.random.default_rng(0).normal(size=(5, 4, E))
 MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 1], [0, 0, 0, 0]], bool)
-# More words than a block has, and than a segment of what is computed again.
+# More words than fit in a block, and than in a rematerialised segment.
 LONG = np.random.default_rng(1).normal(size=(2, 19, E))
 LONG_MASK = np.random.default_rng(2).random((2, 19)) < 0.8
 
-# Every recurrence; each way to combine with each weight sharing, each cell and each context, which is all it meets.
+# Every recurrence, and each `combine` with each weight sharing, cell and context.
 VARIANTS = [
     {"tied": tied, "cell": cell, "combine": COMBINATIONS[2 * (gru ^ tied) + (gru ^ bounded)], "max_context": context}
     for tied in (True, False)
     for gru, cell in enumerate(("lstm", "gru"))
     for bounded, context in enumerate((None, 1))
 ]
-# The same of three choices: each pair of two of them.
+# All pairs of options that meet in the recurrence.
 PAIRWISE = [(True, "lstm", None), (True, "gru", 2), (False, "lstm", 2), (False, "gru", None)]
-# The mode in which an operation costs least: eagerly, JAX would compile each by itself.
+# The fastest mode: in eager mode, JAX would compile each operation separately.
 FIRST = MODES[-1] if BACKEND == "jax" else "eager"
 
 
@@ -85,9 +85,9 @@ LONG_VARIANTS = [
     {"max_context": 3},
     {"max_context": 30},
 ]
-# Compiling takes seconds: every loop there is, with a mask and without one, and each cell.
+# Compiling takes seconds, so this covers each loop with and without a mask, and each cell.
 COMPILED = [({}, True), ({"cell": "gru", "rematerialize": True}, True), ({"max_context": 3}, False)]
-# Of XLA on TensorFlow, the other loops have sentences of unknown length, below.
+# The other loops of XLA on TensorFlow are tested below, with sentences of unknown length.
 ELSEWHERE = {"xla": [{"max_context": 3}]} if BACKEND == "tensorflow" else {}
 LONG_CASES = [
     *((FIRST, variant, True) for variant in LONG_VARIANTS),
@@ -104,8 +104,8 @@ LONG_CASES = [
 
 @pytest.mark.parametrize(("mode", "variant", "masked"), LONG_CASES, ids=_id)
 @pytest.mark.short_run("torch")
-def test_long_sentences_are_the_encodings_too_however_they_run(mode, variant, masked):
-    """In blocks, in segments, in a loop that grows; of known and unknown length. And so are their gradients."""
+def test_long_sentences_equal_the_encodings_in_every_mode(mode, variant, masked):
+    """Values and gradients: in blocks, in segments and in a growing loop, with known and unknown lengths."""
     layer = _layer(LONG, **variant)
     mask = LONG_MASK if masked else None
     found = _run(layer, mask, LONG, mode)
@@ -121,7 +121,7 @@ def test_long_sentences_are_the_encodings_too_however_they_run(mode, variant, ma
 
 @functools.cache
 def _long_difference(variant, masked, name):
-    """How the loss changes with a weight; the same in all modes."""
+    """The finite difference of the loss in one weight, which is the same in all modes."""
     layer = _layer(LONG, **dict(variant))
     with dtype_policy("float64"):
         weights = _weights(layer)
@@ -134,7 +134,7 @@ def _long_difference(variant, masked, name):
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_what_is_computed_again_has_the_same_gradients(masked):
+def test_rematerialisation_has_the_same_gradients(masked):
     mask = LONG_MASK if masked else None
     found, expected = (_run(_layer(LONG, rematerialize=again), mask, LONG) for again in (True, False))
     np.testing.assert_allclose(found.input_gradient, expected.input_gradient, **EXACT)
@@ -163,7 +163,7 @@ def test_sentence_vector_is_the_maximum_over_the_words(variant):
 )
 @pytest.mark.short_run("torch")
 def test_gradients_are_finite_differences(variant):
-    """Of every weight and of the input."""
+    """For every weight and for the input."""
     some, mask = X[2:], MASK[2:]
     layer = _layer(some, **variant)
     found = _run(layer, mask, some)
@@ -183,8 +183,8 @@ def test_gradients_are_finite_differences(variant):
 
 
 @pytest.mark.parametrize(("tied", "cell", "context"), PAIRWISE)
-def test_keras_layers_are_inside(tied, cell, context):
-    """Forward prefixes and backward suffixes are a Bidirectional of Keras, whose weights fit as they are."""
+def test_weights_fit_keras_bidirectional(tied, cell, context):
+    """Forward prefixes and backward suffixes equal Keras' Bidirectional with the same weights."""
     keras_layer = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}[cell]
     x = X.astype("float32")
     both = keras.layers.Bidirectional(keras_layer(D, return_sequences=True))
@@ -202,14 +202,14 @@ def test_keras_layers_are_inside(tied, cell, context):
     np.testing.assert_allclose(found, to_numpy(both(x)), rtol=0, atol=1e-6)
 
 
-def test_an_unlimited_context_is_a_wide_one():
+def test_an_unlimited_context_equals_a_wide_one():
     wide, unlimited = _layer(max_context=4), _layer()
     np.testing.assert_allclose(_run(wide).outputs[0], _run(unlimited).outputs[0], **EXACT)
     assert np.max(np.abs(_run(_layer(max_context=1)).outputs[0] - _run(unlimited).outputs[0])) > 1e-3
 
 
 @pytest.mark.parametrize("combine", ["max", "gate"])
-def test_tied_is_untied_with_equal_weights(combine):
+def test_tied_equals_untied_with_equal_weights(combine):
     tied, untied = _layer(combine=combine), _layer(combine=combine, tied=False)
     with dtype_policy("float64"):
         for mine, given in (
@@ -226,7 +226,7 @@ def test_tied_is_untied_with_equal_weights(combine):
 
 
 def test_float32_is_within_1e_5():
-    """At a size and a length that are used."""
+    """At a realistic size and length."""
     layer = layers.SuBiLSTM(32, return_sequences=True)
     x = np.random.default_rng(0).normal(size=(2, 16, 16)).astype("float32")
     mask = np.array([[True] * 16, [False] * 4 + [True] * 10 + [False] * 2])
@@ -234,8 +234,8 @@ def test_float32_is_within_1e_5():
     np.testing.assert_allclose(found, subilstm(_weights(layer), x, mask, units=32)[0], rtol=0, atol=1e-5)
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="the loop that grows is TensorFlow's")
-def test_xla_takes_the_loop_of_fixed_shapes():
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow has the growing loop")
+def test_xla_uses_the_loop_with_fixed_shapes():
     import tensorflow as tf
 
     seen = []
@@ -252,7 +252,7 @@ def test_xla_takes_the_loop_of_fixed_shapes():
     assert seen == [True, True, False, False]
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="elsewhere, shapes are known when XLA compiles")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="other backends know all shapes when XLA compiles")
 @pytest.mark.parametrize(
     ("variant", "x", "mask"),
     [({}, X, MASK), ({"rematerialize": True}, LONG, LONG_MASK), ({"max_context": 2}, X, MASK)],
@@ -260,7 +260,7 @@ def test_xla_takes_the_loop_of_fixed_shapes():
 )
 @pytest.mark.short_run
 def test_xla_compiles_sentences_of_unknown_length(variant, x, mask):
-    """As Keras' `fit` does from the third length on."""
+    """Keras' `fit` does this from the third length on."""
     import tensorflow as tf
 
     layer = layers.SuBiLSTM(D, return_sequences=True, **variant)
@@ -280,7 +280,7 @@ def test_xla_compiles_sentences_of_unknown_length(variant, x, mask):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-def test_no_gradient_is_asked_for_in_inference_but_can_be():
+def test_inference_is_differentiable():
     layer = _layer(LONG)
     found, expected = _run(layer, LONG_MASK, LONG, training=False), _run(layer, LONG_MASK, LONG)
     np.testing.assert_allclose(found.outputs[0], expected.outputs[0], **EXACT)
@@ -294,13 +294,13 @@ def test_random_context_is_drawn_in_training_from_its_range():
         found = to_numpy(layer(X, mask=MASK, training=True))
         drawn = {int(layer._context(training=True).words) for _ in range(30)}
     near = [context for context, expected in contexts.items() if np.max(np.abs(found - expected)) < 1e-9]
-    assert len(near) == 1, "one context for the whole batch"
+    assert len(near) == 1, "the whole batch must have one context"
     assert drawn == {1, 2, 3}
     np.testing.assert_allclose(_run(layer).outputs[0], contexts[3], **EXACT)
 
 
 def test_dropout_is_the_same_for_all_words():
-    """Of each sentence, a feature is dropped for all words or for none."""
+    """A feature of a sentence is dropped at all words or at none."""
     layer = layers.SuBiLSTM(D, dropout=0.5, combine="mean", return_sequences=True, seed=3)
     layer.build((None, None, 8))
     x = np.random.default_rng(0).normal(size=(4, 5, 8)).astype("float32")
@@ -311,8 +311,8 @@ def test_dropout_is_the_same_for_all_words():
 
 
 @pytest.mark.parametrize(("tied", "cell", "context"), PAIRWISE)
-def test_recurrent_dropout_acts_on_products_only(tied, cell, context):
-    """Everything dropped: h no longer enters the products, the rest is left alone."""
+def test_recurrent_dropout_acts_only_on_products(tied, cell, context):
+    """With everything dropped, h no longer enters the products, and the rest does not change."""
     layer = _layer(seed=0, recurrent_dropout=1 - 1e-9, tied=tied, cell=cell, max_context=context)
     with dtype_policy("float64"):
         found = to_numpy(layer(X, training=True))
@@ -323,10 +323,10 @@ def test_recurrent_dropout_acts_on_products_only(tied, cell, context):
 
 @pytest.mark.parametrize("option", ["dropout", "recurrent_dropout"])
 @pytest.mark.parametrize("variant", [{}, {"tied": False, "max_context": 1}, {"rematerialize": True}], ids=_id)
-def test_gradient_follows_what_was_dropped(variant, option):
-    """The gradient is that of the function with these very factors, which a seed draws again.
+def test_gradient_uses_the_same_dropout_mask(variant, option):
+    """The gradient belongs to the same dropout factors, which the seed draws again.
 
-    In a direction in which all weights and the input change.
+    The direction of the difference changes all weights and the input.
     """
 
     def layer(*changed):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.short_run("torch")
 
 
 def test_number_of_parameters_is_that_of_the_paper():
-    """Tied those of a BiLSTM, untied twice as many."""
+    """Tied weights are as many as those of a BiLSTM, untied twice as many."""
     bilstm = keras.layers.Bidirectional(keras.layers.LSTM(4))
     counts = {}
     for name, layer in {

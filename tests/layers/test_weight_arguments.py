@@ -9,14 +9,14 @@ from tests.backend import to_numpy
 
 
 def _kernels(**kwargs):
-    """Two weights of one shape and one initialiser."""
+    """Return two weights with the same shape and initialiser."""
     layer = layers.SLSTM(2, **kwargs)
     layer.build((None, None, 3))
     return to_numpy(layer.node_kernel), to_numpy(layer.node_recurrent_kernel)
 
 
-def test_weights_of_one_shape_start_with_different_numbers():
-    """Keras' initialisers would give both the same."""
+def test_weights_of_equal_shape_start_with_different_values():
+    """Keras' initialisers alone would make both equal."""
     for initializer in ("orthogonal", keras.initializers.RandomNormal()):
         one, other = _kernels(recurrent_initializer=initializer)
         assert np.max(np.abs(one - other)) > 1e-3
@@ -27,7 +27,7 @@ def _twos(shape, dtype=None):
 
 
 @pytest.mark.parametrize("initializer", [keras.initializers.Ones(), keras.initializers.RandomNormal(seed=1), _twos])
-def test_other_initialisers_are_taken_as_they_are(initializer):
+def test_other_initialisers_are_used_unchanged(initializer):
     expected = to_numpy(initializer((2, 6)))
     for found in _kernels(recurrent_initializer=initializer):
         np.testing.assert_array_equal(found, expected)

@@ -1,4 +1,4 @@
-"""`class_weight` is refused where each word has a label."""
+"""`class_weight` is refused for labels per word."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _model(layer, loss):
     [(CRF(2), CRFLoss()), (CRF(2), CRFMarginLoss()), (SemiMarkovCRF(2, 2), SemiMarkovCRFLoss(2))],
     ids=["CRFLoss", "CRFMarginLoss", "SemiMarkovCRFLoss"],
 )
-def test_fit_refuses_it(layer, loss):
+def test_fit_refuses_class_weight(layer, loss):
     with pytest.raises(ValueError, match=r"`class_weight` weights examples.*label_weights"):
         _model(layer, loss).fit(WORDS, LABELS, class_weight={0: 1.0, 1: 5.0}, verbose=0)
 
 
-def test_train_on_batch_refuses_it_and_takes_weights_of_sentences():
+def test_train_on_batch_refuses_class_weight_and_takes_sample_weight():
     with pytest.raises(ValueError, match="`class_weight` weights examples"):
         _model(CRF(2), CRFLoss()).train_on_batch(WORDS, LABELS, class_weight={0: 1.0, 1: 5.0})
     assert _model(CRF(2), CRFLoss()).train_on_batch(WORDS, LABELS, sample_weight=np.zeros(4)) == 0.0

@@ -1,4 +1,4 @@
-"""`CRFLoss`: its reductions and weights, against all sequences of labels."""
+"""The reductions and weights of `CRFLoss` against the enumeration of all label sequences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras_slstm.ops.crf_potentials import pack
 from tests.backend import BACKEND, dtype_policy, to_numpy
 from tests.oracles import crf as oracle
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 K, TIME = 3, 4
 _rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def test_weights_of_words():
     np.testing.assert_allclose(_loss(PARTLY, np.ones_like(WORD_WEIGHTS)), _loss(PARTLY), atol=1e-12)
 
 
-def test_a_batch_without_a_word_loses_nothing():
+def test_a_batch_without_words_has_zero_loss():
     potentials = _potentials()[3:]
     for reduction in ("mean", "sum", "token_mean"):
         assert float(CRFLoss(reduction=reduction)(LABELS[3:], potentials)) == 0
@@ -79,7 +79,7 @@ def test_config():
     assert again.get_config() == loss.get_config()
 
 
-def test_an_empty_batch_loses_nothing():
+def test_an_empty_batch_has_zero_loss():
     for reduction in ("mean", "sum", "token_mean"):
         assert ops.convert_to_numpy(CRFLoss(reduction=reduction)(LABELS[:0], _potentials()[:0])) == 0
 
@@ -94,7 +94,7 @@ def test_a_custom_training_loop_in_a_tf_function():
 
 @pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's")
-def test_two_replicas_lose_what_one_does(reduction):
+def test_two_replicas_have_the_loss_of_one(reduction):
     import tensorflow as tf
 
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
@@ -115,7 +115,7 @@ def test_two_replicas_lose_what_one_does(reduction):
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-def test_bad_input_says_what_is_wrong():
+def test_bad_input_is_explained():
     with pytest.raises(ValueError, match="'average'"):
         CRFLoss("average")
     with pytest.raises(ValueError, match=r"weights of shape \(3,\)"):

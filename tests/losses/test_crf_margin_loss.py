@@ -1,4 +1,4 @@
-"""`CRFMarginLoss` and the label weights of `CRFLoss`, against all sequences of labels."""
+"""`CRFMarginLoss` and the label weights of `CRFLoss` against the enumeration of all label sequences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.backend import BACKEND, MODES
 from tests.ops.crf_cases import EXACT, FORMS, differences, make_case, parts, random_labels, run
 from tests.oracles import crf as oracle
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 K, TIME = 3, 4
 COST = np.array([[0.0, 1.5, 0.5], [4.0, 0.0, 2.0], [0.25, 3.0, 0.0]])
@@ -40,7 +40,7 @@ def _margin(name, scores, mask, labels):
 
 
 def _weighted_likelihood(unary, transitions, mask, labels):
-    """By the sums over the labels of the first words: z_i is the quotient of two of them."""
+    """Computes z_i as the quotient of two sums over the labels of the first words."""
     words, total = oracle.words_of(mask), 0.0
     before = 0.0
     for i, t in enumerate(words):
@@ -93,7 +93,7 @@ def test_losses_and_gradients_are_those_of_all_sequences(name, form, forbid):
 
 
 @pytest.mark.short_run("torch")
-def test_the_parts_of_the_words_add_up():
+def test_the_terms_of_the_words_add_up():
     case = make_case(K, TIME)
     labels = random_labels(case, unknown=True)
     ones = np.ones(case.mask.shape)
@@ -114,7 +114,7 @@ def test_forbidden_labels_have_a_large_finite_loss(name):
     assert np.all(np.isfinite(gradient))
 
 
-def test_what_is_forbidden_stays_so_with_a_weight_of_zero():
+def test_forbidden_labels_stay_forbidden_with_zero_weight():
     case = make_case(K, TIME, "shared", True)
     loss = CRFLoss(None, label_weights=[1.0, 1.0, 0.0])
     (found,), _ = run(lambda packed: loss(np.full(case.mask.shape, K - 1), packed), case.packed)
@@ -128,7 +128,7 @@ def test_config(loss):
     assert type(again) is type(loss)
 
 
-def test_bad_arguments_say_what_is_wrong():
+def test_bad_arguments_are_explained():
     with pytest.raises(ValueError, match="diagonal"):
         CRFMarginLoss(np.ones((3, 3)))
     with pytest.raises(ValueError, match="matrix"):
@@ -154,7 +154,7 @@ def test_bad_arguments_say_what_is_wrong():
 
 
 def test_the_weighted_likelihood_has_no_lower_bound():
-    """A transition has the weight of the label it leaves, the sum that contains it that of the label it enters."""
+    """A transition has the weight of the label it leaves; the sum over it has that of the label it enters."""
     loss = CRFLoss(label_weights=[1.0, 3.0], weighting="likelihood")
 
     def of(score):

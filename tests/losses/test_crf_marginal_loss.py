@@ -1,4 +1,4 @@
-"""`CRFMarginalLoss` against the marginals of all sequences of labels."""
+"""`CRFMarginalLoss` against the marginals from the enumeration of all label sequences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.backend import BACKEND, MODES
 from tests.ops.crf_cases import EXACT, FORMS, differences, make_case, parts, random_labels, run
 from tests.oracles import crf as oracle
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 K, TIME = 3, 4
 
@@ -49,7 +49,7 @@ def test_loss_and_its_gradients(form, smoothing, forbid):
         np.testing.assert_allclose(by_transitions, d_transitions, rtol=0, atol=1e-7)
 
 
-def test_an_impossible_label_is_dear_and_an_unknown_one_free():
+def test_an_impossible_label_has_a_large_loss_and_an_unknown_one_none():
     case = make_case(K, TIME, forbid=True)
     row = int(np.argmax(case.mask.sum(axis=1)))
     loss, labels = CRFMarginalLoss(0.1, reduction=None), np.full((1, TIME), -1)

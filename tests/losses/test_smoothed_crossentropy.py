@@ -10,7 +10,7 @@ Y = np.array([0, 1, 2])
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("labels", [Y, Y[:, None]], ids=["row", "column"])
-def test_part_of_the_label_is_spread_over_all(smoothing, labels):
+def test_label_smoothing_spreads_probability_over_all_labels(smoothing, labels):
     q = (1 - smoothing) * np.eye(3)[Y] + smoothing / 3
     expected = -np.sum(q * np.log(P), axis=1)
     found = keras.ops.convert_to_numpy(SmoothedCrossentropy(smoothing, reduction=None)(labels, P))

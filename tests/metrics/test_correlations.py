@@ -16,7 +16,7 @@ def test_pearson_is_the_covariance_over_both_deviations():
     assert pearson([1, 1, 1], [1, 2, 3]) == pearson([1, 2, 3], [2, 2, 2]) == 0
 
 
-def test_spearman_looks_at_the_order_only():
+def test_spearman_depends_only_on_the_order():
     pytest.importorskip("scipy")
     assert spearman([1, 2, 3, 4], [1, 8, 27, 1000]) == pytest.approx(1)
     assert spearman([1, 2, 2, 4], [9, 3, 3, 1]) == pytest.approx(-1)  # equal ones share a rank

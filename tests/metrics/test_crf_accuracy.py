@@ -10,7 +10,7 @@ from keras_slstm import CRFAccuracy
 from keras_slstm.ops.crf_potentials import pack
 
 MASK = np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0]], bool)
-# Without transitions, the best label of each word is that of the largest score.
+# Without transitions, the best label of each word has the largest score.
 BEST = np.array([[0, 1, 2, 1], [0, 2, 0, 0], [0, 0, 0, 0]])
 LABELS = np.array([[0, 1, 0, -1], [0, 2, 1, 0], [0, 0, 0, 0]])  # right, right, wrong, unknown; right, wrong
 
@@ -27,7 +27,7 @@ def test_counts_known_real_words():
     assert float(metric.result()) == pytest.approx(3 / 5)
 
 
-def test_batches_do_not_matter():
+def test_result_does_not_depend_on_batches():
     metric = CRFAccuracy()
     for rows in (slice(0, 1), slice(1, 3)):
         metric.update_state(LABELS[rows], potentials(rows))

@@ -14,7 +14,7 @@ def distributions(count, seed):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_pearson_is_that_of_all_pairs(weighted):
+def test_pearson_equals_that_of_all_pairs(weighted):
     true, found = distributions(103, 0), distributions(103, 1)
     found = 0.4 * true + 0.6 * found
     weights = np.random.default_rng(2).uniform(0, 2, 103) if weighted else np.ones(103)
@@ -22,7 +22,7 @@ def test_pearson_is_that_of_all_pairs(weighted):
     levels = np.arange(1, 6)
     expected = pair_classifier.pearson(true @ levels, found @ levels, weights)
     metric = ScorePearson()
-    for _ in range(2):  # of the last reset only
+    for _ in range(2):  # the result covers only the time since the last reset
         for part in np.split(np.arange(103), [1, 30, 70]):
             options = {"sample_weight": weights[part].astype("float32")} if weighted else {}
             metric.update_state(true[part].astype("float32"), found[part].astype("float32"), **options)

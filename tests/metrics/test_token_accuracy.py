@@ -26,7 +26,7 @@ def test_without_a_label_it_is_zero():
 
 def test_a_weight_for_each_word():
     metric = TokenAccuracy()
-    weights = np.array([[1.0, 2.0, np.nan], [4.0, np.nan, -1.0]], "float32")  # those of unknown labels do not count
+    weights = np.array([[1.0, 2.0, np.nan], [4.0, np.nan, -1.0]], "float32")  # unknown labels have no effect
     metric.update_state(LABELS, SCORES, sample_weight=weights)
     assert float(metric.result()) == pytest.approx(5 / 7, abs=1e-6)
 
@@ -42,7 +42,7 @@ def test_a_weight_for_each_word():
         (LABELS, [1.0, 2.0, 3.0], r"sample weights of shape \(batch,\) = \(2,\) or \(batch, time\) = \(2, 3\)"),
     ],
 )
-def test_what_does_not_fit_is_named(labels, weights, message):
+def test_mismatches_are_named(labels, weights, message):
     with pytest.raises(ValueError, match=message):
         TokenAccuracy().update_state(np.array(labels), SCORES, sample_weight=weights and np.array(weights))
 

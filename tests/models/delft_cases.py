@@ -5,5 +5,5 @@ LABELS = ["<PAD>", "B-LOC", "I-LOC", "O"]
 SENTENCES = [
     ["Paris", "in", "1999", "was", "zßq"],
     ["paris"],
-    ["a" * 20 + "b" * 20 + "x", "Paris", "0000"],  # longer than the model reads
+    ["a" * 20 + "b" * 20 + "x", "Paris", "0000"],  # longer than the model's limit
 ]

@@ -1,7 +1,7 @@
 """Writes a model as DeLFT saves its BidLSTM_CRF, built of layers of Keras 2 and the CRF of tensorflow-addons.
 
-Usage: `python -m tests.models.delft_origin FOLDER`. It writes the weights, the two JSON files beside them, word
-vectors, and what the model finds in its sentences.
+Usage: `python -m tests.models.delft_origin FOLDER`. It writes the weights, two JSON files, word vectors, and the
+model's predictions for its sentences.
 """
 
 from __future__ import annotations

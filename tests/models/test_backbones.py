@@ -1,4 +1,4 @@
-"""A backbone of KerasHub upstream, tiny and random; skipped where KerasHub is not installed."""
+"""A tiny random KerasHub backbone as input; skipped if KerasHub is not installed."""
 
 from __future__ import annotations
 

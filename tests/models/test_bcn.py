@@ -1,4 +1,4 @@
-"""The Biattentive Classification Network: its layer against explicit loops, its texts, its file."""
+"""The Biattentive Classification Network: its layer against explicit loops, training and saving."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_case import randomize
 from tests.oracles.attentive_models import biattentive
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 E, D = 3, 2
@@ -87,7 +87,7 @@ def test_wrong_arguments_of_the_layer_are_named(options, message):
         BiattentiveEncoder(build_encoder("subilstm", 2, return_sequences=True), **options)
 
 
-def test_layer_can_be_made_again_from_its_config():
+def test_layer_can_be_recreated_from_its_config():
     layer = encoder("float32", dropout=0.1)
     twin = BiattentiveEncoder.from_config(layer.get_config())
     assert twin.get_config() == layer.get_config()
@@ -117,7 +117,7 @@ def test_encoder_has_to_return_words():
 
 
 def corpus(count=120, seed=0):
-    """Which of two cities is named first."""
+    """Return texts labelled by which of two cities is named first."""
     generator = np.random.default_rng(seed)
     texts, labels = [], []
     for _ in range(count):
@@ -147,7 +147,7 @@ def test_every_first_encoder(first):
 @pytest.mark.short_run("torch")
 def test_learns_and_is_saved(tmp_path):
     model = make(maxout_dropout=0.1, dropout=0.1)
-    # Compiled by XLA, each length would cost seconds.
+    # XLA would take seconds to compile for each length.
     model.compile(
         keras.optimizers.Adam(0.02),
         loss="sparse_categorical_crossentropy",

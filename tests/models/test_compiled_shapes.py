@@ -8,7 +8,7 @@ LENGTHS = range(1, 201)
 
 
 class Counted(keras.layers.Layer):
-    """The mean of the words, which notes the shapes with which Python runs it: those that a model is compiled for."""
+    """The mean of the words; records the shapes for which Python runs it, that is, for which a model is compiled."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -24,8 +24,8 @@ class Counted(keras.layers.Layer):
         return None
 
 
-@pytest.mark.backends("jax")  # TensorFlow traces once for all lengths, and XLA compiles out of sight
-def test_texts_of_all_lengths_are_compiled_for_eight_shapes():
+@pytest.mark.backends("jax")  # TensorFlow traces once for all lengths, and XLA's compilations are not visible
+def test_texts_of_all_lengths_compile_for_eight_shapes():
     encoder = Counted()
     model = keras_slstm.SentenceClassifier(["a", "b"], encoder=encoder, embedding_dim=2)
     texts = [" ".join(["word"] * length) for length in LENGTHS]

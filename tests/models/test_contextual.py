@@ -14,7 +14,7 @@ from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 TEXTS = ["a flight to rome", "my flight", "rome"]
@@ -24,7 +24,7 @@ TINY = {"units": 4, "embedding_dim": 3, "dropout": 0.0, "word_dropout": 0.0}
 
 @keras.saving.register_keras_serializable(package="tests")
 def spelled(sentences):
-    """Four values of a word: from its letters, its place, and the length of its sentence."""
+    """Return four values per word, from its letters, its position and the sentence length."""
     return [
         np.array([[len(word), ord(word[0]) - 100, place, len(tokens)] for place, word in enumerate(tokens)]) / 10
         for tokens in sentences
@@ -37,18 +37,18 @@ def cove():
 
 def classifier(contextual, kind=SentenceClassifier, eagerly=BACKEND == "tensorflow", **options):
     keras.utils.set_random_seed(1)
-    # Vectors of a size at which everything counts.
+    # Vectors large enough for every part to have an effect.
     options = {**TINY, "embeddings_initializer": keras.initializers.RandomNormal(stddev=1.0), **options}
     model = kind(["no", "yes"], "bilstm", contextual=contextual, **options)
     model.adapt(PAIRS if isinstance(model, SentencePairClassifier) else TEXTS)
-    # On TensorFlow, to trace or compile each length would cost seconds.
+    # TensorFlow would take seconds to trace or compile each length.
     options = {"run_eagerly": eagerly, "jit_compile": BACKEND == "jax"}
     model.compile(keras.optimizers.Adam(0.01), loss="sparse_categorical_crossentropy", **options)
     return model
 
 
 def test_encoder_reads_both_vectors_side_by_side():
-    """Of a layer, on the vectors of the words; of a function, on the tokens."""
+    """Checks vectors of a layer that reads word vectors, and of a function that reads tokens."""
     with dtype_policy("float64"):
         model = classifier(cove())
         ids = np.array([[2, 3, 4], [5, 0, 0]], "int32")
@@ -68,7 +68,7 @@ def test_encoder_reads_both_vectors_side_by_side():
         np.testing.assert_array_equal(to_numpy(x)[:, :, :3], to_numpy(model.embedding(inputs["words"])))
 
 
-def test_a_layer_is_frozen_unless_said_otherwise():
+def test_a_layer_is_frozen_by_default():
     for trainable in (False, True):
         model = classifier(cove(), trainable_contextual=trainable)
         before = [to_numpy(weight).copy() for weight in model.contextual.weights]
@@ -84,7 +84,7 @@ def test_a_layer_is_frozen_unless_said_otherwise():
 @pytest.mark.parametrize("contextual", ["layer", "function"])
 @pytest.mark.parametrize("kind", [SentenceClassifier, BCN, SentencePairClassifier, ESIM])
 @pytest.mark.short_run
-def test_every_model_takes_it_and_saves_it(kind, contextual, tmp_path):
+def test_every_model_takes_and_saves_contextual_vectors(kind, contextual, tmp_path):
     if BACKEND == "jax" and kind in (BCN, ESIM):
         pytest.skip("their recurrences are compiled for minutes; the other two say the same")
     options = {"mlp_units": (3,)} if issubclass(kind, SentencePairClassifier) else {}
@@ -95,7 +95,7 @@ def test_every_model_takes_it_and_saves_it(kind, contextual, tmp_path):
     model.fit(x, ["no", "yes", "no"], batch_size=2, verbose=0)
     expected = model.predict(x, verbose=0)
     assert np.all(np.isfinite(expected))
-    # One by one as well: padding changes nothing, and each sentence has its own vectors.
+    # Also one by one: padding has no effect, and each sentence has its own vectors.
     for one, row in zip(x, expected, strict=True):
         (inputs,) = model.batches([one], shuffle=False, multiple_of=1)[0]
         np.testing.assert_allclose(to_numpy(model(inputs))[0], row, rtol=0, atol=1e-5)
@@ -103,7 +103,7 @@ def test_every_model_takes_it_and_saves_it(kind, contextual, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded.predict(x, verbose=0), expected, atol=1e-6)
     assert loaded.contextual is spelled or not loaded.contextual.trainable
-    # And they do count: other ones give something else.
+    # Other vectors must change the predictions.
     if contextual == "layer":
         for weight in loaded.contextual.weights:
             weight.assign(-to_numpy(weight))
@@ -113,7 +113,7 @@ def test_every_model_takes_it_and_saves_it(kind, contextual, tmp_path):
 
 
 @pytest.mark.parametrize("contextual", ["layer", "function"])
-def test_a_tagger_takes_it_and_saves_it(contextual, tmp_path):
+def test_a_tagger_takes_and_saves_contextual_vectors(contextual, tmp_path):
     keras.utils.set_random_seed(1)
     model = SequenceTagger(
         ["O", "B-city"],
@@ -136,7 +136,7 @@ def test_a_tagger_takes_it_and_saves_it(contextual, tmp_path):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-def test_a_function_without_a_name_is_given_again(tmp_path):
+def test_an_unregistered_function_is_passed_again(tmp_path):
     def plain(sentences):
         return spelled(sentences)
 
@@ -191,7 +191,7 @@ def test_export(kind, tmp_path):
         ({"trainable_contextual": True}, "needs a Keras layer as `contextual`, but got None"),
     ],
 )
-def test_what_cannot_be_contextual(arguments, message):
+def test_invalid_contextual_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         SentenceClassifier(["no", "yes"], "bilstm", **TINY, **arguments)
 
@@ -203,7 +203,7 @@ def test_what_cannot_be_contextual(arguments, message):
         (lambda sentences: [np.ones(3)], r"shape \(1, features\) for the 1 tokens \['a'\], but returned \(3,\)"),
     ],
 )
-def test_what_returns_something_else_shows_in_adapt(contextual, message):
+def test_wrong_contextual_results_fail_in_adapt(contextual, message):
     model = SentenceClassifier(["no", "yes"], "bilstm", **TINY, contextual=contextual)
     with pytest.raises(ValueError, match=message):
         model.adapt(TEXTS)

@@ -1,4 +1,4 @@
-"""A BidLSTM_CRF of DeLFT, built of layers of Keras 2 in another process, gives the same scores and labels here."""
+"""A BidLSTM_CRF of DeLFT, built with Keras 2 in another process, has the same scores and labels here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tagger(folder):
 
 
 def _potentials(tagger):
-    """The unary scores of each sentence, and the transitions."""
+    """Return the unary scores of each sentence, and the transitions."""
     batches = tagger.batches(SENTENCES, batch_size=len(SENTENCES), shuffle=False)
     parts = unpack_potentials(tagger.predict_on_batch(batches[0][0]))
     rows = dict(zip(batches.order[0].tolist(), to_numpy(parts.unary)))
@@ -46,7 +46,7 @@ def _potentials(tagger):
 
 @pytest.mark.ci_run("torch")
 @pytest.mark.short_run
-def test_scores_and_labels_are_those_of_the_origin(folder, tagger, tmp_path):
+def test_scores_and_labels_equal_the_originals(folder, tagger, tmp_path):
     stored = np.load(folder / "found.npz")
     expected = [[LABELS[y] for y in row[: len(tokens)]] for tokens, row in zip(SENTENCES, stored["labels"])]
     assert tagger.tag(SENTENCES) == expected
@@ -69,7 +69,7 @@ def test_the_code_of_the_page(folder, tmp_path, monkeypatch):
 
 
 @pytest.mark.backends("torch")
-def test_with_a_scheme_no_word_is_padding(folder):
+def test_with_a_scheme_no_word_is_labelled_padding(folder):
     tagger = load_delft_tagger(folder, load_word_vectors(folder / "vectors.txt"), scheme="BIO")
     found = tagger.tag(SENTENCES)
     assert {label for labels in found for label in labels} <= {"B-LOC", "I-LOC", "O"}
@@ -90,7 +90,7 @@ def test_with_a_scheme_no_word_is_padding(folder):
         ("preprocessor.json", {"vocab_char": {"a": 0}}, "vocab_char must begin with"),
     ],
 )
-def test_files_that_do_not_fit(folder, tmp_path, file, changed, message):
+def test_mismatching_files_are_refused(folder, tmp_path, file, changed, message):
     for name in ("config.json", "preprocessor.json", "model_weights.hdf5"):
         shutil.copy(folder / name, tmp_path)
     stored = json.loads((tmp_path / file).read_text())

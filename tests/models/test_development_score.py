@@ -19,7 +19,7 @@ def tagger(scheme="BIO"):
 
 
 class Given(DevelopmentScore):
-    """Scores given predictions, in place of those of a model."""
+    """Scores given predictions instead of a model's."""
 
     def __init__(self, predicted, scheme):
         super().__init__(SENTENCES, TAGS)
@@ -46,7 +46,7 @@ def test_scores(predicted, accuracy, f1):
     assert logs == {"val_accuracy": pytest.approx(accuracy)}
 
 
-def test_the_training_goes_on_and_callbacks_behind_it_see_the_scores():
+def test_the_training_continues_and_later_callbacks_see_the_scores():
     keras.utils.set_random_seed(0)
     model, seen = tagger(), []
     score = DevelopmentScore(SENTENCES, TAGS)

@@ -13,7 +13,7 @@ from keras_slstm.ops.boundary_words import add_boundary_words
 from tests.backend import to_numpy
 from tests.layer_case import randomize
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 X = np.random.default_rng(0).normal(size=(3, 4, 2)).astype("float32")
@@ -23,7 +23,7 @@ MASK = np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0]], bool)
 @pytest.mark.parametrize("return_sequences", [False, True])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
 def test_baseline_reads_the_boundary_words(mask, return_sequences):
-    """`normalized_bilstm` is the recurrence over `<s>`, the words and `</s>`, without these two in what it returns."""
+    """`normalized_bilstm` runs over `<s>`, the words and `</s>`, and returns the states of the words only."""
     layer = build_encoder("normalized_bilstm", 3, return_sequences=return_sequences)
     assert isinstance(layer, BoundaryWords)
     layer.build(X.shape)
@@ -87,7 +87,7 @@ def test_grn_sentence_is_maximum_mean_and_state(name, selection):
 
 
 @pytest.mark.parametrize("missing", ["return_sequences", "return_state"])
-def test_words_and_sentence_are_what_pooled_states_need(missing):
+def test_pooled_states_need_words_and_sentence(missing):
     returned = {"return_sequences": True, "return_state": True, missing: False}
     with pytest.raises(ValueError, match=f"{missing}=True"):
         PooledStates(keras_slstm.DepthAdaptiveGRN(3, **returned))

@@ -34,7 +34,7 @@ def scorer(seed, score_range=(1, 5)):
 
 
 def test_probabilities_are_averaged(tmp_path):
-    """Of models with different vocabularies, given as they are or as files."""
+    """Averages models with different vocabularies, passed as objects or as files."""
     one, other = classifier(0), classifier(1, texts=["c b", "d"])
     other.save(tmp_path / "other.keras")
     ensemble = Ensemble([one, tmp_path / "other.keras"])
@@ -54,7 +54,7 @@ def test_scores_are_averaged():
         ensemble.classify(PAIRS)
 
 
-def test_what_does_not_fit_raises(tmp_path):
+def test_mismatches_raise(tmp_path):
     with pytest.raises(ValueError, match="`models` must be a list of at least one model, but got \\[\\]"):
         Ensemble([])
     with pytest.raises(ValueError, match="`models` must be a list"):

@@ -1,4 +1,4 @@
-"""The Enhanced Sequential Inference Model: its layer against explicit loops, its pairs, its file."""
+"""The Enhanced Sequential Inference Model: its layer against explicit loops, training and saving."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.backend import BACKEND, EXACT, dtype_policy, to_numpy
 from tests.layer_case import randomize
 from tests.oracles.attentive_models import local_inference
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 F, D = 3, 2
@@ -50,7 +50,7 @@ def test_padding_changes_nothing_even_if_it_is_nan():
     np.testing.assert_allclose(to_numpy(layer(padded, mask=mask)), to_numpy(layer(x)), atol=1e-5)
 
 
-def test_layer_can_be_made_again_from_its_config():
+def test_layer_can_be_recreated_from_its_config():
     layer = LocalInference(D, dropout=0.25)
     assert LocalInference.from_config(layer.get_config()).get_config() == layer.get_config()
     with pytest.raises(ValueError, match="expects a mask of shape"):
@@ -58,7 +58,7 @@ def test_layer_can_be_made_again_from_its_config():
 
 
 def corpus(count=160, seed=0):
-    """Whether both sentences name the same city."""
+    """Return pairs labelled by whether both sentences name the same city."""
     generator = np.random.default_rng(seed)
     pairs, labels = [], []
     for i in range(count):
@@ -91,7 +91,7 @@ def test_every_first_encoder_and_padding_changes_nothing(first):
 @pytest.mark.short_run
 def test_learns_and_is_saved(tmp_path):
     model = make(dropout=0.0, units=12, embedding_dim=12, mlp_units=(16,))
-    # Compiled by XLA, each length would cost seconds.
+    # XLA would take seconds to compile for each length.
     model.compile(keras.optimizers.Adam(0.01), jit_compile=BACKEND == "jax")
     history = model.fit(*corpus(), validation_data=corpus(40, seed=1), epochs=12, batch_size=16, verbose=0)
     assert history.history["val_accuracy"][-1] > 0.9
@@ -126,6 +126,6 @@ def test_an_adapted_vectorizer_builds_the_model_at_once():
 
 
 @pytest.mark.parametrize("option", ["pooling", "features", "mlp_dropout"])
-def test_options_that_it_decides_by_itself_are_refused(option):
+def test_fixed_options_are_refused(option):
     with pytest.raises(TypeError, match=f"ESIM does not take {option}"):
         ESIM(["same", "other"], "bilstm", 4, **{option: None})

@@ -8,13 +8,13 @@ from keras_slstm.models.gate_histograms import GateHistograms, read_gates
 from tests.backend import to_numpy
 from tests.oracles.cas_lstm import cas_lstm
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 TEXTS = ["a b c d e", "b", "c d a"]
 
 
-def test_counts_of_words_only():
+def test_only_words_are_counted():
     g = np.array([[[0.05, 0.95], [0.5, 0.5], [0.3, 0.3]]])
     o = np.array([[[0.05, 0.1], [0.5, 1.0], [0.9, 0.9]]])
     histograms = GateHistograms(bins=10)
@@ -43,7 +43,7 @@ def classifier(encoder, **options):
 
 @pytest.mark.parametrize("encoder", ["caslstm", "bi_caslstm"])
 def test_gates_are_those_of_the_explicit_loop(encoder):
-    """Of every direction, for all words in their places, whatever the batches."""
+    """For both directions and all words, in their positions, with any batch size."""
     model = classifier(encoder, num_layers=3)
     table = to_numpy(model.embedding.embeddings)
     layers = [layer for layer in model._flatten_layers() if type(layer).__name__ == "CASLSTM"]
@@ -67,8 +67,8 @@ def test_gates_are_those_of_the_explicit_loop(encoder):
     assert len(model.classify(TEXTS)) == 3
 
 
-def test_all_that_a_model_reads_of_texts_is_read():
-    """Characters, and vectors of a function; pairs, of which each text is one."""
+def test_characters_contextual_vectors_and_pairs_are_read():
+    """Checks characters, contextual vectors of a function, and pairs, whose texts count separately."""
     function = {"contextual": lambda texts: [np.ones((len(words), 2)) for words in texts]}
     for options in ({"characters": "cnn"}, function):
         model = SentenceClassifier(["x", "y"], "caslstm", units=3, embedding_dim=4, **options)
@@ -79,7 +79,7 @@ def test_all_that_a_model_reads_of_texts_is_read():
     assert sum(int(to_numpy(mask).sum()) for _, mask in read_gates(pairs, TEXTS)) == 9
 
 
-def test_a_translation_model_shows_those_of_its_encoder():
+def test_a_translation_model_shows_the_gates_of_its_encoder():
     pytest.importorskip("tokenizers")
     model = Seq2Seq(units=4, embedding_dim=4, bidirectional=True, vectorizer={"max_tokens": 270})
     model.adapt(TEXTS)

@@ -1,4 +1,4 @@
-"""`enable_lora` of text models: the small matrices of the encoder learn, and nothing else."""
+"""`enable_lora` of text models trains only the low-rank matrices of the encoder."""
 
 import contextlib
 
@@ -10,7 +10,7 @@ from keras import ops
 import keras_slstm
 from tests.export.text_models import SMALL, TEXT_MODELS, TEXTS
 
-# On JAX, what is not compiled is slow.
+# Uncompiled code is slow on JAX.
 JIT = keras.backend.backend() == "jax"
 SENTENCES = [text.split() for text in TEXTS]
 PAIRS = [(text, TEXTS[0]) for text in TEXTS]
@@ -18,7 +18,7 @@ NUMBERS = {"SentenceClassifier": 6, "SequenceTagger": 6, "SentencePairClassifier
 
 
 def make(name):
-    """A model, and examples to train and to predict."""
+    """Return a model, and examples for training and prediction."""
     if name == "Seq2Seq":
         pytest.importorskip("tokenizers")
         model = keras_slstm.Seq2Seq(units=4, bidirectional=True, embedding_dim=3, vectorizer={"max_tokens": 270})
@@ -42,7 +42,7 @@ def values(model):
     "name",
     ["SentenceClassifier", *(pytest.param(name, marks=pytest.mark.short_run) for name in [*NUMBERS][1:])],
 )
-def test_only_the_small_matrices_learn(name, tmp_path):
+def test_only_the_low_rank_matrices_learn(name, tmp_path):
     model, x, y = make(name)
     with contextlib.nullcontext() if name != "Seq2Seq" else pytest.warns(UserWarning, match="Without LoRA: .*decoder"):
         model.enable_lora(2)
@@ -76,7 +76,7 @@ def _outputs(model, inputs):
 
 @pytest.mark.ci_run("torch")
 @pytest.mark.short_run
-def test_statistics_of_a_frozen_model_stay():
+def test_statistics_of_a_frozen_model_do_not_change():
     model, x, y = make("SentencePairClassifier")  # its hidden layer has batch normalisation
     model.enable_lora(2)
     model.compile(keras.optimizers.Adam(0.05), jit_compile=JIT)

@@ -1,4 +1,4 @@
-"""Graphs compute the same after their weights are gathered."""
+"""Gathering the weights of a graph does not change its results."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.backends("torch")  # of files only
 
 
 def make():
-    """x W + (if c: x W, else x V W) with W read by its `Identity`, also in the branches."""
+    """Build x W + (if c: x W, else x V W), where W is read through an `Identity`, also in the branches."""
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
     random = np.random.default_rng(0)
     weights = [

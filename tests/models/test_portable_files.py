@@ -1,4 +1,4 @@
-"""Files of text models that were trained on PyTorch, where PyTorch is missing."""
+"""Files of text models trained on PyTorch can be used where PyTorch is missing."""
 
 import keras
 import pytest

@@ -49,7 +49,7 @@ def probabilities(model, x):
 
 
 @pytest.mark.ci_run("torch")
-def test_only_layers_that_match():
+def test_filters_restrict_the_layers():
     model = TEXT_MODELS["SequenceTagger(softmax)"]()
     with pytest.warns(UserWarning, match=r"Quantised: \S*dense\S*\. Not quantised: .*embedding"):
         model.quantize("int8", filters="dense")

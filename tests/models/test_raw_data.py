@@ -1,4 +1,4 @@
-"""Text models accept the containers that Keras users have, and reject others with a one-sentence message."""
+"""Text models accept the usual data containers of Keras, and reject others with a one-sentence message."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tf_data(name):
 
 
 class Rows:
-    """A dataset as PyTorch has them."""
+    """A map-style PyTorch dataset."""
 
     def __init__(self, *columns):
         self.rows = list(zip(*columns))
@@ -187,7 +187,7 @@ def test_a_dataset_that_cannot_be_read_is_refused(classifier):
         classifier.fit(tf_data("batched"), LABELS, verbose=0)
 
 
-def test_numbers_stay_as_they_are():
+def test_numbers_are_not_changed():
     x = np.zeros((2, 3), "int32")
     assert read_source(x, None, None, "text").x is x
 
@@ -199,7 +199,7 @@ def test_labels_are_names_or_ids(label):
         label_ids(["book", "cancel"], ["book", label])
 
 
-def test_a_training_of_few_examples_makes_the_updates_asked_for(classifier):
+def test_a_small_data_set_gets_the_requested_updates(classifier):
     before = int(classifier.optimizer.iterations)
     history = classifier.fit(TEXTS, LABELS, updates=70, validation_data=(TEXTS, LABELS), verbose=0)
     assert len(history.epoch) == 2  # each of 50 batches, where five examples make one

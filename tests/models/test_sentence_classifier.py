@@ -11,14 +11,14 @@ from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from tests.processes import run_python
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 LABELS = ["cancel", "book"]
 BACKEND = keras.backend.backend()
 
 
 def corpus(count=200, seed=0):
-    """The verb decides, wherever it stands among the fillers."""
+    """Return texts in which the verb decides the label, at any position among filler words."""
     generator = np.random.default_rng(seed)
     texts, labels = [], []
     for _ in range(count):
@@ -36,7 +36,7 @@ def small(encoder="bilstm", compiled=True, **options):
     model = SentenceClassifier(LABELS, encoder=encoder, **options)
     model.adapt(corpus()[0])
     if compiled:
-        # Compiled by XLA, each length would cost seconds.
+        # XLA would take seconds to compile for each length.
         jit = BACKEND == "jax"
         model.compile(
             keras.optimizers.Adam(0.02),
@@ -76,7 +76,7 @@ def test_probabilities_are_in_the_order_of_the_texts(trained):
     assert model.classify([]) == []
 
 
-def test_saved_file_holds_vocabulary_and_labels(trained, tmp_path):
+def test_saved_file_contains_vocabulary_and_labels(trained, tmp_path):
     model, _ = trained
     texts, _ = corpus(20, seed=4)
     expected = model.classify(texts, return_probabilities=True)[1]
@@ -86,10 +86,10 @@ def test_saved_file_holds_vocabulary_and_labels(trained, tmp_path):
     assert loaded.labels == model.labels
     assert loaded.vectorizer.vocabulary == model.vectorizer.vocabulary
     np.testing.assert_allclose(loaded.classify(texts, return_probabilities=True)[1], expected, atol=1e-6)
-    loaded.fit(*corpus(), epochs=1, verbose=0)  # the optimizer came with it
+    loaded.fit(*corpus(), epochs=1, verbose=0)  # the file contains the optimizer
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="the test itself starts the other two backends")
 @pytest.mark.parametrize("other", [pytest.param("jax", marks=pytest.mark.ci_run()), "torch"])
 @pytest.mark.short_run
 def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, other):
@@ -133,7 +133,7 @@ def test_plain_export_takes_word_ids(trained, tmp_path):
     np.testing.assert_allclose(served.serve(ids), model(ids), atol=1e-5)
 
 
-@pytest.mark.skipif(BACKEND == "tensorflow", reason="works there")
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="works on TensorFlow")
 def test_text_export_names_the_backend_it_needs(trained, tmp_path):
     with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow"):
         trained[0].export_text(tmp_path / "served")
@@ -195,7 +195,7 @@ def test_word_dropout_acts_in_training_only():
     calm = keras.ops.convert_to_numpy(model(ids))
     assert np.ptp(calm, axis=0).max() == pytest.approx(0, abs=1e-6)
     noisy = keras.ops.convert_to_numpy(model(ids, training=True))
-    assert len(np.unique(noisy[:, 0].round(6))) > 8  # of the 32 ways to lose some of five words
+    assert len(np.unique(noisy[:, 0].round(6))) > 8  # of 32 ways to drop some of five words
     with pytest.raises(ValueError, match="word_dropout"):
         SentenceClassifier(LABELS, "bilstm", units=4, word_dropout=1.0)
 
@@ -249,7 +249,7 @@ def test_bad_arguments_fail_at_construction(arguments, message):
         SentenceClassifier(**{"labels": LABELS, "units": 4, **arguments})
 
 
-def test_bad_data_says_what_is_wrong(trained):
+def test_bad_data_is_explained(trained):
     model, _ = trained
     with pytest.raises(ValueError, match=r"Unknown label 'kook' at position 1. Known labels: cancel, book"):
         model.fit(["a", "b"], ["book", "kook"])
@@ -271,7 +271,7 @@ def test_before_adapt():
         model(np.array([[2]], "int32"))
 
 
-def test_encoder_output_has_to_fit_the_pooling():
+def test_encoder_output_must_match_the_pooling():
     for encoder, pooling, message in [
         (keras.layers.LSTM(3), "mean", "return word vectors"),
         (keras.layers.LSTM(3, return_sequences=True), None, "return sentence vectors"),
@@ -344,8 +344,8 @@ def test_validation_data_may_be_a_list():
 
 @pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("characters", ["cnn", "bilstm"])
-def test_characters_count_and_are_saved(characters, tmp_path):
-    """Two unknown words differ in their characters only."""
+def test_characters_are_used_and_saved(characters, tmp_path):
+    """Two unknown words differ only in their characters."""
     model = small(characters=characters, character_units=6, character_dim=4)
     texts, labels = corpus(40)
     model.fit(texts, labels, epochs=1, verbose=0)
@@ -376,14 +376,14 @@ def test_characters_count_and_are_saved(characters, tmp_path):
         ({"vectorizer": TextVectorizer(max_characters=9)}, "`max_characters` is 9"),
     ],
 )
-def test_characters_that_do_not_fit(arguments, message):
+def test_invalid_characters_options(arguments, message):
     with pytest.raises(ValueError, match=message):
         SentenceClassifier(LABELS, "bilstm", units=4, **arguments)
 
 
 @pytest.mark.ci_run("torch")
 def test_learns_with_smoothed_labels_and_depths():
-    """The depth-adaptive GRN with the head of its paper (eq. 15)."""
+    """Trains the depth-adaptive GRN with the head of its paper (eq. 15)."""
     options = {"max_depth": 3, "depth_units": 4}
     model = small("depth_adaptive_grn", compiled=False, characters="cnn", encoder_options=options)
     assert model.head.kernel.shape[0] == 3 * 8

@@ -9,7 +9,7 @@ import pytest
 from keras_slstm.models import BCN, ESIM, SentenceClassifier, SentenceEncoder, SentencePairClassifier
 from tests.backend import to_numpy
 
-# Made of parts that are tested on all backends.
+# Composed of parts that are tested on all backends.
 pytestmark = [pytest.mark.backends("tensorflow", "torch"), pytest.mark.ci_run("torch")]
 
 TEXTS = ["rome", "a flight to rome", "", "my flight to a rome or to a rome or rome", "my my"]
@@ -23,7 +23,7 @@ def make(kind=SentenceClassifier, encoder="bilstm", **options):
 
 
 @pytest.mark.parametrize("kind", [SentenceClassifier, BCN, SentencePairClassifier])
-def test_vectors_are_what_the_classifier_sees(kind):
+def test_vectors_are_the_classifiers_features(kind):
     model = make(kind)
     found = SentenceEncoder(model, batch_size=2)(TEXTS)
     assert found.dtype == np.float32
@@ -43,7 +43,7 @@ def test_characters_and_contextual_vectors_come_in():
     assert np.max(np.abs(w - x)) > 1e-5
 
 
-def test_weights_count_as_they_are_at_each_call():
+def test_each_call_uses_the_current_weights():
     model = make(dropout=0.5)
     encode = SentenceEncoder(model)
     before = encode(TEXTS)
@@ -56,7 +56,7 @@ def test_half_precision_gives_float32():
     assert SentenceEncoder(make(dtype="mixed_bfloat16"))(TEXTS).dtype == np.float32
 
 
-def test_others_have_no_vectors_of_sentences():
+def test_other_models_have_no_sentence_vectors():
     with pytest.raises(ValueError, match="must encode sentences as vectors, but got a ESIM"):
         SentenceEncoder(make(ESIM))
     with pytest.raises(ValueError, match="but got a Dense"):

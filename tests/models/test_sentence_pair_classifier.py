@@ -1,4 +1,4 @@
-"""The classifier of pairs: its probabilities, its texts, its labels and scores, its file."""
+"""The pair classifier: probabilities, texts, labels, scores and saving."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.oracles import pair_classifier
 from tests.oracles.cas_lstm import cas_lstm
 from tests.processes import run_python
 
-# It shares its text model with the classifier of sentences.
+# It shares its text model with `SentenceClassifier`.
 pytestmark = [pytest.mark.ci_run("tensorflow", "torch"), pytest.mark.short_run("torch")]
 
 LABELS = ["same", "other"]
@@ -41,7 +41,7 @@ def corpus(count=300, seed=0):
 
 
 def scored(count=300, seed=0):
-    """4.5 for the same city, 1.25 for another."""
+    """Return scores of 4.5 for the same city, and 1.25 for another."""
     pairs, labels = corpus(count, seed)
     return pairs, [4.5 if label == "same" else 1.25 for label in labels]
 
@@ -57,7 +57,7 @@ def small(encoder="cnn", compiled=True, **options):
     model = SentencePairClassifier(encoder=encoder, **options)
     model.adapt(corpus()[0])
     if compiled:
-        # Compiled by XLA, each length would cost seconds.
+        # XLA would take seconds to compile for each length.
         model.compile(keras.optimizers.Adam(0.02), jit_compile=BACKEND == "jax")
     return model
 
@@ -116,7 +116,7 @@ def test_probabilities_are_those_of_the_paper(features, batch_norm):
 
 
 @pytest.mark.parametrize("features", ["inference", "paraphrase"])
-def test_only_paraphrases_are_symmetric(features):
+def test_only_paraphrase_features_are_symmetric(features):
     model = small(features=features, compiled=False)
     pairs, _ = corpus(10, seed=2)
     turned = [(other, one) for one, other in pairs]
@@ -206,11 +206,11 @@ def test_trains_compiled_by_xla():
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's")
 @pytest.mark.parametrize("task", ["labels", "scores"])
 @pytest.mark.short_run
-def test_two_replicas_learn_what_one_does(task):
+def test_two_replicas_learn_the_same_as_one(task):
     import tensorflow as tf
 
     histories = []
-    # Collective operations, the default, mix up the strategies of one process.
+    # The default collective operations mix up several strategies in one process.
     mirrored = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
     for strategy in (mirrored, tf.distribute.get_strategy()):
         with strategy.scope():
@@ -230,7 +230,7 @@ def test_two_replicas_learn_what_one_does(task):
 
 
 @pytest.mark.parametrize("name", ["trained", "trained_on_scores"])
-def test_saved_file_holds_vocabulary_and_labels(name, request, tmp_path):
+def test_saved_file_contains_vocabulary_and_labels(name, request, tmp_path):
     model, _ = request.getfixturevalue(name)
     pairs, labels = (corpus if model.labels else scored)(20, seed=4)
     model.save(tmp_path / "model.keras")
@@ -248,7 +248,7 @@ def test_saved_file_holds_vocabulary_and_labels(name, request, tmp_path):
 
 
 @pytest.mark.ci_run
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="the test itself starts the other two backends")
 @pytest.mark.parametrize("other", ["jax", "torch"])
 def test_saved_file_predicts_the_same_on_another_backend(trained, tmp_path, other):
     pytest.importorskip(other)
@@ -294,7 +294,7 @@ def test_plain_export_takes_word_ids(trained, tmp_path):
     np.testing.assert_allclose(served.serve(ids), model(ids), atol=1e-5)
 
 
-@pytest.mark.skipif(BACKEND == "tensorflow", reason="works there")
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="works on TensorFlow")
 def test_text_export_names_the_backend_it_needs(trained, tmp_path):
     with pytest.raises(RuntimeError, match="`export_text` needs the TensorFlow backend"):
         trained[0].export_text(tmp_path / "served")
@@ -327,7 +327,7 @@ def test_bad_arguments_fail_at_construction(arguments, message):
         SentencePairClassifier(**{"labels": LABELS, "units": 4, **arguments})
 
 
-def test_bad_data_says_what_is_wrong(trained, trained_on_scores):
+def test_bad_data_is_explained(trained, trained_on_scores):
     model, scorer = trained[0], trained_on_scores[0]
     good = [("a", "b"), ("c", "d")]
     with pytest.raises(ValueError, match=r"Unknown label 'kook' at position 1\. Known labels: same, other"):

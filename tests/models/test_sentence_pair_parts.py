@@ -13,7 +13,7 @@ from keras_slstm.text.word_vectors import WordVectors
 from tests.backend import BACKEND, to_numpy
 from tests.models.test_sentence_pair_classifier import LABELS, corpus, small
 
-pytestmark = pytest.mark.ci_run("tensorflow", "torch")  # shares its text model with the classifier of sentences
+pytestmark = pytest.mark.ci_run("tensorflow", "torch")  # shares its text model with `SentenceClassifier`
 
 
 @pytest.mark.ci_run("torch")
@@ -68,7 +68,7 @@ def test_dtypes_reach_every_part_and_train(dtype, tmp_path):
 
 @pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("kind", [SentencePairClassifier, ESIM])
-def test_characters_count_one_by_one_and_are_saved(kind, tmp_path):
+def test_characters_are_used_and_saved(kind, tmp_path):
     """Two unknown words differ in their characters only, on either side of a pair."""
     if BACKEND == "jax" and kind is ESIM:
         pytest.skip("its recurrences are compiled for minutes; the other one says the same")

@@ -21,7 +21,7 @@ GERMAN = ["eins", "zwei", "drei", "vier", "fünf"]
 
 
 def corpus(times=1):
-    """One number or two, translated and turned round."""
+    """Return one or two numbers, with their translations in reverse order."""
     rows = [(i,) for i in range(5)] + [(i, j) for i in range(5) for j in range(5)]
     sources = [" ".join(ENGLISH[i] for i in row) for row in rows]
     return sources * times, [" ".join(GERMAN[i] for i in row[::-1]) for row in rows] * times
@@ -39,7 +39,7 @@ def small(cell="caslstm", compiled=True, jit_compile=None, **options):
 
 
 def scrambled(model, seed=0):
-    """A model whose weights are of moderate size, so that its choices are neither random nor clear."""
+    """Give a model weights of moderate size, so that its choices are neither random nor obvious."""
     generator = np.random.default_rng(seed)
     for variable in model.trainable_variables:
         variable.assign(generator.normal(size=variable.shape) * 0.4)
@@ -71,7 +71,7 @@ def test_learns_to_translate(trained):
 
 
 def logits(model, source, written):
-    """The next words after each prefix. All prefixes have one shape, so that the function compiles once."""
+    """Return the logits after each prefix. All prefixes have one shape, so that the function compiles once."""
     rows = {"source": source, "target": [START_ID, *written]}
     padded = {name: np.array([[*row, *[0] * (24 - len(row))]], "int32") for name, row in rows.items()}
     return model.predict_on_batch(padded)[0, : len(written) + 1]
@@ -85,8 +85,8 @@ def log_softmax(x):
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("cell", ["caslstm", "lstm"])
 @pytest.mark.short_run
-def test_a_beam_of_one_is_the_most_probable_subword_in_every_step(cell, bidirectional):
-    """Step by step with the whole model."""
+def test_a_beam_of_one_is_greedy_search(cell, bidirectional):
+    """Compares with the whole model, step by step."""
     model = scrambled(small(cell, compiled=False, bidirectional=bidirectional))
     texts = ["one two three four", "five", ""]
     found, scores = model.translate(texts, max_length=6, return_scores=True)
@@ -103,8 +103,8 @@ def test_a_beam_of_one_is_the_most_probable_subword_in_every_step(cell, bidirect
         assert score == pytest.approx(total / len(written), abs=1e-4)
 
 
-def test_a_wider_beam_finds_what_is_more_probable(trained):
-    """And its score is what the whole model says of the translation."""
+def test_a_wider_beam_finds_more_probable_translations(trained):
+    """Its score must equal the whole model's score of the translation."""
     model, _ = trained
     texts = [*corpus()[0], "six seven", "two Zug"]
     narrow, wide = (model.translate(texts, beam=beam, length_penalty=0.0, return_scores=True) for beam in (1, 6))
@@ -116,7 +116,7 @@ def test_a_wider_beam_finds_what_is_more_probable(trained):
         assert score == pytest.approx(total, abs=1e-4)
 
 
-def test_the_limit_is_twice_the_text_and_ten():
+def test_the_length_limit_is_twice_the_source_plus_ten():
     model = scrambled(small(compiled=False))
     bias = np.zeros(model.head.units)
     bias[END_ID] = -100.0  # never the end
@@ -143,7 +143,7 @@ def test_padding_changes_nothing():
     assert model.translate([]) == []
 
 
-def test_saved_file_holds_the_subwords_and_translates_the_same(trained, tmp_path):
+def test_saved_file_contains_the_subwords_and_translates_the_same(trained, tmp_path):
     model, _ = trained
     texts = corpus()[0]
     model.save(tmp_path / "model.keras")
@@ -154,11 +154,11 @@ def test_saved_file_holds_the_subwords_and_translates_the_same(trained, tmp_path
         found, loaded_scores = loaded.translate(texts, beam=beam, return_scores=True)
         assert found == expected
         np.testing.assert_allclose(loaded_scores, scores, atol=1e-5)
-    loaded.fit(*corpus(), epochs=1, verbose=0)  # the optimizer came with it
+    loaded.fit(*corpus(), epochs=1, verbose=0)  # the file contains the optimizer
 
 
 @pytest.mark.ci_run
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="starts another backend itself")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="the test itself starts another backend")
 def test_saved_file_translates_the_same_on_another_backend(trained, tmp_path):
     pytest.importorskip("torch")
     model, _ = trained
@@ -174,7 +174,7 @@ def test_saved_file_translates_the_same_on_another_backend(trained, tmp_path):
     assert json.loads(result.stdout.splitlines()[-1]) == model.translate(texts, beam=2)
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="JAX has XLA everywhere, and PyTorch nowhere")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="JAX always uses XLA, and PyTorch never does")
 @pytest.mark.short_run
 def test_xla_trains_and_searches_as_graphs_do():
     losses, translations = [], []
@@ -204,7 +204,7 @@ def test_dtypes(policy):
     assert scores.dtype == model.head.compute_dtype
 
 
-def test_embeddings_have_their_own_numbers():
+def test_embeddings_are_initialised_separately():
     model = small(compiled=False, embeddings_initializer=keras.initializers.RandomNormal())
     source, target = (to_numpy(layer.embeddings) for layer in (model.source_embedding, model.target_embedding))
     assert np.abs(source - target).max() > 0.01
@@ -228,7 +228,7 @@ def test_bad_arguments_fail_at_construction(arguments, message):
         Seq2Seq(**arguments)
 
 
-def test_bad_data_and_use_say_what_is_wrong(trained):
+def test_bad_data_and_use_are_explained(trained):
     model, _ = trained
     for call, message in [
         (lambda: model.fit(["a", "b"], ["c"]), "2 sentences, but 1 `targets`"),

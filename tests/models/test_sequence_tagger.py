@@ -49,7 +49,7 @@ def small(encoder="bilstm", compiled=True, **options):
     model = SequenceTagger(options.pop("labels", LABELS), encoder=encoder, **options)
     model.adapt(corpus()[0])
     if compiled:
-        # Compiled by XLA, each length would cost seconds.
+        # XLA would take seconds to compile for each length.
         model.compile(keras.optimizers.Adam(0.03), jit_compile=BACKEND == "jax")
     return model
 
@@ -125,8 +125,8 @@ def test_probabilities_are_in_the_order_of_the_sentences_whatever_the_batch(trai
     assert model.find_spans([[]]) == [[]]
 
 
-def test_crf_probabilities_are_those_of_all_label_sequences():
-    """An untrained tagger; the potentials spelled out for every sequence of labels."""
+def test_crf_probabilities_match_the_enumeration_of_all_sequences():
+    """Enumerates all label sequences with the potentials of an untrained tagger."""
     import itertools
 
     model = small(compiled=False)
@@ -153,7 +153,7 @@ def test_crf_probabilities_are_those_of_all_label_sequences():
     assert model.tag([tokens]) == [[LABELS[i] for i in max(scores, key=scores.get)]]
 
 
-def test_no_sequence_breaks_the_scheme():
+def test_predictions_follow_the_scheme():
     model = small(compiled=False)
     for variable in model.head_layer.trainable_variables:
         variable.assign(3 * np.random.default_rng(0).normal(size=variable.shape))
@@ -161,7 +161,7 @@ def test_no_sequence_breaks_the_scheme():
         check_tags(tags, "BIO")
 
 
-def test_saved_file_holds_all(trained, tmp_path):
+def test_saved_file_contains_everything(trained, tmp_path):
     model, _ = trained
     sentences, labels = corpus(20, seed=4)
     model.save(tmp_path / "model.keras")
@@ -179,7 +179,7 @@ def test_saved_file_holds_all(trained, tmp_path):
     loaded.fit(sentences, labels, epochs=1, verbose=0)
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="starts the two other backends itself")
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="the test itself starts the other two backends")
 @pytest.mark.parametrize(
     ("trained", "other"),
     [("crf", "jax"), pytest.param("softmax", "torch", marks=pytest.mark.ci_run())],
@@ -237,7 +237,7 @@ def test_plain_export_takes_ids(trained, tmp_path):
     np.testing.assert_allclose(served.serve({k: tf.constant(v) for k, v in inputs.items()}), model(inputs), atol=1e-5)
 
 
-@pytest.mark.skipif(BACKEND == "tensorflow", reason="works there")
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="works on TensorFlow")
 def test_export_of_tokens_names_the_backend_it_needs(trained, tmp_path):
     with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow"):
         trained[0].export_tokens(tmp_path / "served")
@@ -245,7 +245,7 @@ def test_export_of_tokens_names_the_backend_it_needs(trained, tmp_path):
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_padding_changes_no_loss(head):
-    """The loss of a batch of sentences of two lengths comes from the losses of each alone."""
+    """The loss of a batch with two lengths follows from the losses of the single sentences."""
     model = small(head=head, dropout=0.0)
     short, long = [["Ada"], ["B-name"]], [["fly", "to", "New", "York"], ["O", "O", "B-city", "I-city"]]
     losses = [model.evaluate([tokens], [tags], verbose=0)[0] for tokens, tags in (short, long)]
@@ -255,7 +255,7 @@ def test_padding_changes_no_loss(head):
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
-def test_sentences_may_be_labelled_in_part(head):
+def test_sentences_may_be_partly_labelled(head):
     model = small(head=head, dropout=0.0)
     tokens = [["Ada", "to", "Rome"]]
     whole, part, nothing = (
@@ -286,13 +286,13 @@ def test_word_dropout_acts_in_training_only():
     calm = keras.ops.convert_to_numpy(model(ids))
     assert np.ptp(calm, axis=0).max() == pytest.approx(0, abs=1e-6)
     noisy = keras.ops.convert_to_numpy(model(ids, training=True))
-    assert len(np.unique(noisy[:, 0, 0].round(6))) > 8  # of the 32 ways to lose some of five words
+    assert len(np.unique(noisy[:, 0, 0].round(6))) > 8  # of 32 ways to drop some of five words
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's")
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 @pytest.mark.short_run
-def test_two_replicas_learn_what_one_does(head):
+def test_two_replicas_learn_the_same_as_one(head):
     import tensorflow as tf
 
     def weights():
@@ -340,7 +340,7 @@ def test_bad_arguments_fail_at_construction(arguments, message):
         SequenceTagger(**{"labels": LABELS, "scheme": "BIO", "units": 4, **arguments})
 
 
-def test_bad_data_says_what_is_wrong(trained):
+def test_bad_data_is_explained(trained):
     model, _ = trained
     sentences = [["Ada"], ["to", "Rome"]]
     for labels, message in [
@@ -365,7 +365,7 @@ def test_bad_data_says_what_is_wrong(trained):
 
 
 @pytest.mark.ci_run("torch")
-def test_unknown_labels_must_leave_the_scheme_a_way():
+def test_partly_known_labels_must_be_possible():
     model = SequenceTagger(["O", "B-x", "I-x", "E-x", "S-x", "B-y", "I-y", "E-y", "S-y"], "BIOES", "bilstm", units=2)
     model.adapt([["a"]])
 

@@ -12,7 +12,7 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.text.word_vectors import WordVectors
 from tests.models.test_sequence_tagger import BACKEND, LABELS, corpus, probabilities_one_by_one, small
 
-pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case: `--ci` has them
+pytestmark = pytest.mark.short_run("tensorflow", "torch")  # JAX compiles each case, so only `--ci` runs them
 
 
 @pytest.mark.ci_run("torch")
@@ -34,8 +34,8 @@ def test_every_encoder_and_kind_of_characters(encoder, characters):
 
 
 @pytest.mark.ci_run("torch")
-def test_characters_count():
-    """Two words that are unknown both, but written otherwise."""
+def test_characters_are_used():
+    """Two unknown words differ only in their characters."""
     model = small(compiled=False)
     one, other = (model.predict([[word, "to"]])[0] for word in ("Bergen", "1234"))
     assert np.abs(one - other).max() > 1e-4
@@ -51,7 +51,7 @@ def test_encoder_by_instance():
 
 
 class Forgetful(keras.layers.Layer):
-    """An encoder that takes a mask and does not hand it on."""
+    """An encoder that takes a mask but does not pass it on."""
 
     def call(self, inputs, mask=None):
         return inputs[..., :6]
@@ -60,7 +60,7 @@ class Forgetful(keras.layers.Layer):
         return None
 
 
-def test_the_head_knows_the_mask_whatever_the_encoder_does_with_it():
+def test_the_head_gets_the_mask_even_if_the_encoder_drops_it():
     model = small(Forgetful(), compiled=False)
     for variable in model.head_layer.trainable_variables:
         variable.assign(np.random.default_rng(0).normal(size=variable.shape))

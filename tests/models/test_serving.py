@@ -22,7 +22,7 @@ def model():
 
 
 @pytest.mark.short_run
-def test_a_model_for_use_has_no_optimizer(model, tmp_path):
+def test_an_inference_model_has_no_optimizer(model, tmp_path):
     model.save(tmp_path / "whole.keras")
     save_for_inference(model, tmp_path / "use.keras")
     assert (tmp_path / "use.keras").stat().st_size < 0.6 * (tmp_path / "whole.keras").stat().st_size
@@ -38,7 +38,7 @@ def test_a_model_for_use_has_no_optimizer(model, tmp_path):
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a SavedModel that takes strings is TensorFlow's")
 @pytest.mark.parametrize("kind", ["classifier", "pairs", "tagger"])
-def test_the_saved_model_holds_the_labels(kind, model, tmp_path):
+def test_the_saved_model_contains_the_labels(kind, model, tmp_path):
     import tensorflow as tf
 
     small = {"encoder": "lstm", "units": 2, "embedding_dim": 2}

@@ -19,7 +19,7 @@ def classifier(encoder="depth_adaptive_grn", **options):
     model = SentenceClassifier(["x", "y"], encoder, 3, encoder_options=encoder_options, embedding_dim=4, **options)
     model.adapt(TEXTS)
     randomize(model)
-    if "grn" in encoder:  # else all words would be alike
+    if "grn" in encoder:  # otherwise all words would be equal
         layer = model.encoder.layer
         layer.depth_kernel.assign(3 * np.random.default_rng(3).normal(size=layer.depth_kernel.shape))
     return model

@@ -1,4 +1,4 @@
-"""Cases for the functions of a CRF: batches with every mask of a length, random scores, and all sequences of labels."""
+"""Test cases for CRF functions: batches with every mask of a length, random scores, and all label sequences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMS = ("shared", "pairwise")
 
 @functools.cache
 def make_case(k, time=5, form="shared", forbid=False):
-    """Every mask of that length, in one batch, random scores, and the scores of all sequences of each row."""
+    """Return a batch with every mask of that length, random scores, and the scores of all sequences of each row."""
     rng = np.random.default_rng(k)
     mask = np.array(list(itertools.product([True, False], repeat=time)), bool).reshape(2**time, time)
     batch = len(mask)
@@ -85,7 +85,7 @@ CASES = [
 
 
 def random_labels(case, unknown):
-    """Labels of an allowed sequence at each row, some of them unknown, and anything at masked positions."""
+    """Return the labels of an allowed sequence per row, some of them unknown, with any labels at masked positions."""
     rng = np.random.default_rng(0)
     labels = rng.integers(-9, 99, size=case.mask.shape)
     for row, (scores, mask) in enumerate(zip(case.scores, case.mask)):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.short_run("torch")
 
 VOCABULARY = Ids(5)  # padding, start and end, and two that are written
 BATCH, LONGEST = 3, 4
-MODE = MODES[-1] if BACKEND == "jax" else "eager"  # eagerly, JAX would compile each operation by itself
+MODE = MODES[-1] if BACKEND == "jax" else "eager"  # in eager mode, JAX would compile each operation separately
 LIMITS = np.array([4, 3, 1])
 rng = np.random.default_rng(0)
 # Log-probabilities of the next id after the last id and the state, which counts what was written, in its own way.
@@ -28,7 +28,7 @@ def log_softmax(x):
 
 
 def log_probabilities(row, sequence):
-    """Of all ids behind a sequence, in NumPy."""
+    """Return the log-probabilities of all ids after a sequence, in NumPy."""
     state = np.zeros(VOCABULARY.size)
     last = VOCABULARY.start
     for new in [*sequence, None]:
@@ -44,7 +44,7 @@ def score(row, sequence, length_penalty):
 
 
 def sequences(row):
-    """All that can be written in the row: ended, or as long as it may be."""
+    """Return all possible outputs of a row: ended sequences, and those of maximum length."""
     for length in range(1, LIMITS[row] + 1):
         for body in itertools.product([3, 4], repeat=length - 1):
             yield [*body, VOCABULARY.end]
@@ -78,7 +78,7 @@ def strip(row):
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 3.0])
-def test_a_beam_as_wide_as_the_space_finds_the_best_of_all(length_penalty):
+def test_an_exhaustive_beam_finds_the_best_sequence(length_penalty):
     found, scores = search(40, length_penalty)
     for row in range(BATCH):
         best = max(sequences(row), key=lambda sequence: score(row, sequence, length_penalty))
@@ -91,7 +91,7 @@ def test_the_length_penalty_matters():
     assert lengths[0] < lengths[1]
 
 
-def test_a_beam_of_one_takes_the_most_probable_id_in_every_step():
+def test_a_beam_of_one_is_greedy_search():
     found, scores = search(1, 1.0)
     for row in range(BATCH):
         sequence = []
@@ -114,7 +114,7 @@ def test_narrow_beams_are_the_explicit_loop(beam, length_penalty):
 
 
 def explicit(row, beam, length_penalty):
-    """Beam search with lists, to the end of all: without the shortcut for rows that are decided."""
+    """Beam search with lists, without the shortcut for rows that are decided."""
     kept = [[]]
 
     def over(sequence):
@@ -128,12 +128,12 @@ def explicit(row, beam, length_penalty):
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
-def test_compiled_is_eager(mode):
+def test_compiled_equals_eager(mode):
     for one, other in zip(search(3, 1.0, mode), search(3, 1.0, "eager")):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-def test_a_row_does_not_depend_on_the_others_nor_on_the_room_behind_it():
+def test_a_row_does_not_depend_on_other_rows_or_padding():
     found, scores = search(2, 1.0)
     alone, its_score = search(2, 1.0, rows=slice(0, 1), longest=LONGEST + 3)
     assert strip(alone[0]) == strip(found[0])

@@ -1,4 +1,4 @@
-"""Invalid labels and weights of a CRF give an error where the value is visible, and NaN where XLA hides it."""
+"""Invalid labels and weights of a CRF raise an error, or give NaN under XLA, where values are not visible."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _check_refused(function, values, message, mode):
     # Compiled, both losses call the functions above.
     [(name, mode) for name in TAKE_LABELS for mode in MODES if mode == "eager" or "weights" in name],
 )
-def test_a_label_that_does_not_exist_is_refused(name, mode):
+def test_a_label_out_of_range_is_refused(name, mode):
     for wrong in (3, -100, 0.5) if mode == "eager" else (3,):
         labels = LABELS.astype(np.asarray(wrong).dtype)
         labels[1, 1] = wrong
@@ -93,7 +93,7 @@ def test_weights_of_masked_positions_do_not_count():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_metric_refuses_a_label_that_does_not_exist(mode):
+def test_the_metric_refuses_a_label_out_of_range(mode):
     metric = CRFAccuracy()
     wrong = np.where(MASK, 3, 0).astype("int32")
 
@@ -163,6 +163,6 @@ def test_empty_batches_and_sentences(batch, time, form):
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "3"])
-def test_k_is_a_number_of_sequences(k):
+def test_k_must_be_a_positive_integer(k):
     with pytest.raises(ValueError, match=f"`k` must be an integer of at least 1, but got {k!r}"):
         crf.crf_k_best(_potentials(), k)

@@ -88,7 +88,7 @@ def test_divergence_from_one_that_forbids_more_is_infinite():
 
 @pytest.mark.parametrize("place", ["label", "transition", "neither"])
 def test_divergence_is_infinite_where_an_improbable_sequence_is_forbidden(place):
-    """Also where p gives it less than 1e-30; but not where p forbids it, too, or no sequence holds it."""
+    """Also if its probability in p is below 1e-30, but not if p forbids it, too, or no sequence contains it."""
     mask = np.array([[True, False, True, True], [True, True, True, False], [True, False, False, False]])
     unary, transitions = np.zeros((3, 4, 3)), np.zeros((3, 3))
     unary[:, :, 2], transitions[1, 1] = -80.0, -80.0
@@ -142,7 +142,7 @@ def to_list(x):
     return outputs(lambda x: x, x)[0].tolist()
 
 
-def test_divergence_of_sentences_without_words_is_a_zero_for_each():
+def test_divergence_of_empty_sentences_is_zero():
     empty = make_case(3, 4).packed[:, :3]  # the rows of the transitions alone
     (found,) = values(lambda x: crf.crf_kl_divergence(x, x), empty, MODES[-1])
     np.testing.assert_array_equal(found, np.zeros(len(empty)))

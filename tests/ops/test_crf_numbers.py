@@ -70,7 +70,7 @@ def _forced():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_path_that_the_end_of_the_sentence_forces(dtype):
+def test_a_path_that_is_only_decided_at_the_end(dtype):
     """Forward, all of the second chain underflows: log space has to take over."""
     unary, transitions = _forced()
     if dtype == "float64":
@@ -105,7 +105,7 @@ def test_masked_positions_do_not_count_in_log_space(words):
     np.testing.assert_allclose(gradient[0, :9, :2] / np.sin(1), oracle.marginals(scores, mask, 2), atol=1e-6)
 
 
-def test_decoding_keeps_the_digits_of_long_sentences():
+def test_decoding_keeps_precision_on_long_sentences():
     best = np.random.default_rng(0).integers(5, size=2000)
     unary = 1000 + 0.05 * np.eye(5)[best]  # float32 holds 2,000 * 1000 in steps of 0.125
     (found,) = outputs(crf.crf_decode, _pack(unary, np.zeros((5, 5))), mode=MODES[-1])
@@ -125,13 +125,13 @@ def test_a_penalty_has_no_gradient(labels):
         assert not np.any(gradient[forbidden])
 
 
-def test_ordinary_scores_take_the_fast_way():
+def test_ordinary_scores_take_the_fast_path():
     unary, transitions = _sentence(200, 10.0)
     assert crf_scaled.log_partition(unpack(_pack(unary, transitions)))[1]
 
 
 @pytest.mark.parametrize("name", ["likelihood", "marginals", "entropy", "token_likelihood", "k_best"])
-def test_no_quantity_breaks_on_strong_scores(name):
+def test_every_function_is_stable_with_strong_scores(name):
     unary, transitions = _sentence(60, 1e3)
     labels = np.array([oracle.recursive_best(unary, transitions)[0]])
     function = {

@@ -78,7 +78,7 @@ def test_every_kernel_has_cases():
     assert sorted(PAIRS) == sorted(CASES)
 
 
-def test_a_wrong_sign_is_found():
+def test_a_wrong_sign_is_detected():
     """In the values, or in the gradients alone."""
     case = Case("case", {"x": np.array([1.0, -2.0]), "y": [np.array([0.5, 3.0])], "flag": np.array([True, False])})
 

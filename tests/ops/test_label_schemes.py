@@ -47,7 +47,7 @@ def _all_spans(length, start=0):
 
 
 @pytest.mark.parametrize("scheme", LABELS)
-def test_what_is_allowed_are_the_labels_of_spans(scheme):
+def test_exactly_the_labels_of_spans_are_allowed(scheme):
     """Exactly the sequences that some set of spans has are allowed."""
     labels = LABELS[scheme]
     first, transitions, last = allowed_transitions(labels, scheme)
@@ -83,12 +83,12 @@ def test_wrong_labels(labels, scheme, message):
         allowed_transitions(labels, scheme)
 
 
-def test_labels_without_spans_are_free():
+def test_labels_without_spans_are_unrestricted():
     allowed = allowed_transitions(["O"], "BIO")
     assert all(np.all(one) for one in allowed)
 
 
-def test_no_word_is_padding():
+def test_no_word_is_labelled_padding():
     allowed = allowed_transitions(["<PAD>", "O", "B-X", "I-X"], "BIO")
     rest = allowed_transitions(["O", "B-X", "I-X"], "BIO")
     for part, expected in zip(allowed, rest):
@@ -117,7 +117,7 @@ def test_own_tables_and_functions():
         allowed_transitions(labels, table._replace(transitions=np.zeros((3, 3), bool)))
 
 
-def test_what_data_shows():
+def test_seen_transitions_of_data():
     labels = ["A", "B", "C"]
     data = [["A", "B", "B"], ["B", "A"], [], ["C"]]
     seen = [("A", "B"), ("B", "B"), ("B", "A")]

@@ -1,4 +1,4 @@
-"""The CRF of second order against the enumeration of all sequences of labels, at every mask of a length."""
+"""The second-order CRF against the enumeration of all label sequences, with every mask of a length."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_other_tensors_are_refused():
         keras_slstm.second_order_crf_log_likelihood(potentials, np.full((2, 3), 2))
 
 
-def test_an_empty_batch_has_a_number_as_its_loss():
+def test_an_empty_batch_has_a_scalar_loss():
     potentials = keras_slstm.SecondOrderCRF(2)(np.zeros((0, 4, 5), "float32"))
     assert to_numpy(keras_slstm.SecondOrderCRFLoss()(np.zeros((0, 4), int), potentials)) == 0
     assert keras.ops.shape(keras_slstm.second_order_crf_marginals(potentials)) == (0, 4, 2)

@@ -169,7 +169,7 @@ def test_long_sentences_and_strong_scores():
     np.testing.assert_array_equal(best[0], chain.recursive_best(unary[0], transitions)[0])
 
 
-def test_bad_arguments_say_what_is_wrong():
+def test_bad_arguments_are_explained():
     case = _case(2, 3)
     segments, _ = _segmentations(case)
     with pytest.raises(ValueError, match=r"3 \* labels \+ 1\), with max_length=9, but got"):

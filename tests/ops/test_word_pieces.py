@@ -34,7 +34,7 @@ def test_the_first_piece_of_a_word_has_its_label():
 
 
 def test_a_crf_over_pieces_learns_from_words():
-    """The words of a batch of sentences reach the loss, from a frozen encoder of pieces."""
+    """Word labels train a CRF on the outputs of a frozen piece encoder."""
     vectors = np.random.default_rng(0).normal(size=(2, 8, 4)).astype("float32")
     pooled, mask = pool_word_pieces(vectors, word_ids(WORDS), "mean")
     potentials = keras_slstm.CRF(3)(pooled, mask=mask)
@@ -50,7 +50,7 @@ def test_bad_arguments():
 
 
 @pytest.mark.parametrize("last", [0, 1, 2, 3])
-def test_there_are_as_many_words_as_the_longest_sentence_has(last):
+def test_the_number_of_words_is_that_of_the_longest_sentence(last):
     words = np.arange(last + 1)[None]
     found, mask = pool_word_pieces(np.ones((1, last + 1, 2), "float32"), words, "first")
     assert tuple(found.shape) == (1, last + 1, 2)

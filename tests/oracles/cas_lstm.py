@@ -1,7 +1,7 @@
 """CAS-LSTM (Choi et al. 2019, eq. 1-13, 17 and 18) one sentence, one word, one layer, one gate at a time, in NumPy
 float64.
 
-Slow and obvious on purpose: it shares nothing with the layer except the names of the weights.
+It is slow and obvious on purpose, and shares nothing with the layer but the names of the weights.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """S-LSTM (Zhang et al. 2018, eq. 2 and 3) one sentence, one word, one gate at a time, in NumPy float64.
 
-Slow and obvious on purpose: it shares nothing with the layer except the names of the weights.
+It is slow and obvious on purpose, and shares nothing with the layer but the names of the weights.
 """
 
 from __future__ import annotations

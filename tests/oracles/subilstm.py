@@ -1,7 +1,7 @@
 """SuBiLSTM (Brahma 2018, eq. 1-8): every prefix and every suffix of every sentence encoded by itself, one word and one
 gate at a time, in NumPy float64.
 
-Slow and obvious on purpose: it shares nothing with the layer except the names of the weights.
+It is slow and obvious on purpose, and shares nothing with the layer but the names of the weights.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def lstm(W, U, b, words, d):
 
 
 def gru(W, U, b, words, d):
-    """The same of a GRU."""
+    """The last h of a GRU after these words."""
     h = np.zeros(d)
     for x in words:
         of_x, of_h = {}, {}

@@ -1,6 +1,6 @@
-"""Saves one small model of every kind, with its predictions, as files that later versions must load.
+"""Saves a small model of every kind, with its predictions, as files that later versions must load.
 
-The files of this folder were made by version 0.1 on TensorFlow. Make them again only to add a model:
+Version 0.1 made the files of this folder on TensorFlow. Make files again only to add a model:
 `KERAS_BACKEND=tensorflow python -m tests.saved.make NAME ...` adds models, or replaces them.
 """
 
@@ -167,7 +167,7 @@ def all_models() -> dict[str, Callable[[], Any]]:
 
 
 def randomise(model: keras.Model) -> None:
-    """Give every weight numbers of its own, so that none is lost or swapped without a trace."""
+    """Give every weight different values, so that a lost or swapped weight is noticed."""
     rng = np.random.default_rng(1)
     for weight in model.weights:
         value = rng.normal(scale=0.5, size=weight.shape)

@@ -104,7 +104,7 @@ def test_padding_is_bounded(corpus):
 
 
 @NO_TENSORS
-def test_few_lengths_that_pad_as_little_as_those_of_texts_in_memory(corpus):
+def test_lengths_pad_as_little_as_those_of_texts_in_memory(corpus):
     streamed = _all(StreamedBatches(corpus, 1, multiple_of=2, max_lengths=3))
     lengths = [int((x > 0).sum()) for x, _ in streamed]
     in_memory = TextBatches([[2] * length for length in lengths], batch_size=1, multiple_of=2, max_lengths=3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keras_slstm.streaming.block_tokens import _PLAIN, END, BlockTokenizer, NumberedWords
 from keras_slstm.text import TextVectorizer
 
-pytestmark = pytest.mark.backends("torch")  # no tensors
+pytestmark = pytest.mark.backends("torch")  # uses no tensors
 
 # Mostly what the fast path takes, and enough of the rest: other scripts, joiners, control and no-break characters.
 _CHARACTERS = st.one_of(

@@ -15,7 +15,7 @@ from keras_slstm.streaming.prepared_corpus import MANIFEST
 from keras_slstm.text import TextVectorizer
 
 pytest.importorskip("array_record")
-pytestmark = pytest.mark.backends("torch")  # no tensors
+pytestmark = pytest.mark.backends("torch")  # uses no tensors
 
 TEXTS = [f"Word{i % 7} isn't word{i * i % 11}, é{i % 3}!" + " and more" * (i % 5) for i in range(50)]
 LABELS = ["odd" if i % 2 else "even" for i in range(50)]
@@ -113,7 +113,7 @@ def test_a_second_run_reads_nothing(tmp_path, monkeypatch):
     assert stored(prepare_corpus(tmp_path / "a.tsv", tmp_path / "out")) == stored(first)
 
 
-def test_a_changed_file_or_setting_is_noticed(tmp_path):
+def test_a_changed_file_or_setting_is_detected(tmp_path):
     path = write(tmp_path / "a.tsv")
     reference = stored(prepare_corpus(path, tmp_path / "out"))
     with pytest.raises(ValueError, match="other files or settings"):
@@ -129,19 +129,19 @@ def test_a_changed_file_or_setting_is_noticed(tmp_path):
     assert len(list((tmp_path / "out").glob("shards-*"))) == 1
 
 
-def test_a_draft_with_more_words_than_are_counted_ends(tmp_path):
+def test_more_words_than_counters(tmp_path):
     texts = [f"w{i} the w{i + 1}" for i in range(50)]
     path = write(tmp_path / "a.tsv", texts)
     corpus = prepare_corpus(path, tmp_path / "out", TextVectorizer(min_count=1), max_words=8)
     shards = sorted((tmp_path / "out").glob("shards-*/*"))
-    assert len(shards) == len(corpus.sizes) == 7  # a block each, where two would be a shard
+    assert len(shards) == len(corpus.sizes) == 7  # one block per shard; without the limit, two would share one
     assert all(shard.suffix == ".array_record" and "draft" not in shard.name for shard in shards)
     assert stored(corpus)[0] == corpus.vectorizer.encode(texts)
     assert "the" in corpus.vectorizer.vocabulary
 
 
 @pytest.mark.parametrize("at", [3, 6], ids=["a draft", "a shard"])
-def test_an_interrupted_preparation_counts_for_nothing(at, tmp_path, monkeypatch):
+def test_an_interrupted_preparation_is_discarded(at, tmp_path, monkeypatch):
     path = write(tmp_path / "a.tsv")
     whole, calls = drafts.write_chunks, []
 
@@ -163,7 +163,7 @@ def test_an_interrupted_preparation_counts_for_nothing(at, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "shards-2024", "shards-0123abcd"])
-def test_files_of_somebody_else_stay(tmp_path, name):
+def test_unrelated_files_are_kept(tmp_path, name):
     mine = tmp_path / "out" / name / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -172,7 +172,7 @@ def test_files_of_somebody_else_stay(tmp_path, name):
     assert mine.read_text() == "mine"
 
 
-def test_the_former_corpus_stays_until_the_new_one_is_complete(tmp_path, monkeypatch):
+def test_the_old_corpus_is_kept_until_the_new_one_is_complete(tmp_path, monkeypatch):
     path = write(tmp_path / "a.tsv")
     corpus = prepare_corpus(path, tmp_path / "out")
     monkeypatch.setattr(drafts, "write_chunks", lambda path, chunks: 1 / 0)
@@ -181,7 +181,7 @@ def test_the_former_corpus_stays_until_the_new_one_is_complete(tmp_path, monkeyp
     assert stored(PreparedCorpus(tmp_path / "out")) == stored(corpus)
 
 
-def test_a_shard_that_was_cut_off_is_noticed(tmp_path):
+def test_a_truncated_shard_is_detected(tmp_path):
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
     shard = min((tmp_path / "out").glob("shards-*/*"))
     shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
@@ -189,7 +189,7 @@ def test_a_shard_that_was_cut_off_is_noticed(tmp_path):
         stored(corpus)
 
 
-def test_another_part_uses_vocabulary_and_labels_of_the_training(tmp_path):
+def test_another_split_uses_the_training_vocabulary_and_labels(tmp_path):
     train = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "train")
     test = prepare_corpus(
         write(tmp_path / "b.tsv", ["word1 new"], ["odd"]), tmp_path / "test", train.vectorizer, train.labels

@@ -9,7 +9,7 @@ import pytest
 
 from keras_slstm.streaming.word_sketch import WordSketch
 
-pytestmark = pytest.mark.backends("torch")  # no tensors
+pytestmark = pytest.mark.backends("torch")  # uses no tensors
 
 
 def _words(seed, number=60_000):

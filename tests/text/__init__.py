@@ -1,4 +1,4 @@
-"""Tests of texts and batches. They do not depend on the backend, so one backend suffices."""
+"""Tests of texts and batches. They do not depend on the backend, so one backend is enough."""
 
 import pytest
 

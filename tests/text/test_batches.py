@@ -60,7 +60,7 @@ def test_order_depends_on_seed_and_epoch_alone():
     assert whole[0] != epochs(6, 0, 1)[0]
 
 
-def test_without_shuffling_outputs_can_be_put_back():
+def test_without_shuffling_outputs_can_be_reordered():
     ids = sentences()
     batches = TextBatches(ids, batch_size=10, shuffle=False)
     first = seen(batches)
@@ -137,7 +137,7 @@ def test_characters_stay_with_their_words():
         TextBatches([[2], [3]], characters=[[[2]], [[2], [3]]])
 
 
-def test_few_sentences_are_gone_through_several_times_an_epoch():
+def test_a_small_data_set_is_repeated_within_an_epoch():
     ids = sentences(23)
     batches = TextBatches(ids, batch_size=10, min_batches=7)
     assert len(batches) == 9  # three batches a pass

@@ -7,7 +7,7 @@ import pytest
 from keras_slstm.datasets import DataError, read_labelled_text
 from keras_slstm.datasets.records import Column, iterate_columns
 
-pytestmark = pytest.mark.backends("torch")  # no tensors
+pytestmark = pytest.mark.backends("torch")  # uses no tensors
 TABLE = "label\ttext\npos\ta fine film\nneg\ta dull one\n"
 COLUMNS = Column("text", ["text"]), Column("label", ["label"])
 

@@ -51,7 +51,7 @@ def test_pairs_hold_those_of_both_sentences():
         PairBatches([[2, 3], [1]], [[4], [5]], contextual=ContextualVectors(lengths_and_places, SENTENCES[:2], 2))
 
 
-def test_the_function_is_asked_for_what_a_batch_needs_only():
+def test_the_function_gets_only_the_sentences_of_the_batch():
     asked = []
 
     def note(sentences):
@@ -74,6 +74,6 @@ def test_the_function_is_asked_for_what_a_batch_needs_only():
         (lambda sentences: [np.ones(len(s)) for s in sentences], r"returned \(2,\)"),
     ],
 )
-def test_what_a_function_should_not_return(function, message):
+def test_invalid_results_of_the_function(function, message):
     with pytest.raises(ValueError, match=message):
         ContextualVectors(function, SENTENCES, 2).pad([0, 1], 2)

@@ -37,7 +37,7 @@ def test_every_pair_once_with_its_label_and_weight():
         assert sorted(seen) == list(range(53))
 
 
-def test_the_longer_sentence_decides_where_a_pair_goes():
+def test_pairs_are_batched_by_the_longer_sentence():
     first, second = [[1], [1, 2, 3], [1]], [[1, 2, 3], [1], [1]]
     batches = PairBatches(first, second, shuffle=False, batch_size=1, multiple_of=1)
     assert sorted(x.shape for (x,) in batches) == [(1, 2, 1), (1, 2, 3), (1, 2, 3)]

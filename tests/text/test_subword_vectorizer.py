@@ -23,7 +23,7 @@ def test_all_ids_are_counted(merges):
     assert vectorizer.vocabulary_size == SPECIAL_IDS + BYTES + merges
 
 
-def test_every_text_comes_back(vectorizer):
+def test_every_text_round_trips(vectorizer):
     texts = [
         "the lower tower",
         "",

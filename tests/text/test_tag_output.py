@@ -48,7 +48,7 @@ def test_html_marks_the_spans_and_shows_the_text():
     assert marks[0].tail == "  wrote to "
 
 
-def test_what_does_not_fit_is_named():
+def test_mismatches_are_named():
     with pytest.raises(ValueError, match="Token 1, 'x', is not found in the text from character 1 onwards"):
         token_offsets("a b", ["a", "x"])
     with pytest.raises(ValueError, match="Sentence 0 has 1 tokens, but 2 tags"):

@@ -108,7 +108,7 @@ def test_a_type_may_hold_a_hyphen():
         ("IOB1", "B-X I-X", [Span("X", 0, 2)]),
     ],
 )
-def test_predicted_tags_need_not_make_sense(scheme, tags, spans):
+def test_spans_of_invalid_predicted_tags(scheme, tags, spans):
     assert tags_to_spans(tags.split(), scheme) == spans
 
 
@@ -134,7 +134,7 @@ def test_scores_without_spans():
     assert span_scores([["O"]], [["B-X"]], "BIO") == (0.0, 0.0, 0.0)
 
 
-def test_the_scheme_is_told_from_the_tags():
+def test_the_scheme_is_detected_from_the_tags():
     for scheme, tags in TAGS.items():
         assert detect_scheme([["O"], tags.split()]) == scheme
     assert detect_scheme([["O", "O"]]) == "BIO"
@@ -143,7 +143,7 @@ def test_the_scheme_is_told_from_the_tags():
     assert detect_scheme(one_fault) == "BIO"
 
 
-def test_spans_must_fit():
+def test_spans_must_lie_in_the_sentence():
     for spans in ([Span("X", 1, 1)], [Span("X", 0, 3)], [Span("X", 0, 2), Span("Y", 1, 2)], [Span("X", -1, 1)]):
         with pytest.raises(ValueError, match="is empty, overlaps another span, or is not within 2 words"):
             spans_to_tags(spans, 2, "BIO")

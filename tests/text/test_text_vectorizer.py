@@ -208,7 +208,7 @@ def test_tensorflow_function_spells_as_python_does(max_length):
     assert encode(tf.constant([""]))["characters"].shape == (1, 1, 4)
 
 
-def test_counts_serve_as_texts():
+def test_counts_replace_texts():
     texts = ["Book a flight!", "book a table"]
     from_texts, from_counts = TextVectorizer(), TextVectorizer()
     from_texts.adapt(texts)
@@ -221,7 +221,7 @@ SPLIT = ["Don't ask; it's John's well-known mother-in-law's a-b-c!", "rock-'n'-r
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
-def test_words_are_split_where_vectors_ask_for_it(tokenizer):
+def test_words_are_split_if_more_have_vectors(tokenizer):
     texts = ["it's well-known", "it's"]
     vectorizer = TextVectorizer(tokenizer=tokenizer)
     assert {"it", "'s", "it's", "known"} <= vectorizer.look_ups(texts)
@@ -255,7 +255,7 @@ def test_tensorflow_splits_as_python_does(tokenizer, lowercase):
         assert encode([text]).numpy()[0].tolist() == vectorizer.encode([text])[0], vectorizer.tokenize(text)
 
 
-def test_words_that_occur_once_are_unknown_unless_they_are_many():
+def test_words_that_occur_once_are_unknown_unless_there_are_many():
     texts = ["a b a b a b a b a b", "a b a b a b a b a c"]
     vectorizer = TextVectorizer()
     vectorizer.adapt(texts)

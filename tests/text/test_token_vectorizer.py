@@ -27,7 +27,7 @@ def test_words_are_looked_up_in_lower_case_characters_as_written():
     assert vectorizer.characters_size == len(vectorizer.characters)
 
 
-def test_written_case_counts_where_asked_and_lower_case_is_second():
+def test_case_is_optionally_kept_with_lower_case_as_fallback():
     vectorizer = adapted(lowercase=False)
     assert {"The", "the", "Flight", "flight"} <= set(vectorizer.vocabulary)
     [[upper, lower, shouted, oslo, shouted_oslo]] = vectorizer.encode([["The", "the", "THE", "Oslo", "OSLO"]])
@@ -35,7 +35,7 @@ def test_written_case_counts_where_asked_and_lower_case_is_second():
     assert oslo > 1 == shouted_oslo  # "oslo" is not known
 
 
-def test_digits_may_count_as_one():
+def test_digits_can_be_normalised():
     vectorizer = adapted(zero_digits=True)
     assert "0000-00-00" in vectorizer.vocabulary
     assert vectorizer.encode([["1999-12-31"]]) == vectorizer.encode([["2016-08-01"]]) != [[1]]

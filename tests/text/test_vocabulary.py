@@ -31,7 +31,7 @@ def test_a_damaged_file_is_named_with_the_line(tmp_path, content, line, problem)
     assert str(raised.value).startswith(f"{path}:{line}: {problem}")
 
 
-def test_half_of_a_surrogate_pair_is_refused_before_it_makes_a_model_unsavable():
+def test_a_lone_surrogate_is_refused():
     with pytest.raises(ValueError, match=r"The word '\\ud83d' cannot be saved"):
         Vocabulary().learn({"good": 1, "\ud83d": 1})
 

@@ -31,7 +31,7 @@ def test_reads_words_and_values(write, name, end, header):
     np.testing.assert_allclose(vectors.matrix[:2], [[1, 2, -0.3], [4, 5, 6]])
 
 
-def test_keeps_what_the_words_can_use(write):
+def test_only_needed_vectors_are_kept(write):
     vectors = load_word_vectors(write(LINES), words=["oslo", "PARIS", "unseen", "."])
     assert list(vectors.words) == ["Oslo", "paris"]
     assert vectors.find("oslo") == 0
@@ -39,7 +39,7 @@ def test_keeps_what_the_words_can_use(write):
     assert vectors.find("The") is None
 
 
-def test_a_word_as_it_is_comes_first():
+def test_the_exact_word_takes_precedence():
     vectors = WordVectors(["US", "us", "May", "may"], np.zeros((4, 2), np.float32))
     assert [vectors.find(word) for word in ("US", "us", "Us", "may", "May", "MAY")] == [0, 1, 1, 3, 2, 3]
 

@@ -61,7 +61,7 @@ def test_every_value_is_needed():
             read_progress({key: value for key, value in WRITTEN.items() if key != name})
 
 
-def test_no_file_gives_another_error():
+def test_damaged_files_raise_only_value_errors():
     """Thousands of damaged files: what is read is well-formed, or a ValueError says what is wrong."""
     rng = np.random.default_rng(0)
     odd = [None, True, -1, 0, 3, 1.5, NAN, "", "a\nb", [], [None], {}, {"loss": None}, {"loss": [None]}, 10**30]

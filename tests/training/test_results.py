@@ -21,7 +21,7 @@ def test_lines_are_appended_with_their_circumstances(tmp_path):
     assert first["conditions"]["versions"]["keras"] == keras.__version__
 
 
-def test_half_a_line_is_found_and_not_continued(tmp_path):
+def test_an_incomplete_line_is_detected_and_not_continued(tmp_path):
     path = tmp_path / "results.jsonl"
     path.write_text('{"a": 1}\n{"a": ')
     results.append_result(path, {"a": 3})
@@ -78,7 +78,7 @@ def test_a_damaged_line_is_named(tmp_path, line):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
-def test_a_full_disk_leaves_the_file_as_it_was(tmp_path):
+def test_a_full_disk_does_not_change_the_file(tmp_path):
     import resource
 
     path = tmp_path / "results.jsonl"

@@ -1,4 +1,4 @@
-"""A run touches only its own files, and no other run may use its folder."""
+"""A run touches only its own files, and no other run can use its folder at the same time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def contents(folder):
         {"run.json": "mine", "model.keras": "mine"},
     ],
 )
-def test_files_of_others_are_named_and_not_touched(tmp_path, files, overwrite):
+def test_unrelated_files_are_named_and_not_touched(tmp_path, files, overwrite):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     before = contents(tmp_path)
@@ -44,7 +44,7 @@ def test_files_of_others_are_named_and_not_touched(tmp_path, files, overwrite):
     assert contents(tmp_path) == before
 
 
-def test_many_files_in_the_way_are_counted(tmp_path):
+def test_many_unrelated_files_are_counted(tmp_path):
     for i in range(9):
         (tmp_path / f"{i}.txt").touch()
     with pytest.raises(FileExistsError, match=r"3.txt, 4.txt and 4 more would"):
@@ -62,7 +62,7 @@ def test_overwriting_deletes_the_files_of_the_run_only(tmp_path):
     assert set(contents(tmp_path)) == {"run.json", "settings.json", *others}
 
 
-def test_a_run_killed_at_its_very_start_begins_anew(tmp_path):
+def test_a_run_killed_at_its_start_starts_again(tmp_path):
     (tmp_path / "run.json").touch()
     run = TrainingRun(tmp_path, {"units": 3})
     assert TrainingRun(tmp_path, {"units": 4}).id != run.id  # nothing had been trained
@@ -80,7 +80,7 @@ def test_a_later_format_is_left_alone(tmp_path):
     assert contents(tmp_path) == before
 
 
-def test_settings_that_are_no_number_equal_themselves(tmp_path):
+def test_nan_settings_are_equal(tmp_path):
     folder = RunFolder(tmp_path)
     (tmp_path / "settings.json").write_text('{"rate": NaN}')
     folder.check_settings({"rate": float("nan")})
@@ -89,7 +89,7 @@ def test_settings_that_are_no_number_equal_themselves(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["settings.json", "progress.json"])
-def test_no_damaged_file_gives_another_error(tmp_path, name):
+def test_damaged_files_raise_only_value_errors(tmp_path, name):
     """Cut anywhere, or with other bytes: one line with the file, and what to do."""
     folder, written = RunFolder(tmp_path), b'{\n "epochs": 1,\n "history": {"loss": [0.5]}\n}\n'
     rng = np.random.default_rng(0)
@@ -141,14 +141,14 @@ class TestLock:
             self._kill(child)
         assert TrainingRun(tmp_path, {"units": 4}).epochs_done == 0
 
-    def test_a_run_that_is_dropped_frees_its_folder(self, tmp_path):
+    def test_a_deleted_run_releases_its_folder(self, tmp_path):
         run = TrainingRun(tmp_path)
         again = TrainingRun(tmp_path)  # of the same process, which may have been interrupted
         del run, again
         self._kill(self._in_child(lambda: TrainingRun(tmp_path)))
 
     def test_a_forked_process_does_not_keep_the_lock(self, tmp_path):
-        """Such as a worker that loads data, and outlives the training."""
+        """For example, a data-loading worker that outlives the training."""
         run = TrainingRun(tmp_path)
         worker = self._in_child(lambda: None)
         try:
@@ -157,7 +157,7 @@ class TestLock:
         finally:
             self._kill(worker)
 
-    def test_a_folder_deleted_under_a_run_is_locked_anew(self, tmp_path):
+    def test_a_folder_deleted_during_a_run_is_locked_again(self, tmp_path):
         folder = tmp_path / "run"
         first = TrainingRun(folder)
         for path in folder.iterdir():

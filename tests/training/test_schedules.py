@@ -64,7 +64,7 @@ def train(folder, scores, stop_before=None):
     return played.rates, run.history
 
 
-def test_a_training_that_resumes_goes_on_with_the_right_rate(tmp_path):
+def test_a_resumed_training_has_the_right_learning_rate(tmp_path):
     scores = [0.5, 0.4, 0.6, 0.6, 0.5]
     expected = [0.1, 0.1, 0.05, 0.05, 0.025]
     rates, history = train(tmp_path / "whole", scores)

@@ -23,17 +23,17 @@ class Batches(keras.utils.PyDataset):
 
 
 @pytest.mark.parametrize("step", [0, 1, 2, 3])
-def test_the_rest_begins_after_the_batches_of_before(step):
+def test_the_rest_starts_after_the_previous_batches(step):
     rest = RestOfEpoch(Batches(), epoch=0, step=step)
     rest.on_epoch_begin()
     assert [rest[index] for index in range(len(rest))] == [0, 1, 2, 3][step:]
 
 
-def test_a_single_batch_that_is_left_is_the_last_one_at_once():
+def test_a_single_remaining_batch_is_the_last_one():
     assert RestOfEpoch(Batches(), epoch=0, step=3)[0] == 3
 
 
-def test_random_state_makes_the_same_draws_again():
+def test_random_state_reproduces_the_draws():
     model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dropout(0.5)])
     x = np.ones((20, 3), "float32")
     state = json.loads(json.dumps(random_state(model)))

@@ -5,7 +5,7 @@ from keras_slstm.text import TextBatches
 from keras_slstm.training.stopwatch import Stopwatch, texts_a_second
 
 
-def test_stopwatch_counts_every_sentence_but_those_of_a_first_batch():
+def test_stopwatch_skips_the_first_batch_of_each_shape():
     ids = [[2] * n for n in (3, 3, 3, 3, 3, 6, 6, 6)]
     batches = TextBatches(ids, labels=[0] * 8, batch_size=2, multiple_of=3)
     model = keras.Sequential([keras.layers.Embedding(3, 2), keras.layers.GlobalMaxPooling1D(), keras.layers.Dense(1)])

@@ -1,4 +1,4 @@
-"""Trainings that are killed go on, and end with the same weights."""
+"""Killed trainings resume and end with the same weights."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_length_and_patience_in_updates(tmp_path):
         run.fit(model, batches, updates=0)
 
 
-def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path):
+def test_among_equal_scores_the_lowest_loss_is_best(tmp_path):
     class Scores(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
             logs.update(val_accuracy=[0.4, 0.5, 0.5, 0.5][epoch], val_loss=[9.0, 3.0, 2.0, 2.5][epoch])

@@ -134,7 +134,7 @@ def test_finished_runs_and_other_settings_are_refused(tmp_path):
     assert (tmp_path / "notes.txt").exists()
 
 
-def test_a_state_half_written_does_not_count(tmp_path):
+def test_an_incomplete_state_is_ignored(tmp_path):
     train(TrainingRun(tmp_path), new_model(), 1)
     (tmp_path / "epoch-0002.weights.h5").write_bytes(b"half")
     (tmp_path / "unfinished-1-progress.json").write_bytes(b"{")
@@ -198,7 +198,7 @@ def test_a_damaged_random_state_is_named(tmp_path, state):
 
 
 def test_a_run_can_be_resumed_until_it_is_finished(tmp_path):
-    """Between the model and the end of the run, a script writes its results, and may be killed."""
+    """A script that writes its results after the model and before the end of the run may be killed."""
     run, model = TrainingRun(tmp_path), new_model()
     train(run, model, 2)
     run.save(model, finish=False)
@@ -249,7 +249,7 @@ def test_a_run_of_the_former_layout_resumes(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
 @pytest.mark.parametrize("stage", ["state", "model"])
-def test_a_full_disk_is_named_and_leaves_the_state_before(tmp_path, stage):
+def test_a_full_disk_is_reported_and_keeps_the_previous_state(tmp_path, stage):
     """A limit on the size of files stands for the full disk."""
     import resource
 
@@ -341,8 +341,8 @@ def test_moving_averages_replace_the_weights_once(tmp_path):
 
 
 @pytest.mark.parametrize("sharp", [True, False])
-def test_a_loss_that_is_no_number(tmp_path, sharp):
-    """Stops with the step named; or the step is left out, as if its batch were not there."""
+def test_a_loss_that_is_not_finite(tmp_path, sharp):
+    """The training stops and names the step, or skips the step as if its batch did not exist."""
     x = np.linspace(-1, 1, 12, dtype="float32").reshape(12, 1)
     spoilt = x.copy()
     spoilt[7] = np.nan

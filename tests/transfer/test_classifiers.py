@@ -38,7 +38,7 @@ def test_scores_are_fitted_by_soft_labels(C):
     np.testing.assert_allclose(regression.predict(x), p @ [1, 2, 3, 4, 5], rtol=0, atol=1e-10)
 
 
-def test_a_level_that_no_score_is_next_to():
+def test_a_level_without_neighbouring_scores():
     x, _, labels = data()
     found = ScoreRegression(RANGE, 8.0).fit(x, np.where(labels, 4.0, 2.0)).predict(x)
     assert np.all((found >= 2) & (found <= 4))
@@ -46,7 +46,7 @@ def test_a_level_that_no_score_is_next_to():
 
 
 @pytest.mark.parametrize("scores", [None, RANGE])
-def test_the_path_of_a_logistic_regression_gives_what_each_gives_alone(scores):
+def test_a_regularisation_path_equals_separate_fits(scores):
     x, y, labels = data()
     values = CLASSIFIERS["logistic"]
     along = [
@@ -60,7 +60,7 @@ def test_the_path_of_a_logistic_regression_gives_what_each_gives_alone(scores):
     assert np.max(np.abs(along[0] - along[-1])) > 0.02
 
 
-def test_the_perceptron_learns_what_is_not_linear():
+def test_the_perceptron_learns_a_nonlinear_function():
     x = np.random.default_rng(0).uniform(-1, 1, size=(400, 2))
     y = (x[:, 0] ** 2 + x[:, 1] ** 2 > 0.6).astype(int)
     network = mlp_classifier(seed=0).set_params(learning_rate_init=0.05)

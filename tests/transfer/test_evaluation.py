@@ -24,12 +24,12 @@ def texts(count, start=0):
 
 
 def number(given):
-    """A vector that says which text it is, and nothing of its label that could be learned."""
+    """Return a vector that identifies the text, but has no learnable information about its label."""
     return np.array([[float(text), 1.0] for text in given])
 
 
 class Spy:
-    """In the place of the classifiers: knows every label, and is right as often as the regularisation lets it be."""
+    """Replaces the classifiers: knows every label, and makes errors depending on the regularisation."""
 
     def __init__(self, monkeypatch, best, values=VALUES):
         self.best, self.values, self.trained, self.asked = best, values, [], []
@@ -87,7 +87,7 @@ def test_without_a_validation_part_folds_of_the_training_part_choose(monkeypatch
     assert found["development"] == 9 / 10
 
 
-def test_without_a_test_part_every_example_is_tested_once_by_what_has_not_seen_it(monkeypatch):
+def test_without_a_test_split_every_example_is_tested_once_by_cross_validation(monkeypatch):
     spy = Spy(monkeypatch, best=8.0)
     found = evaluate(number, TaskData(Task("numbers", ""), {"train": texts(90)}), folds=3, seed=5)
     everything = set(range(90))
@@ -172,7 +172,7 @@ def planted(count, seed, scores=False):
 
 
 @pytest.mark.parametrize("classifier", list(CLASSIFIERS))
-def test_what_the_vectors_say_is_found(classifier):
+def test_information_in_the_vectors_is_found(classifier):
     every = [planted(200, seed) for seed in range(3)]
     vectors = {name: vector for found, _ in every for name, vector in found.items()}
     parts = dict(zip(("train", "validation", "test"), (pairs for _, pairs in every)))

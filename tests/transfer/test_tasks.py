@@ -25,7 +25,7 @@ def test_the_ten_tasks():
     }  # fmt: skip
 
 
-def test_a_set_without_a_split_is_all_there_to_train_on(monkeypatch, tmp_path):
+def test_an_unsplit_data_set_is_all_training_data(monkeypatch, tmp_path):
     monkeypatch.setattr(CR, "SENTENCES", 3)
     write(tmp_path / "custrev.neg", ["did not work", "poor"])
     write(tmp_path / "custrev.pos", ["works great ! ."])
@@ -36,7 +36,7 @@ def test_a_set_without_a_split_is_all_there_to_train_on(monkeypatch, tmp_path):
     ]  # fmt: skip
 
 
-def test_a_development_part_is_not_drawn_where_there_is_none(monkeypatch, tmp_path):
+def test_no_development_split_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(Mrpc, "PAIRS", {"train": 2, "test": 1})
     header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
     write(tmp_path / "msr_paraphrase_train.txt", [header, "1\t1\t2\tSo.\tSo it is.", "0\t3\t4\tA.\tB."])
@@ -58,7 +58,7 @@ def test_scores_are_numbers(monkeypatch, tmp_path):
     assert load_task("SICK-E", tmp_path / "data", tmp_path).parts["test"].labels == ["neutral"]
 
 
-def test_of_equal_phrases_one_is_kept(monkeypatch, tmp_path):
+def test_duplicate_phrases_are_removed(monkeypatch, tmp_path):
     counts = {"train": 5, "validation": 1, "test": 1}
     monkeypatch.setattr(Sst, "COUNTS", {**Sst.COUNTS, "phrases_2": counts})
     trees = ["(4 (4 gem) (4 gem))", "(0 (2 so) (0 awful))"]
@@ -69,7 +69,7 @@ def test_of_equal_phrases_one_is_kept(monkeypatch, tmp_path):
     assert data.parts["validation"].texts == ["Very nice"]
 
 
-def test_what_is_absent_or_unknown(tmp_path):
+def test_absent_files_and_unknown_tasks(tmp_path):
     with pytest.raises(FileNotFoundError, match="The files of mpqa are not in `manual_dir`"):
         load_task("MPQA", tmp_path / "data", tmp_path)
     with pytest.raises(ValueError, match=r"Unknown task 'MRP'\. Known tasks: MR, CR"):
@@ -96,6 +96,6 @@ def test_limited_keeps_the_test_part():
         ({"train": Pairs([("a", "b")], ["c"])}, "must be `Texts` .* got 1 in a `Pairs`"),
     ],
 )
-def test_parts_that_do_not_fit(parts, message):
+def test_mismatching_splits_are_refused(parts, message):
     with pytest.raises(ValueError, match=message):
         TaskData(Task("mine", ""), parts)

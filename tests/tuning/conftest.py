@@ -36,7 +36,7 @@ def corpus() -> Corpus:
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """Trainings run here, which saves the seconds of a start each; the list of them."""
+    """Runs trainings in this process, which saves start-up time, and returns the list of them."""
     trainings = []
 
     def run(training):
@@ -49,9 +49,9 @@ def in_process(monkeypatch):
 
 @pytest.fixture
 def pretended(monkeypatch):
-    """For what concerns the search alone: nothing is trained, and what is found follows from values and seed.
+    """Replaces trainings by results that depend only on the values and the seed, for tests of the search itself.
 
-    The list of trainings.
+    It returns the list of trainings.
     """
     trainings = []
 

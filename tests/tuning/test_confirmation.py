@@ -21,7 +21,7 @@ from keras_slstm.tuning import (
 from keras_slstm.tuning.trial import Training, train
 from tests.tuning.conftest import TINY
 
-pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+pytestmark = pytest.mark.backends("torch")  # processes start fastest with PyTorch
 
 # The default learns nothing; the other one, to tell the labels apart.
 VALUES = {**TINY, "units": [8], "batch_size": [8], "learning_rate": [1e-9, 0.05]}
@@ -34,7 +34,7 @@ def hypermodel(corpus):
 
 @pytest.fixture
 def test_part(corpus):
-    """A quarter of each label is wrong: what is measured here cannot come from the development examples."""
+    """A quarter of each label is wrong, so scores on this split differ from those on the development examples."""
     wrong = {"joy": "grief", "grief": "joy"}
     texts, labels = corpus.validation.texts, corpus.validation.labels
     return Texts(texts, [label if i % 8 > 1 else wrong[label] for i, label in enumerate(labels)])
@@ -69,7 +69,7 @@ def test_best_against_default(hypermodel, test_part, tmp_path, in_process):
     assert not [*(tmp_path / "s").glob("confirmation-*/**/*.h5")]
 
 
-def test_it_goes_on_and_takes_nothing_of_others(hypermodel, corpus, test_part, tmp_path, pretended):
+def test_it_resumes_and_ignores_other_results(hypermodel, corpus, test_part, tmp_path, pretended):
     search = make_search(hypermodel, tmp_path / "s")
     search.search()
     found = confirm(search, test_part, 1)
@@ -82,7 +82,7 @@ def test_it_goes_on_and_takes_nothing_of_others(hypermodel, corpus, test_part, t
     assert other["test"] != found["configurations"][0]["test"]
 
 
-def test_nothing_better_than_the_defaults(corpus, test_part, tmp_path, pretended):
+def test_the_defaults_are_best(corpus, test_part, tmp_path, pretended):
     hypermodel = ClassificationHyperModel(corpus, ["cnn"], values={**VALUES, "learning_rate": [0.05]}, only=True)
     search = make_search(hypermodel, tmp_path / "s")
     search.search()
@@ -138,7 +138,7 @@ def scores():
 
 
 @pytest.mark.parametrize("task", [tagging, pairs, scores])
-def test_what_is_measured_is_the_objective(tmp_path, task):
+def test_the_measured_score_is_the_objective(tmp_path, task):
     """On the development examples it is what the training itself has found."""
     cls, corpus, values = task()
     objectives = {"tagging": ("val_f1", "val_accuracy"), "pairs": ("val_accuracy", "val_loss"),

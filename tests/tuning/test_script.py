@@ -9,7 +9,7 @@ import pytest
 from keras_slstm.models import encoders
 from keras_slstm.tuning import read_trials, spaces
 
-pytestmark = pytest.mark.backends("torch")  # nothing in it depends on the backend
+pytestmark = pytest.mark.backends("torch")  # does not depend on the backend
 
 SCRIPT = Path(__file__).parents[2] / "tuning" / "search.py"
 

@@ -16,7 +16,7 @@ from keras_slstm.tuning.records import best_trial, keep_best
 from tests.backend import BACKEND
 from tests.tuning.conftest import TINY, tiny_corpus
 
-pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+pytestmark = pytest.mark.backends("torch")  # processes start fastest with PyTorch
 
 
 def make_hypermodel(corpus, cls=ClassificationHyperModel, **values):
@@ -109,7 +109,7 @@ def test_seeds_make_a_search_repeatable(corpus, tmp_path, pretended):
     assert found["a"] != found["c"]
 
 
-def test_hyperband_goes_on_with_the_best(corpus, tmp_path, in_process):
+def test_hyperband_continues_the_best_trials(corpus, tmp_path, in_process):
     hypermodel = make_hypermodel(corpus, units=[2, 3, 4, 5, 6, 7, 8], learning_rate=[0.003])
     Search(hypermodel, tmp_path / "s", "hyperband", None, epochs=2, factor=2, patience=None).search()
     trials = {trial["trial"]: trial for trial in read_trials(tmp_path / "s")}
@@ -135,7 +135,7 @@ def test_hyperband_goes_on_with_the_best(corpus, tmp_path, in_process):
 # Failures.
 
 
-def test_failing_trials_are_recorded_and_the_search_goes_on(corpus, tmp_path, in_process, capsys):
+def test_failing_trials_are_recorded_and_the_search_continues(corpus, tmp_path, in_process, capsys):
     hypermodel = make_hypermodel(corpus, Fails, word_dropout=[0.0, 0.1, 0.2, 0.3, 0.05, 0.02])
     Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
     trials = read_trials(tmp_path / "s")
@@ -191,7 +191,7 @@ def test_resume_repeats_nothing(corpus, tmp_path, pretended):
 
 @pytest.mark.parametrize("tuner", ["random", "bayesian", "hyperband"])
 @pytest.mark.short_run
-def test_a_search_in_two_parts_tries_the_same(corpus, tmp_path, pretended, tuner, monkeypatch):
+def test_an_interrupted_search_tries_the_same_values(corpus, tmp_path, pretended, tuner, monkeypatch):
     hypermodel = make_hypermodel(corpus, units=[2, 3, 4, 5, 6, 7, 8, 9])
     options = {"tuner": tuner, "max_trials": 5, "epochs": 2, "factor": 2}
     Search(hypermodel, tmp_path / "whole", **options).search()
@@ -214,7 +214,7 @@ def test_a_search_in_two_parts_tries_the_same(corpus, tmp_path, pretended, tuner
     assert [training.values for training in pretended] == whole
 
 
-def test_a_trial_that_was_interrupted_begins_again(corpus, tmp_path, pretended, monkeypatch):
+def test_an_interrupted_trial_starts_again(corpus, tmp_path, pretended, monkeypatch):
     class Crash(BaseException):
         pass
 
@@ -230,7 +230,7 @@ def test_a_trial_that_was_interrupted_begins_again(corpus, tmp_path, pretended, 
     assert [training.values["units"] for training in pretended] == [2, 3]
 
 
-def test_what_a_crash_leaves_between_two_files(corpus, tmp_path, pretended):
+def test_a_crash_between_two_files(corpus, tmp_path, pretended):
     hypermodel = make_hypermodel(corpus, units=[2, 3, 4])
     folder = tmp_path / "s"
     Search(hypermodel, folder, "grid", 2, epochs=1).search()
@@ -250,7 +250,7 @@ def test_what_a_crash_leaves_between_two_files(corpus, tmp_path, pretended):
     assert best_trial(folder) == max(read_trials(folder), key=lambda trial: trial["score"])["trial"]
 
 
-def test_nothing_is_overwritten_unless_asked_for(corpus, tmp_path, pretended):
+def test_overwriting_needs_a_flag(corpus, tmp_path, pretended):
     hypermodel = make_hypermodel(corpus)
     Search(hypermodel, tmp_path / "s", max_trials=1, epochs=1).search()
     with pytest.raises(FileExistsError, match=r"contains a search.*resume=True.*overwrite=True"):
@@ -302,7 +302,7 @@ def test_memory_does_not_grow(corpus, tmp_path, monkeypatch):
 # Several processes.
 
 
-def test_the_last_one_to_write_the_best_model_is_right(corpus, tmp_path, pretended, monkeypatch):
+def test_concurrent_writers_keep_the_best_model(corpus, tmp_path, pretended, monkeypatch):
     search = Search(make_hypermodel(corpus, units=[2, 3]), tmp_path / "s", "grid", 2, epochs=1)
     with monkeypatch.context() as patch:
         patch.setattr(search_module, "drop_models", lambda folder: None)
@@ -326,7 +326,7 @@ def test_values_survive_the_way_to_a_worker(corpus):
     assert all(type(again.values[name]) is type(value) for name, value in hp.values.items())
 
 
-def test_what_a_training_is_given_can_be_pickled(corpus):
+def test_the_arguments_of_a_training_can_be_pickled(corpus):
     hypermodel = pickle.loads(pickle.dumps(make_hypermodel(corpus)))
     assert hypermodel.train == corpus.train
     assert not hasattr(hypermodel, "test")

@@ -16,7 +16,7 @@ from keras_slstm.tuning import (
 from keras_slstm.tuning.oracles import combinations, defaults
 from keras_slstm.tuning.spaces import UNITS, caslstm_space
 
-pytestmark = pytest.mark.backends("torch")  # processes start the fastest with PyTorch
+pytestmark = pytest.mark.backends("torch")  # processes start fastest with PyTorch
 
 TASKS = [classification_space, pair_space, tagging_space]
 
@@ -30,7 +30,7 @@ def test_every_encoder_has_a_space():
 
 
 @pytest.mark.parametrize("encoder", [*SPACES])
-def test_all_values_of_a_space_make_an_encoder(encoder):
+def test_all_values_of_a_space_build_an_encoder(encoder):
     hp = keras_tuner.HyperParameters()
     encoder_space(hp, [encoder])
     for p in list(hp.space):
@@ -71,7 +71,7 @@ def test_the_defaults_are_those_of_the_papers():
 
 
 @pytest.mark.parametrize("space", TASKS)
-def test_everything_is_declared_at_once_and_nothing_later(space):
+def test_all_hyperparameters_are_declared_at_once(space):
     hp = keras_tuner.HyperParameters()
     space(hp, [*SPACES])
     declared = names(hp)
@@ -89,7 +89,7 @@ def test_everything_is_declared_at_once_and_nothing_later(space):
         assert None not in [v for k, v in settings["encoder_options"].items() if k not in ("lam", "sequential")]
 
 
-def test_what_matters_only_with_another_is_conditional():
+def test_dependent_hyperparameters_are_conditional():
     hp = keras_tuner.HyperParameters()
     settings = classification_space(hp, ["slstm", "cnn"])
     assert "mlp_dropout" not in hp.values
@@ -198,7 +198,7 @@ def test_table_2():
     assert sorted(found) == sorted([*wanted, *[(units, 1, True) for units in (100, 200, 600, 900)]])
 
 
-def test_combinations_go_through_what_matters_only():
+def test_grids_vary_only_active_hyperparameters():
     hp = keras_tuner.HyperParameters()
     hp.Choice("head", ["crf", "softmax"], default="softmax")
     with hp.conditional_scope("head", ["crf"]):

@@ -1,4 +1,4 @@
-"""On PyTorch, eager code of the CRF takes few operations a word, and none of Keras in its loops."""
+"""On PyTorch, the eager CRF takes few operations per word, and no Keras operations in its loops."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _decode(parts):
 
 @pytest.mark.parametrize("pairwise", [False, True])
 @pytest.mark.parametrize(("run", "a_word", "at_all"), [(_train, 4, 320), (_decode, 0, 50)])
-def test_operations_a_word(run, a_word, at_all, pairwise):
+def test_operations_per_word(run, a_word, at_all, pairwise):
     few, many = (_operations(run, _potentials(time, pairwise)) for time in (8, 40))
     assert many - few == a_word * (40 - 8)
     assert few < at_all
@@ -66,7 +66,7 @@ def test_packing_copies_the_gradient(pairwise):
     np.testing.assert_array_equal(transitions.grad, weights[1])
 
 
-def test_a_long_sentence_loses_no_digits():
+def test_a_long_sentence_loses_no_precision():
     wide = [part.detach() for part in _potentials(4096, dtype="float64")]
     narrow = [part.float() if part.is_floating_point() else part for part in wide]
     # An offset that cancels, but would swallow the differences if it added up.

@@ -1,4 +1,4 @@
-"""Words that have stopped are not computed. `tests/ops/test_kernels.py` compares values and gradients."""
+"""Words that have stopped are skipped. `tests/ops/test_kernels.py` compares values and gradients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _run(x, h0, *weights):
 
 @pytest.mark.skipif(BACKEND == "jax", reason="compiled for all depths")
 def test_words_that_have_stopped_are_not_computed(monkeypatch):
-    """Only as many rows go through the transition as there are words that run."""
+    """The transition computes only the rows of words that have not stopped."""
     rows = []
     original = depth_skipping.word_update
 
@@ -41,7 +41,7 @@ def test_words_that_have_stopped_are_not_computed(monkeypatch):
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="the sizes are those of JAX")
-def test_many_sizes_change_nothing(monkeypatch):
+def test_many_sizes_give_the_same_result(monkeypatch):
     """As many branches as a large batch has."""
     original = depth_skipping.prefix_sizes
     with dtype_policy("float64"), reference_mode():

@@ -1,4 +1,4 @@
-"""No layer falls back to its equation, or to computing every word, without a word: speed would be lost in silence."""
+"""No layer silently falls back to its equation or to computing every word, which would be slow."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_encoders_run_on_their_kernels(name, equations_that_raise):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_the_check_sees_an_equation(name, equations_that_raise):
+def test_the_check_detects_an_equation(name, equations_that_raise):
     with reference_mode(), pytest.raises(Exception, match="an equation runs where its kernel should"):
         _train(LAYERS[name]())
 

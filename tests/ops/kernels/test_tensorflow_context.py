@@ -14,7 +14,7 @@ def test_eager_code_is_not_compiled():
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="asks TensorFlow")
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_graphs_know_whether_xla_compiles_them(jit_compile, monkeypatch):
+def test_graphs_detect_xla(jit_compile, monkeypatch):
     import tensorflow as tf
 
     def traced():

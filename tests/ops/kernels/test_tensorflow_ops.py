@@ -41,7 +41,7 @@ def test_part_keeps_the_sizes_that_are_known():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rows_of_a_table_and_the_sums_of_their_gradients(mode):
+def test_gather_rows_and_its_gradient(mode):
     table = X[:, :, 0]
     found, d_table = _with_gradient(lambda x: rows_of(x, ops.convert_to_tensor(INDEX, dtype="int32")), table, mode)
     np.testing.assert_array_equal(found, table[INDEX])
