@@ -233,7 +233,7 @@ def test_mistakes_get_a_hint(tmp_path, capsys):
     (tmp_path / "run" / "model.keras").touch()
     for words, advice in (
         (["classify", "--dat", "mails.tsv"], 'Did you mean "--data"?'),
-        (["classify", "--data", tmp_path / "mails.tsv"], "Or name them by --text-column, --label-column."),
+        (["classify", "--data", tmp_path / "mails.tsv"], "Or name them with --text-column, --label-column."),
         (
             ["predict", tmp_path / "run", "hello"],
             f"{tmp_path / 'run'} is a folder: give {tmp_path / 'run/model.keras'}",
