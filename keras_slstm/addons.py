@@ -108,7 +108,7 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
     unary, transitions, lengths = _right_padded(potentials)
     labels = take_words(labels, _order(potentials.mask))
     k = unary.shape[2]
-    real = tf.sequence_mask(lengths, tf.shape(unary)[1])
+    mask = tf.sequence_mask(lengths, tf.shape(unary)[1])
     existing = (labels >= 0) & (labels < k)
 
     def of_known_labels() -> Tensor:
@@ -119,7 +119,7 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
     def of_labels() -> Tensor:
         return text.crf_log_likelihood(unary, tf.where(existing, labels, 0), lengths, transitions)[0]
 
-    found = tf.cond(tf.reduce_any(real & ~existing), of_known_labels, of_labels)
+    found = tf.cond(tf.reduce_any(mask & ~existing), of_known_labels, of_labels)
     found = tf.where(found < FORBIDDEN / 2, PENALTY * tf.round(found / FORBIDDEN), found)
     return tf.where(lengths > 0, found, tf.zeros_like(found))
 
@@ -131,8 +131,8 @@ def decode(potentials: Potentials) -> Tensor:
     text = load().text
     unary, transitions, lengths = _right_padded(potentials)
     labels, _ = text.crf_decode(unary, transitions, lengths)
-    real = tf.cast(potentials.mask, "int32")
-    labels = take_words(labels, tf.maximum(tf.cumsum(real, axis=1) - 1, 0))
+    rank = tf.cumsum(tf.cast(potentials.mask, "int32"), axis=1) - 1  # of each word in its sentence
+    labels = take_words(labels, tf.maximum(rank, 0))
     return tf.where(potentials.mask, labels, tf.zeros_like(labels))
 
 

@@ -65,7 +65,9 @@ class LayerCase:
         found = found[0] if isinstance(found, list | tuple) else found
         return mask if found is None else to_numpy(found)
 
-    def real(self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray, found: list[np.ndarray]) -> list[np.ndarray]:
+    def unmasked(
+        self, layer: keras.Layer, x: np.ndarray, mask: np.ndarray, found: list[np.ndarray]
+    ) -> list[np.ndarray]:
         """Return the outputs without masked positions: `(number of real words, ...)` for a sequence."""
         return [
             y[self.output_mask(layer, x, mask)] if kind == "sequence" else y

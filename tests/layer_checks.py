@@ -52,11 +52,11 @@ def check_shapes(case: LayerCase) -> None:
     layer = case.built()
     x, mask = sentences(), np.ones((BATCH, TIME), bool)
     mask[0, :2] = False
-    real = [np.asarray(y) for y in case.run(layer, x, mask).outputs]
+    computed = [np.asarray(y) for y in case.run(layer, x, mask).outputs]
     for time in (TIME, None):
         symbolic = keras.Input((time, FEATURES))
         outputs = keras.tree.flatten(layer(symbolic, **case.call_kwargs))
-        for kind, spec, y in zip(case.outputs, outputs, real, strict=True):
+        for kind, spec, y in zip(case.outputs, outputs, computed, strict=True):
             expected = (None, time, *y.shape[2:]) if kind == "sequence" else (None, *y.shape[1:])
             assert tuple(spec.shape) == expected
             assert keras.backend.standardize_dtype(spec.dtype) == y.dtype
@@ -65,7 +65,7 @@ def check_shapes(case: LayerCase) -> None:
     if not case.call_kwargs:
         shapes = layer.compute_output_shape(x.shape)
         shapes = [shapes] if len(case.outputs) == 1 else list(shapes)
-        assert [tuple(shape) for shape in shapes] == [y.shape for y in real]
+        assert [tuple(shape) for shape in shapes] == [y.shape for y in computed]
     if not type(layer).__module__.startswith("keras."):  # Keras' wrappers no longer pass masks on
         tensors = ops.convert_to_tensor(x), ops.convert_to_tensor(mask)
         masks = layer.compute_mask(*tensors)
@@ -102,8 +102,8 @@ def _padding_changes_nothing(case: LayerCase, filler: float) -> None:
             cotangent[case.output_mask(layer, x, mask)] = default_cotangent(y.shape).reshape(-1, *y.shape[2:])
         cotangents.append(cotangent)
     found = case.run(layer, x, mask, cotangents=cotangents)
-    real = case.real(layer, x, mask, found.outputs)
-    assert_close([a.reshape(b.shape) for a, b in zip(real, expected.outputs)], expected.outputs)
+    unmasked = case.unmasked(layer, x, mask, found.outputs)
+    assert_close([a.reshape(b.shape) for a, b in zip(unmasked, expected.outputs)], expected.outputs)
     for kind, y in zip(case.outputs, found.outputs):
         if kind == "sequence":
             assert not np.any(y[~case.output_mask(layer, x, mask)]), "outputs at masked positions are not 0"
@@ -137,12 +137,12 @@ def check_interior_mask(case: LayerCase) -> None:
     assert not np.any(found.input_gradient[:, hole])
     compact = np.delete(x, [hole, TIME - 1], axis=1)
     expected = case.run(layer, compact).outputs
-    real = [a.reshape(b.shape) for a, b in zip(case.real(layer, x, mask, found.outputs), expected)]
+    unmasked = [a.reshape(b.shape) for a, b in zip(case.unmasked(layer, x, mask, found.outputs), expected)]
     if case.interior == "join":
-        assert_close(real, expected)
+        assert_close(unmasked, expected)
     else:
         assert case.interior == "cut"
-        assert all(np.max(np.abs(a - b)) > 1e-4 for a, b in zip(real, expected) if np.any(b)), "no cut"
+        assert all(np.max(np.abs(a - b)) > 1e-4 for a, b in zip(unmasked, expected) if np.any(b)), "no cut"
 
 
 def check_empty_row(case: LayerCase) -> None:
@@ -195,7 +195,7 @@ def check_precision(case: LayerCase) -> None:
         assert np.all(np.isfinite(found.input_gradient))
 
 
-def check_double(case: LayerCase) -> None:
+def check_float64(case: LayerCase) -> None:
     """Under float64, no intermediate value is rounded to float32, which cannot resolve a change of 1e-10."""
     x, mask = sentences(), np.ones((BATCH, TIME), bool)
     mask[0, 4:] = False
@@ -204,9 +204,9 @@ def check_double(case: LayerCase) -> None:
         inputs = [x.astype("float64") * (1 + change) for change in (0.0, 1e-10)]
         before, after = (case.run(layer, x, mask) for x in inputs)
     for y, z in zip(before.outputs, after.outputs, strict=True):
-        some = (z != 0) & (y != 0)
-        change = np.abs(z - y)[some]
-        assert np.mean(np.float32(z[some]) != z[some]) > 0.9, "the outputs are float32 numbers"
+        nonzero = (z != 0) & (y != 0)
+        change = np.abs(z - y)[nonzero]
+        assert np.mean(np.float32(z[nonzero]) != z[nonzero]) > 0.9, "the outputs are float32 numbers"
         assert np.mean(change > 0) > 0.9, "a change of 1e-10 is lost"
         assert np.all(change < 1e-8), f"a change of 1e-10 becomes {change.max()}"
 
@@ -371,7 +371,7 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
         check_input_dtypes,
         check_bfloat16,
         check_precision,
-        check_double,
+        check_float64,
         check_gradients,
         check_rematerialisation,
         check_dropout,
@@ -383,7 +383,7 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
 }
 SLOW_CHECKS = ("precision", "rematerialisation", "training", "two_replicas", "mask_values", "input_dtypes", "bfloat16")
 if BACKEND == "jax":  # JAX compiles each operation for each shape and dtype
-    SLOW_CHECKS += ("empty", "shapes", "export", "nan_padding", "saving", "double")
+    SLOW_CHECKS += ("empty", "shapes", "export", "nan_padding", "saving", "float64")
 
 
 def apply(name: str, case: LayerCase) -> None:

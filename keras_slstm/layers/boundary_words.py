@@ -37,8 +37,8 @@ class BoundaryWords(ConfigFromArguments, keras.layers.Layer):
 
     def call(self, inputs: Any, mask: Any = None, training: bool = False) -> Any:
         mask = check_mask(inputs, mask, self.name)
-        x, present = add_boundary_words(inputs, mask, self.boundary_embeddings)
-        x = self.layer(x, mask=present, training=training)
+        x, extended_mask = add_boundary_words(inputs, mask, self.boundary_embeddings)
+        x = self.layer(x, mask=extended_mask, training=training)
         return zero_padding(x[:, 1:-1], mask) if len(x.shape) == 3 else x
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:

@@ -68,8 +68,9 @@ class GateHistograms:
         """
         for layer, pair in enumerate(gates, start=2):
             g, o = (ops.convert_to_numpy(ops.cast(gate, "float32")) for gate in pair)
-            real = np.ones(g.shape[:2], bool) if mask is None else ops.convert_to_numpy(mask)
-            g, o = g[real], o[real]  # (words, units)
+            if mask is not None:
+                g, o = (gate[ops.convert_to_numpy(mask)] for gate in (g, o))
+            g, o = (gate.reshape(-1, gate.shape[-1]) for gate in (g, o))  # (words, units)
             values = g, g.max(axis=-1, initial=0) - g.min(axis=-1, initial=1), np.abs(g - o)
             if layer not in self.layers:
                 self.layers[layer] = LayerHistograms(*(np.zeros(self.bins, np.int64) for _ in values))

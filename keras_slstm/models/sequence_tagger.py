@@ -331,10 +331,10 @@ class SequenceTagger(TextModel):
         def serve(tokens: Any) -> dict[str, Any]:
             ids, probabilities = self._reader(self(encode(tokens), training=False))
             confidence = tf.reduce_sum(probabilities * tf.one_hot(ids, len(self.labels)), axis=-1)
-            real = tokens != ""
+            mask = tokens != ""
             return {
-                "labels": tf.where(real, tf.gather(names, ids), ""),
-                "confidence": tf.where(real, confidence, tf.zeros_like(confidence)),
+                "labels": tf.where(mask, tf.gather(names, ids), ""),
+                "confidence": tf.where(mask, confidence, tf.zeros_like(confidence)),
             }
 
         write_saved_model(filepath, self, tables, serve, {"tokens": [None, None]}, self.labels)

@@ -98,8 +98,8 @@ def read_depths(model: Any, texts: Sequence[str], batch_size: int = 32) -> list[
         (inputs,) = batches[index]
         x, mask = model.embed(keras.tree.map_structure(ops.convert_to_tensor, inputs))
         depths = ops.convert_to_numpy(layer.word_depths(x, mask))
-        for place, row, real in zip(batches.order[index], depths, ops.convert_to_numpy(mask)):
-            found[int(place)] = row[real]
+        for place, row, mask_row in zip(batches.order[index], depths, ops.convert_to_numpy(mask)):
+            found[int(place)] = row[mask_row]
     limit = model.vectorizer.max_length
     words = (model.vectorizer.tokenize(text)[:limit] or ["[UNK]"] for text in texts)
     return [ReadSentence(tokens, found[place]) for place, tokens in enumerate(words)]

@@ -96,8 +96,8 @@ def seen_transitions(sequences: Iterable[Sequence[str]], labels: Sequence[str], 
     """
     numbers = {label: number for number, label in enumerate(labels)}
     size = len(labels)
-    real = np.array([label != PADDING for label in labels], bool)
-    seen = Allowed(real & (not ends), np.zeros((size, size), bool), real & (not ends))
+    usable = np.array([label != PADDING for label in labels], bool)
+    seen = Allowed(usable & (not ends), np.zeros((size, size), bool), usable & (not ends))
     for names in sequences:
         unknown = [name for name in names if name not in numbers]
         if unknown:
@@ -131,11 +131,11 @@ def _of_scheme(labels: Sequence[str], scheme: str) -> Allowed:
         return not letters.has_to_go_on(before[0])
 
     nothing = ("O", "")
-    real = np.array([label != PADDING for label in labels], bool)
+    usable = np.array([label != PADDING for label in labels], bool)
     return Allowed(
-        real & np.array([follows(nothing, word) for word in words], bool),
-        real & real[:, None] & np.array([[follows(before, after) for after in words] for before in words], bool),
-        real & np.array([not letters.has_to_go_on(word[0]) for word in words], bool),
+        usable & np.array([follows(nothing, word) for word in words], bool),
+        usable & usable[:, None] & np.array([[follows(before, after) for after in words] for before in words], bool),
+        usable & np.array([not letters.has_to_go_on(word[0]) for word in words], bool),
     )
 
 

@@ -91,10 +91,6 @@ class SubwordVectorizer(ConfigFromArguments, keras.layers.Layer):
             raise ValueError("`texts` is empty: pass texts to learn subwords from.")
         self._subwords.learn(texts, self.max_tokens - SPECIAL_IDS, self.min_count)
 
-    def copy_subwords(self, other: SubwordVectorizer) -> None:
-        """Use the subwords of another vectoriser."""
-        self._subwords.load(other._subwords.json)
-
     def encode(self, texts: Iterable[str]) -> list[list[int]]:
         """The subword ids of each text; an empty list for an empty text.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import keras
 
@@ -77,11 +77,6 @@ class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
         if self._characters is not None:
             known |= {"character_vocabulary": self.characters, "max_characters": self.max_characters}
         return known
-
-    def copy_vocabularies(self, other: Self) -> None:
-        """Use the words and characters of another vectoriser."""
-        for own, others in zip(self._vocabularies(), other._vocabularies(), strict=True):
-            own.set(others.words)
 
     def clear(self) -> None:
         """Forget all words and characters."""

@@ -14,7 +14,7 @@ from tests.layers.self_attending import SelfAttending
 
 _PACKED = "potentials hold transitions and mask as well: the case crf_partition shows what they hold of words"
 _EXEMPT_AS_PACKED = dict.fromkeys(
-    ("shapes", "padding", "nan_padding", "interior_mask", "empty_row", "empty", "double", "training", "two_replicas"),
+    ("shapes", "padding", "nan_padding", "interior_mask", "empty_row", "empty", "float64", "training", "two_replicas"),
     _PACKED,
 )
 _KERAS_LOOP = "Keras' own loop does not keep that promise; the layers around the cells do"
@@ -43,7 +43,7 @@ CASES = [
         lambda: TransformerEncoder(4, num_blocks=1, num_heads=2, dropout=0.0),
         outputs=("sequence",),
         exempt={
-            "double": "Keras' own attention takes float64 to float32",
+            "float64": "Keras' own attention takes float64 to float32",
             "precision": "Keras' own attention asks JAX for a float16 product that a CPU does not have",
             "rematerialisation": "Keras' own attention passes names of dtypes on, which JAX cannot trace",
         },
@@ -215,7 +215,7 @@ CASES = [
         variant=True,
         exempt={
             "gradients": "the bias of the depths learns through the regulariser",
-            "double": "depths are integers",
+            "float64": "depths are integers",
             "interior_mask": "depths come from the sequential module, which joins words across a masked one",
         },
     ),
@@ -257,7 +257,7 @@ CASES = [
         outputs=("sequence", "sequence"),
         exempt={
             "precision": "the policy is that of the model, not of its layers",
-            "double": "labels are integers",
+            "float64": "labels are integers",
             **dict.fromkeys(("training", "two_replicas"), "labels have no gradient"),
         },
     ),

@@ -29,8 +29,8 @@ def test_the_layer_reads_a_word_on_each_side(mask):
     found = to_numpy(layer(X, mask=mask))
     assert found.shape == layer.compute_output_shape(X.shape)
     for row, words in enumerate(X):
-        real = words if mask is None else words[mask[row]]
-        expected = np.mean([around[0], *real, around[1]], axis=0) if len(real) else np.zeros(3)
+        unmasked = words if mask is None else words[mask[row]]
+        expected = np.mean([around[0], *unmasked, around[1]], axis=0) if len(unmasked) else np.zeros(3)
         np.testing.assert_allclose(found[row], expected, atol=1e-6)
 
 

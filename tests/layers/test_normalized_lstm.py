@@ -40,9 +40,9 @@ def test_layer_is_the_explicit_loop(backwards, unroll):
     layer = _layer(return_sequences=True, return_state=True, go_backwards=backwards, unroll=unroll)
     for mask in (MASK, None):
         states, h, c = _run(layer, mask).outputs
-        real = np.ones_like(MASK) if mask is None else mask
         with dtype_policy("float64"):
-            expected = normalized_lstm(X, real, *_weights(layer.cell), backwards=backwards)
+            whole = np.ones_like(MASK) if mask is None else mask
+            expected = normalized_lstm(X, whole, *_weights(layer.cell), backwards=backwards)
         np.testing.assert_allclose(states[:, ::-1] if backwards else states, expected[0], **EXACT)
         np.testing.assert_allclose(h, expected[1], **EXACT)
         np.testing.assert_allclose(c, expected[2], **EXACT)

@@ -49,8 +49,8 @@ def test_layer_is_the_explicit_loop(options, mask):
         ]
     assert found.shape == tuple(layer.compute_output_shape(X.shape))
     for row, sentence in enumerate(words):
-        real = [word for t, word in enumerate(sentence) if mask is None or mask[row, t]]
-        expected = biattentive(real, integrator, query, maxouts, norms, D)
+        unmasked = [word for t, word in enumerate(sentence) if mask is None or mask[row, t]]
+        expected = biattentive(unmasked, integrator, query, maxouts, norms, D)
         np.testing.assert_allclose(found[row], expected, **CLOSE)
 
 

@@ -28,11 +28,11 @@ def test_baseline_reads_the_boundary_words(mask, return_sequences):
     assert isinstance(layer, BoundaryWords)
     layer.build(X.shape)
     randomize(layer)
-    x, present = add_boundary_words(
+    x, extended_mask = add_boundary_words(
         keras.ops.convert_to_tensor(X), None if mask is None else keras.ops.convert_to_tensor(mask),
         keras.ops.convert_to_tensor(layer.boundary_embeddings),
     )  # fmt: skip
-    expected = to_numpy(layer.layer(x, mask=present))
+    expected = to_numpy(layer.layer(x, mask=extended_mask))
     if return_sequences:
         expected = expected[:, 1:-1] * (1 if mask is None else mask[..., None])
     np.testing.assert_allclose(to_numpy(layer(X, mask=mask)), expected, atol=1e-6)
@@ -55,7 +55,7 @@ def test_cas_lstm_sentence_is_the_maximum_over_real_words(name, factor):
         randomize(layer)
     vectors = to_numpy(words(X, mask=MASK))
     assert vectors.shape == (3, 4, 3 * factor)
-    expected = [row[real].max(axis=0) if real.any() else np.zeros(3 * factor) for row, real in zip(vectors, MASK)]
+    expected = [row[mask].max(axis=0) if mask.any() else np.zeros(3 * factor) for row, mask in zip(vectors, MASK)]
     np.testing.assert_allclose(to_numpy(pooled(X, mask=MASK)), expected, atol=1e-6)
     assert np.any(np.array(expected) < 0), "padding, which is 0, would not show"
 
@@ -75,8 +75,8 @@ def test_grn_sentence_is_maximum_mean_and_state(name, selection):
     randomize(pooled)
     h, g, _ = (to_numpy(y) for y in pooled.layer(X, mask=MASK))
     expected = []
-    for words, real, state in zip(h, MASK, g):
-        kept = words[real] if real.any() else np.zeros((1, 3))
+    for words, mask, state in zip(h, MASK, g):
+        kept = words[mask] if mask.any() else np.zeros((1, 3))
         expected.append(np.maximum(0, np.concatenate([kept.max(axis=0), kept.mean(axis=0), state])))
     assert np.any(h[:, :, 0].max(axis=1) < 0) or np.any(h < 0)
     np.testing.assert_allclose(to_numpy(pooled(X, mask=MASK)), expected, atol=1e-6)

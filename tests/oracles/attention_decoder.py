@@ -34,11 +34,11 @@ def attention_decoder(
             word = np.concatenate([x[row, t], fed])[None, None]
             hs, state, _ = cas_lstm(cell_weights, word, units=units, num_layers=num_layers, states=state, **variant)
             h = hs[0, 0]
-            real = [s for s in range(m.shape[1]) if memory_mask[row, s]]
-            scores = [h @ W_a @ m[row, s] for s in real]
+            positions = [s for s in range(m.shape[1]) if memory_mask[row, s]]
+            scores = [h @ W_a @ m[row, s] for s in positions]
             total = sum(np.exp(score) for score in scores)
             context = np.zeros(m.shape[2])
-            for s, score in zip(real, scores):
+            for s, score in zip(positions, scores):
                 alignment[row, t, s] = np.exp(score) / total
                 context += alignment[row, t, s] * m[row, s]
             fed = np.tanh(np.concatenate([context, h]) @ W_c)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def char_cnn(r: np.ndarray, mask: np.ndarray, W: np.ndarray, b: np.ndarray, width: int) -> np.ndarray:
-    """max over the real characters m of [r_{m-k}; ...; r_{m+k}] W + b, absent and masked characters being zero."""
+    """max over the inside characters m of [r_{m-k}; ...; r_{m+k}] W + b, absent and masked characters being zero."""
     batch, time, characters, features = r.shape
     out = np.zeros((batch, time, len(b)))
     for row, word in np.ndindex(batch, time):
@@ -17,8 +17,8 @@ def char_cnn(r: np.ndarray, mask: np.ndarray, W: np.ndarray, b: np.ndarray, widt
             window = []
             for offset in range(width):
                 at = m - (width - 1) // 2 + offset
-                real = 0 <= at < characters and mask[row, word, at]
-                window.append(r[row, word, at] if real else np.zeros(features))
+                inside = 0 <= at < characters and mask[row, word, at]
+                window.append(r[row, word, at] if inside else np.zeros(features))
             values.append(np.concatenate(window) @ W + b)
         if values:
             out[row, word] = np.max(values, axis=0)

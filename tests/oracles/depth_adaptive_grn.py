@@ -32,25 +32,25 @@ def depth_adaptive_grn(weights, x, mask=None, *, units, max_depth, selection, se
 def _sentence(w, x, mask, units, max_depth, selection, sequential, given, noise):
     n = len(x)
     h_out, chosen = np.zeros((n, units)), np.zeros(n, int)
-    real = [i for i in range(n) if mask[i]]
-    if not real:
+    positions = [i for i in range(n) if mask[i]]
+    if not positions:
         return h_out, np.zeros(units), np.zeros(units), chosen
 
-    r = dict(zip(real, features(w, [x[i] for i in real], sequential), strict=True))
+    r = dict(zip(positions, features(w, [x[i] for i in positions], sequential), strict=True))
     h, read = {}, {}
-    for i in real:
+    for i in positions:
         inner = np.maximum(0, r[i] @ w["inner_kernel"] + w["inner_bias"])
         logits = inner @ w["depth_kernel"] + w["depth_bias"]  # eq. 6
         chosen[i] = select(logits, selection, noise[i]) if given is None else given[i]
         embedding = [w["depth_kernel"][k, chosen[i] - 1] + code(chosen[i], k, len(inner)) for k in range(len(inner))]
         read[i] = np.concatenate([x[i], embedding])  # eq. 13
         h[i] = inner @ w["initial_kernel"] + w["initial_bias"]
-    c = {i: np.zeros(units) for i in real}
-    g, c_g = [sum(h.values()) / len(real)], [np.zeros(units)]
+    c = {i: np.zeros(units) for i in positions}
+    g, c_g = [sum(h.values()) / len(positions)], [np.zeros(units)]
 
     for layer in range(1, max(chosen) + 1):  # eq. 14
         new = {}
-        for i in real:
+        for i in positions:
             if layer > chosen[i]:
                 new[i] = h[i], c[i]
             else:
@@ -60,7 +60,7 @@ def _sentence(w, x, mask, units, max_depth, selection, sequential, given, noise)
         c = {i: state[1] for i, state in new.items()}
         g, c_g = [node[0]], [node[1]]
 
-    for i in real:
+    for i in positions:
         h_out[i] = h[i]
     return h_out, g[0], c_g[0], chosen
 
@@ -89,7 +89,7 @@ def code(number, k, size):
 
 
 def features(w, x, sequential):
-    """The vectors from which the depths are chosen, one for each real word."""
+    """The vectors from which the depths are chosen, one for each positions word."""
     if sequential == "bilstm":  # eq. 5
         before = _lstm(x, *(w[f"forward/{name}"] for name in ("kernel", "recurrent_kernel", "bias")))
         behind = _lstm(x[::-1], *(w[f"backward/{name}"] for name in ("kernel", "recurrent_kernel", "bias")))[::-1]

@@ -16,7 +16,7 @@ def slstm(weights, x, mask=None, *, units, steps, window=1, sentence_nodes=1, bo
     """Returns `(h, g, c_g)`: `(b, n, d)`, and `(b, d)` each for node 1.
 
     `weights` maps the names of the layer's weights to arrays. Without sentence nodes `g` is the mean of h
-    over the real words and `c_g` zero.
+    over the positions words and `c_g` zero.
     """
     x = np.asarray(x, "float64")
     mask = np.ones(x.shape[:2], bool) if mask is None else np.asarray(mask, bool)
@@ -35,10 +35,10 @@ def _sentence(w, x, mask, d, steps, k, m, boundary_words, initial):
 
     # A word is present under its position; an absent position is simply not in the dictionary.
     words = {i: x[i] for i in range(n) if mask[i]}
-    real = sorted(words)
+    positions = sorted(words)
     if boundary_words:
-        words[real[0] - 1] = w["boundary_embeddings"][0]
-        words[real[-1] + 1] = w["boundary_embeddings"][1]
+        words[positions[0] - 1] = w["boundary_embeddings"][0]
+        words[positions[-1] + 1] = w["boundary_embeddings"][1]
 
     if initial == "learned":
         h = dict.fromkeys(words, w["initial_state"])
@@ -61,10 +61,10 @@ def _sentence(w, x, mask, d, steps, k, m, boundary_words, initial):
         c_g = [state[1] for state in new_nodes]
 
     outputs = np.zeros((n, d))
-    for i in real:
+    for i in positions:
         outputs[i] = h[i]
     if m == 0:
-        return outputs, sum(h[i] for i in real) / len(real), np.zeros(d)
+        return outputs, sum(h[i] for i in positions) / len(positions), np.zeros(d)
     return outputs, g[0], c_g[0]
 
 
