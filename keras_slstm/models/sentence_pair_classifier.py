@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -104,9 +105,9 @@ class SentencePairClassifier(TextClassifier):
         """Lowest and highest score; None for a model with labels."""
         return (self._scores.low, self._scores.high) if self._scores else None
 
-    def adapt(self, x: Iterable[Pair], vectors: WordVectors | None = None) -> None:
+    def adapt(self, x: Iterable[Pair] | Counter[str], vectors: WordVectors | None = None) -> None:
         """Learn the vocabulary from the texts of the training pairs; see `SentenceClassifier.adapt`."""
-        super().adapt((text for pair in check_pairs(x) for text in pair), vectors)
+        super().adapt(x if isinstance(x, Counter) else (text for pair in check_pairs(x) for text in pair), vectors)
 
     def count_features(self, sentence_features: int) -> int:
         return PAIR_FEATURES[self.features] * sentence_features

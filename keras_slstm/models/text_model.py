@@ -21,6 +21,7 @@ from keras_slstm.models.serving import check_tensorflow
 from keras_slstm.models.word_vector_defaults import DROPOUT, WORD_DROPOUT, warn_of_frozen, words_initializer
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.text.contextual_vectors import ContextualFunction, ContextualVectors
+from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.vocabulary import PADDING_ID, UNKNOWN_ID
 from keras_slstm.text.word_vectorizer import WordVectorizer
 from keras_slstm.text.word_vectors import WordVectors
@@ -116,7 +117,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
         """Learn the vocabulary from the training examples, and create the weights.
 
         Args:
-            x: The training examples, without labels.
+            x: The training examples, without labels; for a classifier, also the result of `TextVectorizer.count`.
             vectors: Initial word vectors (see `load_word_vectors`). Words that only occur there also join the
                 vocabulary. Words of the examples without a vector get a random one.
 
@@ -130,7 +131,9 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
             )
         if vectors is not None and vectors.dim != self.embedding_dim:
             raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have size {vectors.dim}.")
-        if isinstance(x, Iterator):
+        if isinstance(self.vectorizer, TextVectorizer):
+            x = self.vectorizer.count(x)  # cuts the texts into words once
+        elif isinstance(x, Iterator):
             x = list(x)  # read twice
         try:
             self.vectorizer.adapt(x, known=() if vectors is None else vectors.words)

@@ -88,8 +88,14 @@ class TextVectorizer(WordVectorizer):
         self.split_words = None if split_words is None else check_bool("split_words", split_words)
         self._decides = split_words is None
 
-    def count(self, texts: Iterable[str]) -> Counter[str]:
-        """Count the tokens of texts once, for `adapt`, `load_word_vectors` and `WordVectors.coverage`."""
+    def count(self, texts: Iterable[str] | Counter[str]) -> Counter[str]:
+        """Count the tokens of texts once, for `adapt`, `load_word_vectors` and `WordVectors.coverage`.
+
+        Args:
+            texts: The texts, or an earlier result, whose words are split if `adapt` has decided so since.
+        """
+        if isinstance(texts, Counter):
+            return _split_counts(texts) if self.split_words else texts
         return Counter(token for text in check_texts(texts) for token in self.tokenize(text))
 
     def adapt(self, texts: Iterable[str] | Counter[str], known: Iterable[str] = ()) -> None:
@@ -121,7 +127,7 @@ class TextVectorizer(WordVectorizer):
         if self._decides:
             self.split_words = None
 
-    def look_ups(self, texts: Iterable[str]) -> set[str]:
+    def look_ups(self, texts: Iterable[str] | Counter[str]) -> set[str]:
         """The words for `load_word_vectors`: all tokens and, if `split_words` is undecided, their split parts."""
         counts = self.count(texts)
         return {*counts, *(_split_counts(counts) if self.split_words is None else ())}

@@ -42,7 +42,6 @@ from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
 from keras_slstm.streaming.batches import StreamedBatches
 from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.batches import TextBatches
-from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.stopwatch import texts_a_second
 from keras_slstm.training.training_run import TrainingRun
@@ -113,7 +112,7 @@ def limited(corpus: Corpus, limit: int | None) -> Corpus:
     return Corpus(**{**vars(corpus), "train": corpus.train.take(chosen)})
 
 
-def choose(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> tuple[Settings, int]:
+def choose(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) -> tuple[Settings, int]:
     """The settings of a training run, and its maximum number of epochs."""
     name = arguments.preset or default_preset(arguments, job.corpus.name)
     preset = load_presets("classify")[name]
@@ -121,9 +120,9 @@ def choose(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None)
     settings["tokenizer"] = texts.choose_tokenizer(arguments, job.corpus)
     fixed = arguments.fixed_vectors
     if fixed is None:
-        fixed = vectors is not None and bool({name, arguments.architecture} & _FIXED_VECTORS)
-        fixed = fixed and texts.can_stay_fixed(vectors, settings, job.corpus.train.texts)
-    settings["fixed_vectors"] = vectors is not None and fixed
+        fixed = shared.vectors is not None and bool({name, arguments.architecture} & _FIXED_VECTORS)
+        fixed = fixed and texts.can_stay_fixed(shared.vectors, settings, shared.counts.get(id(job.corpus)))
+    settings["fixed_vectors"] = shared.vectors is not None and fixed
     if arguments.architecture:
         settings["model"] = arguments.architecture
         settings["mlp_dropout"] = preset["mlp_dropout"] if arguments.mlp_dropout is None else arguments.mlp_dropout
@@ -133,21 +132,19 @@ def choose(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None)
     return {key: value for key, value in settings.items() if _NOTHING.get(key, ...) != value}, preset["epochs"]
 
 
-def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
+def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) -> Results:
     """Train, test, save, and classify a few texts; return the results."""
     corpus = job.corpus
-    settings, epochs = choose(arguments, job, vectors)
+    settings, epochs = choose(arguments, job, shared)
     with options_named("--encoder-option", "--variants"):
-        model, batches = build_model(arguments, settings, job, vectors)
+        model, batches = build_model(arguments, settings, job, shared)
     # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(
         *columns(corpus.train), corpus.validation.texts, corpus.validation.labels, model.vectorizer.vocabulary
     )
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     describe(corpus, "texts", f"{len(corpus.label_names)} labels", settings["encoder"], model, run)
-    coverage = None
-    if vectors is not None:
-        coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, corpus.train.texts))
+    coverage = describe_coverage(shared.vectors, model.vectorizer, shared.counts.get(id(corpus)))
     trained = fit(
         arguments, run, model, batches, settings, epochs, "val_accuracy",
         validation_data=(corpus.validation.texts, corpus.validation.labels),
@@ -204,13 +201,13 @@ def count_depths(arguments: argparse.Namespace, model: SentenceClassifier, part:
 
 
 def build_model(
-    arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
+    arguments: argparse.Namespace, settings: Settings, job: Job, shared: texts.SharedWords
 ) -> tuple[SentenceClassifier, TextBatches | StreamedBatches]:
     """The compiled model with its vocabulary, and the training batches."""
     keras.utils.set_random_seed(job.seed)
     options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
     shared_options: dict[str, Any] = {
-        **texts.model_options(settings, vectors),
+        **texts.model_options(settings, shared.vectors),
         "encoder_options": {**options, **settings["encoder_options"]},
         "kernel_regularizer": keras.regularizers.L2(settings["l2"]),
         "characters": settings.get("characters"),
@@ -230,7 +227,7 @@ def build_model(
     if streamed:
         batches = StreamedBatches(part, settings["batch_size"], seed=job.seed)
     else:
-        model.adapt(part.texts, vectors)
+        model.adapt(shared.counts.get(id(job.corpus), part.texts), shared.vectors)
         batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
     smoothing = settings.get("label_smoothing")
     model.compile(

@@ -31,7 +31,6 @@ from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.text.pair_batches import PairBatches
-from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
@@ -92,7 +91,7 @@ def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
     return "paraphrase" if paraphrases else "inference"
 
 
-def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVectors | None) -> tuple[Settings, int]:
+def choose(arguments: argparse.Namespace, job: Job, task: str, shared: texts.SharedWords) -> tuple[Settings, int]:
     """The settings of a training run, and its maximum number of epochs."""
     name = arguments.preset or ("small" if arguments.data else arguments.architecture or "paper")
     preset = load_presets("match")[name]
@@ -103,20 +102,21 @@ def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVect
         given = vars(arguments).get(option)
         settings[option] = value if given is None else given
     if arguments.fixed_vectors is None and settings["fixed_vectors"]:
-        settings["fixed_vectors"] = texts.can_stay_fixed(vectors, settings, texts_of(job.corpus.train))
-    settings["fixed_vectors"] &= vectors is not None
+        counts = shared.counts.get(id(job.corpus))
+        settings["fixed_vectors"] = texts.can_stay_fixed(shared.vectors, settings, counts)
+    settings["fixed_vectors"] &= shared.vectors is not None
     if arguments.architecture:
         settings["model"] = arguments.architecture
     return settings, preset["epochs"]
 
 
-def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
+def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) -> Results:
     """Train, test, save, and match a few pairs; return the results."""
     corpus: PairCorpus = job.corpus
     task = task_of(arguments, corpus)
-    settings, epochs = choose(arguments, job, task, vectors)
+    settings, epochs = choose(arguments, job, task, shared)
     with options_named("--encoder-option", "--variants"):
-        model, batches = build_model(arguments, settings, job, vectors)
+        model, batches = build_model(arguments, settings, job, shared)
     parts = (corpus.train, corpus.validation)
     columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
     # The vocabulary also matters: it contains words of the test part that have a vector.
@@ -125,7 +125,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     scores = "scores from {} to {}".format(*corpus.score_range) if corpus.score_range else ""
     targets = f"{len(corpus.label_names)} labels" if corpus.label_names else scores
     describe(corpus, f"pairs ({task})", targets, settings["encoder"], model, run)
-    coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, texts_of(corpus.train)))
+    coverage = describe_coverage(shared.vectors, model.vectorizer, shared.counts.get(id(corpus)))
     measure = "accuracy" if corpus.label_names else "pearson"
     trained = fit(
         arguments, run, model, batches, settings, epochs, f"val_{measure}",
@@ -148,7 +148,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
 
 
 def build_model(
-    arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
+    arguments: argparse.Namespace, settings: Settings, job: Job, shared: texts.SharedWords
 ) -> tuple[SentencePairClassifier, PairBatches]:
     """The compiled model with its vocabulary, and the training batches."""
     keras.utils.set_random_seed(job.seed)
@@ -156,7 +156,7 @@ def build_model(
     options = {
         "labels": corpus.label_names or None,
         "score_range": corpus.score_range,
-        **texts.model_options(settings, vectors),
+        **texts.model_options(settings, shared.vectors),
         "encoder_options": settings["encoder_options"],
     }
     if settings.get("model") == "esim":
@@ -171,7 +171,7 @@ def build_model(
             **options,
         )
     part = corpus.train
-    model.adapt(part.texts, vectors)
+    model.adapt(shared.counts.get(id(corpus), part.texts), shared.vectors)
     batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
     model.compile(make_optimizer(settings, batches, arguments.epochs), jit_compile=settings["jit_compile"])
     return model, batches

@@ -121,14 +121,11 @@ def load_vectors(arguments: argparse.Namespace, corpus: Any, vectorizer: dict[st
     """Load the word vectors of the corpus."""
     parts = (corpus.train, corpus.validation, corpus.test)
     if arguments.task == "tagging":
-        normalize = TokenVectorizer(**vectorizer).normalize
-        words = {normalize(token) for part in parts for tokens in part.tokens for token in tokens}
-    else:
-        tokenize = TextVectorizer(**vectorizer).tokenize
-        examples = [example for part in parts for example in part.texts]
-        texts = examples if arguments.task == "classification" else [text for pair in examples for text in pair]
-        words = {word for text in texts for word in tokenize(text)}
-    return load_word_vectors(arguments.vectors, words)
+        counts = TokenVectorizer(**vectorizer).count(tokens for part in parts for tokens in part.tokens)
+        return load_word_vectors(arguments.vectors, counts)
+    examples = [example for part in parts for example in part.texts]
+    texts = examples if arguments.task == "classification" else [text for pair in examples for text in pair]
+    return load_word_vectors(arguments.vectors, TextVectorizer(**vectorizer).look_ups(texts))
 
 
 def describe(arguments: argparse.Namespace, corpus: Any, made: Search) -> None:

@@ -91,10 +91,9 @@ def load_vectors(arguments: argparse.Namespace, jobs: Sequence[Job]) -> WordVect
     """
     if not arguments.vectors:
         return None
-    normalize = make_vectorizer(arguments).normalize
     parts = [part for job in jobs for part in (job.corpus.train, job.corpus.validation, job.corpus.test)]
-    words = {normalize(token) for part in parts for tokens in part.tokens for token in tokens}
-    vectors = load_word_vectors(arguments.vectors, words)
+    counts = make_vectorizer(arguments).count(tokens for part in parts for tokens in part.tokens)
+    vectors = load_word_vectors(arguments.vectors, counts)
     check_dimension(arguments.embedding_dim, vectors)
     return vectors
 
@@ -133,8 +132,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scheme = f" ({corpus.scheme})" if corpus.scheme else ""
     describe(corpus, "sentences", f"{len(corpus.label_names)} labels{scheme}", settings["encoder"], model, run)
-    normalize = model.vectorizer.normalize
-    coverage = describe_coverage(vectors, ([normalize(token) for token in tokens] for tokens in corpus.train.tokens))
+    coverage = describe_coverage(vectors, model.vectorizer, corpus.train.tokens)
     monitor, name = ("val_f1", "F1") if corpus.scheme else ("val_accuracy", "accuracy")
     score = DevelopmentScore(corpus.validation.tokens, corpus.validation.tags)
     trained = fit(arguments, run, model, batches, settings, epochs, monitor, callbacks=[score])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,34 +21,46 @@ from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
 from keras_slstm.training.results import append_result
 
 
+class SharedWords(NamedTuple):
+    """The word vectors of all jobs, and the counts of the words to train on, by the id of the corpus."""
+
+    vectors: WordVectors | None
+    counts: dict[int, Counter[str]]
+
+
 def load_vectors(
     arguments: argparse.Namespace,
     jobs: Sequence[Job],
     texts_of: Callable[[Any], Iterable[str]],
     further_texts: Iterable[str] = (),
-) -> WordVectors | None:
+) -> SharedWords:
     """Load the word vectors for the texts of all jobs and the further texts.
 
     Raises:
         ValueError: If `--embedding-dim` contradicts them.
     """
     if not arguments.vectors:
-        return None
-    vectorizer = TextVectorizer(tokenizer=choose_tokenizer(arguments, jobs[0].corpus), lowercase=not arguments.cased)
-    parts = [part for job in jobs for part in (job.corpus.train, job.corpus.validation, job.corpus.test)]
-    texts = itertools.chain(further_texts, *map(texts_of, parts))
-    vectors = load_word_vectors(arguments.vectors, vectorizer.look_ups(texts))
+        return SharedWords(None, {})
+    further_texts = list(further_texts)
+    counts: dict[int, Counter[str]] = {}
+    look_ups: set[str] = set()
+    for corpus in {id(job.corpus): job.corpus for job in jobs}.values():
+        vectorizer = TextVectorizer(tokenizer=choose_tokenizer(arguments, corpus), lowercase=not arguments.cased)
+        counts[id(corpus)] = vectorizer.count(texts_of(corpus.train))
+        look_ups |= vectorizer.look_ups(counts[id(corpus)])
+        look_ups |= vectorizer.look_ups([*texts_of(corpus.validation), *texts_of(corpus.test), *further_texts])
+    vectors = load_word_vectors(arguments.vectors, look_ups)
     check_dimension(arguments.embedding_dim, vectors)
-    return vectors
+    return SharedWords(vectors, counts)
 
 
-def can_stay_fixed(vectors: WordVectors | None, settings: Settings, texts: Iterable[str]) -> bool:
+def can_stay_fixed(vectors: WordVectors | None, settings: Settings, counts: Counter[str] | None) -> bool:
     """Whether word vectors that a preset keeps fixed can stay fixed; otherwise print the reason."""
-    if vectors is None:
+    if vectors is None or counts is None:
         return False
     vectorizer = TextVectorizer(**vectorizer_options(settings))
-    vectorizer.adapt(texts := list(texts), known=vectors.words)
-    counts = vectorizer.count(texts)
+    vectorizer.adapt(counts, known=vectors.words)
+    counts = vectorizer.count(counts)
     if can_be_frozen(vectors, counts):
         return True
     coverage = vectors.coverage(counts)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +136,11 @@ def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run
         print(f"Resuming the interrupted run in {run.folder} after epoch {run.epochs_done}")
 
 
-def describe_coverage(vectors: WordVectors | None, texts: Iterable[Iterable[str]]) -> Coverage | None:
+def describe_coverage(vectors: WordVectors | None, vectorizer: Any, texts: Any) -> Coverage | None:
     """Print how many words of the texts have a vector."""
     if vectors is None:
         return None
-    coverage = vectors.coverage(Counter(word for words in texts for word in words))
+    coverage = vectors.coverage(vectorizer.count(texts))
     print(f"Word vectors: {coverage}")
     return coverage
 
