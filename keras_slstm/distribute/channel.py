@@ -8,6 +8,7 @@ before any collective operation on weights.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import select
@@ -57,6 +58,9 @@ class Channel:
         age: Seconds of the timeout that have passed. The rest is left for connecting.
         ports: Indices of the processes on whose ports the backend will listen. These ports must be free.
 
+    Attributes:
+        cluster: The processes, with all addresses.
+
     Raises:
         WorkerLost: If a process is missing, or a port is taken. The message names the address.
         ProcessesDiffer: If the processes were given different addresses.
@@ -67,10 +71,12 @@ class Channel:
         self.timeout = timeout
         self._deadline = time.monotonic() + timeout - age
         self._peers: dict[int, _Peer] = {}
+        self._addresses = list(cluster.addresses)
         if cluster.is_chief:
             self._accept_all()
         else:
             self._connect(cluster.index in ports)
+        self.cluster = dataclasses.replace(cluster, addresses=tuple(self._addresses))
         for peer in self._peers.values():
             peer.socket.settimeout(timeout)
 
@@ -86,14 +92,15 @@ class Channel:
             ProcessesDiffer: If the processes exchange different things.
         """
         own = {"topic": topic, "value": value}
+        end = time.monotonic() + self.timeout
         try:
             if self.cluster.is_chief:
-                messages = [own, *(self._peers[index].receive() for index in range(1, self.cluster.size))]
+                messages = [own, *(self._peers[index].receive(until=end) for index in range(1, self.cluster.size))]
                 for peer in self._peers.values():
                     peer.send(messages)
             else:
                 self._peers[0].send(own)
-                messages = self._peers[0].receive()
+                messages = self._peers[0].receive(until=end)
         except OSError as error:
             raise worker_lost("The connection", error) from error
         topics = [message["topic"] for message in messages]
@@ -118,7 +125,7 @@ class Channel:
             try:
                 while True:
                     missing = self._missing()
-                    self._tell_all({"missing": missing})
+                    self._tell_all({"missing": missing, "addresses": self._addresses})
                     if not missing:
                         return
                     server.settimeout(self.seconds_left())
@@ -152,6 +159,8 @@ class Channel:
                 f"All processes must be given the same addresses, but process 0 has {list(self.cluster.addresses)} "
                 f"and process {index} has {addresses}."
             )
+        if not self.cluster.addresses[index]:
+            self._addresses[index] = f"{peer.host_beside(self.cluster.addresses[0])}:{hello['port']}"
         if hello["error"]:
             raise WorkerLost(hello["error"])
 
@@ -169,14 +178,20 @@ class Channel:
     # The other processes' side.
 
     def _connect(self, needs_port: bool) -> None:
-        problem = ""
+        problem, own_port = "", 0
         if needs_port:
             try:
-                self._listen().close()
+                with self._listen() as server:
+                    own_port = server.getsockname()[1]
             except WorkerLost as error:
                 problem = str(error)
         host, port = split_address(self.cluster.addresses[0])
-        hello = {"greeting": _GREETING, "index": self.cluster.index, "addresses": self.cluster.addresses}
+        hello = {
+            "greeting": _GREETING,
+            "index": self.cluster.index,
+            "addresses": self.cluster.addresses,
+            "port": own_port,
+        }
         missing, reason = [0], "the timeout expired before the first attempt"
         while time.monotonic() < self._deadline:
             try:
@@ -197,7 +212,7 @@ class Channel:
                     if "error" in answer:
                         peer.close()
                         raise (ProcessesDiffer if answer["differ"] else WorkerLost)(answer["error"])
-                    missing = answer["missing"]
+                    missing, self._addresses = answer["missing"], answer["addresses"]
             except OSError as error:
                 peer.close()
                 silent = isinstance(error, TimeoutError)
@@ -209,9 +224,9 @@ class Channel:
         raise WorkerLost(problem or self._describe_missing(missing, reason))
 
     def _listen(self) -> socket.socket:
-        """Listen on the port of this process."""
+        """Listen on the port of this process, or on any if its address is open."""
         address = self.cluster.addresses[self.cluster.index]
-        port = split_address(address)[1]
+        port = split_address(address)[1] if address else 0
         both = socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if both else socket.AF_INET
         try:
@@ -223,7 +238,8 @@ class Channel:
             ) from None
 
     def _describe_missing(self, indices: list[int], reason: str = "") -> str:
-        names = ", ".join(f"{self.cluster.addresses[index]} (process {index})" for index in indices)
+        addresses = self.cluster.addresses
+        names = ", ".join(f"{addresses[i]} (process {i})" if addresses[i] else f"process {i}" for i in indices)
         detail = f" ({reason})" if reason and indices == [0] else ""
         return (
             f"Process {self.cluster.index} of {self.cluster.size} has no connection to {names} {self.timeout:g} "
@@ -243,7 +259,9 @@ class _Peer:
     def send(self, message: Any) -> None:
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
-    def receive(self) -> Any:
+    def receive(self, until: float | None = None) -> Any:
+        if until is not None:
+            self.socket.settimeout(max(0.001, until - time.monotonic()))
         line = self._file.readline()
         if not line.endswith(b"\n"):
             raise ConnectionError("the connection was closed")
@@ -258,6 +276,12 @@ class _Peer:
             return bool(readable) and not self.socket.recv(1, socket.MSG_PEEK)
         except OSError:
             return True
+
+    def host_beside(self, address: str) -> str:
+        """Return the host of the other process. On this machine it is that of `address`, which others can reach."""
+        peer, own = self.socket.getpeername()[0], self.socket.getsockname()[0]
+        host = split_address(address)[0] if peer == own else peer.removeprefix("::ffff:")
+        return f"[{host}]" if ":" in host else host
 
     def close(self) -> None:
         self._file.close()

@@ -1,4 +1,4 @@
-"""The processes that train together, from TF_CONFIG or Slurm's variables."""
+"""The processes that train together, as the environment variables of a launcher describe them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Cluster:
     """The processes that train together.
 
     Attributes:
-        addresses: `host:port` of each process, in order. The first is the chief, which alone writes files.
+        addresses: `host:port` of each process, in order. The first is the chief, which alone writes files. Those of the
+            others may be `""`: the processes tell each other when they connect.
         index: The position of this process.
     """
 
@@ -32,10 +33,17 @@ class Cluster:
 
 
 def find_cluster(environment: Mapping[str, str] = os.environ) -> Cluster | None:
-    """Read the cluster from `TF_CONFIG`, or from the variables that Slurm sets in each task of a job step.
+    """Read the cluster from the variables that launchers set. The first of these counts:
 
-    `TF_CONFIG` has the format that `tf.distribute` documents. A `chief` counts as the first worker. Keras 3 supports
-    neither evaluators nor parameter servers.
+    1. `TF_CONFIG`, in the format that `tf.distribute` documents (Ray's `TensorflowTrainer`, `keras_slstm.distribute`).
+       A `chief` counts as the first worker. Keras 3 supports neither evaluators nor parameter servers.
+    2. `RANK`, `WORLD_SIZE` and `MASTER_ADDR` (torchrun, Kubeflow).
+    3. `OMPI_COMM_WORLD_RANK` and `OMPI_COMM_WORLD_SIZE` (Open MPI), with `MASTER_ADDR` if there are several machines.
+    4. `SLURM_STEP_NUM_TASKS` and others of a job step (srun).
+    5. `JOB_COMPLETION_INDEX` (an indexed job of Kubernetes), with `WORLD_SIZE` and `MASTER_ADDR`.
+
+    `MASTER_ADDR` is the host of the first process. It listens on `MASTER_PORT` (default: 29500) or, where torchrun
+    itself listens there, on the port after it.
 
     Args:
         environment: The environment variables.
@@ -51,8 +59,14 @@ def find_cluster(environment: Mapping[str, str] = os.environ) -> Cluster | None:
     """
     if environment.get("TF_CONFIG"):
         cluster = _from_tf_config(environment["TF_CONFIG"])
+    elif {"RANK", "WORLD_SIZE", "MASTER_ADDR"} <= set(environment):
+        cluster = _from_rank(environment, "RANK", "WORLD_SIZE")
+    elif "OMPI_COMM_WORLD_SIZE" in environment:
+        cluster = _from_rank(_with_local_master(environment), "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
     elif environment.get("SLURM_STEP_NUM_TASKS"):
         cluster = _from_slurm(environment)
+    elif {"JOB_COMPLETION_INDEX", "WORLD_SIZE", "MASTER_ADDR"} <= set(environment):
+        cluster = _from_rank(environment, "JOB_COMPLETION_INDEX", "WORLD_SIZE")
     else:
         return None
     return cluster if cluster is not None and cluster.size > 1 else None
@@ -83,6 +97,34 @@ def _from_tf_config(text: str) -> Cluster | None:
     if kind not in jobs or not isinstance(index, int) or not 0 <= index < len(jobs[kind]):
         raise wrong("does not name one of the processes in `task`")
     return Cluster(addresses, index + (len(jobs.get("chief", ())) if kind == "worker" else 0))
+
+
+# Launchers that number the processes and name the first one's host: torchrun, Open MPI, Kubernetes.
+
+_MASTER_PORT = 29_500  # torchrun's default
+
+
+def _from_rank(environment: Mapping[str, str], rank: str, size: str) -> Cluster:
+    index, count = _number(environment, rank), _number(environment, size)
+    if not 0 <= index < count:
+        raise ValueError(f"{rank} must be from 0 to {count - 1}, because {size} is {count}, but is {index}.")
+    port = _number({"MASTER_PORT": str(_MASTER_PORT), **environment}, "MASTER_PORT")
+    if environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        port += 1
+    host = environment["MASTER_ADDR"]
+    return Cluster((f"[{host}]:{port}" if ":" in host else f"{host}:{port}", *[""] * (count - 1)), index)
+
+
+def _with_local_master(environment: Mapping[str, str]) -> Mapping[str, str]:
+    if "MASTER_ADDR" in environment:
+        return environment
+    size = environment["OMPI_COMM_WORLD_SIZE"]
+    if environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") != size:
+        raise ValueError(
+            f"Open MPI has started {size} processes on several machines, but MASTER_ADDR is not set: "
+            "mpirun -x MASTER_ADDR=HOST, with the host of the first process."
+        )
+    return {**environment, "MASTER_ADDR": "localhost"}
 
 
 # Slurm.

@@ -100,12 +100,13 @@ def set_heartbeat_timeout(workers: int, seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def jax_timeouts(connecting: float, silence: float) -> Iterator[None]:
+def jax_timeouts(connecting: float, silence: float, ending: float) -> Iterator[None]:
     """Bind the timeouts of `jax.distributed.initialize`, which `keras.distribution.initialize` cannot pass on.
 
     Args:
         connecting: Seconds within which all processes must connect.
         silence: Seconds after which JAX gives up on a silent process.
+        ending: Seconds that a process which has ended its work waits for the others.
     """
     import jax
 
@@ -114,6 +115,7 @@ def jax_timeouts(connecting: float, silence: float) -> Iterator[None]:
         initialize,
         initialization_timeout=max(1, round(connecting)),
         heartbeat_timeout_seconds=max(1, round(silence)),
+        shutdown_timeout_seconds=max(1, round(ending)),
     )
     try:
         yield

@@ -9,10 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 # The exit status of `argparse` and of the command line for wrong options.
 BAD_INPUT = 2
@@ -27,7 +28,8 @@ class Workers:
         command: The command.
         count: Number of processes.
         environment: Environment variables in addition to those of this process.
-        logs: A folder for the output, in `worker-0.log` and so on. Default: the processes print to this terminal.
+        logs: A folder for the output, in `worker-0.log` and so on. Default: the first process prints as this one does,
+            and the lines of each other one go to stderr, after its number in brackets.
 
     Example:
 
@@ -48,6 +50,7 @@ class Workers:
             raise ValueError(f"`count` must be at least 1, but got {count!r}.")
         addresses = [f"localhost:{port}" for port in free_ports(count)]
         self.processes: list[subprocess.Popen[bytes]] = []
+        self._copiers: list[threading.Thread] = []
         try:
             for index in range(count):
                 self._start(command, index, addresses, environment or {}, logs)
@@ -65,13 +68,17 @@ class Workers:
     ) -> None:
         task = {"type": "worker", "index": index}
         cluster = json.dumps({"cluster": {"worker": addresses}, "task": task})
-        variables = {**os.environ, **environment, "TF_CONFIG": cluster}
+        # Lines that Python holds back would be lost with a process that is killed.
+        variables = {**os.environ, "PYTHONUNBUFFERED": "1", **environment, "TF_CONFIG": cluster}
         with contextlib.ExitStack() as files:
-            output: Any = None
+            output: Any = subprocess.PIPE if index else None
             if logs is not None:
                 output = files.enter_context(open(Path(logs) / f"worker-{index}.log", "wb"))
             process = subprocess.Popen(command, env=variables, stdout=output, stderr=output and subprocess.STDOUT)
             self.processes.append(process)
+        if process.stdout is not None:
+            self._copiers.append(threading.Thread(target=_copy_lines, args=(process.stdout, index), daemon=True))
+            self._copiers[-1].start()
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +109,9 @@ class Workers:
                 self.stop(signal.SIGTERM)
                 break
             time.sleep(0.05)
-        return [process.wait() for process in self.processes]
+        statuses = [process.wait() for process in self.processes]
+        self._finish_output()
+        return statuses
 
     def stop(self, number: signal.Signals = signal.SIGTERM, patience: float = 10.0) -> None:
         """Send a signal to all running processes, and kill those that do not end within `patience` seconds."""
@@ -116,6 +125,17 @@ class Workers:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._finish_output()
+
+    def _finish_output(self) -> None:
+        for copier in self._copiers:
+            copier.join(1.0)  # a process that one of them has left behind may hold the output open
+
+
+def _copy_lines(lines: IO[bytes], index: int) -> None:
+    """Print the lines of a process after its number."""
+    for line in lines:
+        print(f"[{index}] {line.decode(errors='replace').rstrip()}", file=sys.stderr, flush=True)
 
 
 def free_ports(count: int) -> list[int]:
@@ -127,7 +147,9 @@ def free_ports(count: int) -> list[int]:
         return [found.getsockname()[1] for found in sockets]
 
 
-def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0) -> int:
+def launch(
+    command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0, least: int | None = None
+) -> int:
     """Run a command in several processes of one cluster, and restart all of them if one fails.
 
     Exit status 2 means that the command itself is wrong, so it is not restarted.
@@ -137,6 +159,7 @@ def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float =
         count: Number of processes.
         restarts: Largest number of restarts.
         grace: Seconds that the other processes have to end after one has failed.
+        least: Each restart starts one process fewer, down to this number. None: always `count`.
 
     Returns:
         0, or the exit status of the first process that failed.
@@ -152,11 +175,11 @@ def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float =
         if not failed:
             return 0
         index, status = failed[0]
-        again = attempt < restarts and status != BAD_INPUT
-        end = " Starting all processes again." if again else ""
-        print(f"Process {index} of {count} ended with {_describe(status)}.{end}", file=sys.stderr, flush=True)
-        if not again:
+        print(f"Process {index} of {count} ended with {_describe(status)}.", file=sys.stderr, flush=True)
+        if attempt == restarts or status == BAD_INPUT:
             break
+        count = max(count if least is None else least, count - 1)
+        print(f"Starting {count} again.", file=sys.stderr, flush=True)
     return status if status > 0 else 128 - status
 
 

@@ -25,8 +25,8 @@ from keras_slstm.distribute.variables import check_variable
 NAMES = ("auto", "cpu", "gpu", "mirrored", "multi_worker", "tpu")
 TIMEOUT = 600.0
 
-# The strategy that connects this process with its cluster.
-_joined_strategy: Any = None
+# The cluster that this process has joined, as the environment describes it, and the strategy that connects them.
+_joined: tuple[Cluster, Any] | None = None
 
 
 def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
@@ -36,8 +36,8 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
 
     Args:
         name: `"cpu"`, `"gpu"`: one device. `"mirrored"`: all GPUs of this machine. `"multi_worker"`: all processes of
-            the cluster that `TF_CONFIG` or Slurm's variables describe (see `find_cluster`), with all GPUs that each
-            of them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: the first available of several processes,
+            the cluster that the variables of the launcher describe (see `find_cluster`), with all GPUs that each of
+            them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: the first available of several processes,
             a TPU, several GPUs, one GPU, and the CPU.
         timeout: Seconds after the start of this process within which all processes of `"multi_worker"` must connect;
             in a notebook, seconds after this call. Choose a larger number if processes load large data first.
@@ -69,11 +69,10 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
     if not 0 < timeout < float("inf"):
         raise ValueError(f"`timeout` must be a positive number of seconds, but got {timeout!r}.")
     cluster = _choose_cluster(name)
-    joined = joined_cluster()
-    if joined is not None:
-        if cluster != joined:
+    if joined_cluster() is not None:
+        if _joined is None or cluster != _joined[0]:
             raise ValueError(f"This process has joined a cluster, so strategy({name!r}) is not possible.")
-        return _joined_strategy
+        return _joined[1]
     backend = keras.backend.backend()
     if cluster is not None:
         return _join(cluster, timeout)
@@ -96,7 +95,7 @@ def _choose_cluster(name: str) -> Cluster | None:
         if name == "multi_worker" and cluster is None:
             raise ValueError(
                 'strategy("multi_worker") needs a cluster of at least two processes, but neither TF_CONFIG nor the '
-                "variables of a Slurm job step describe one. To try it on one machine: "
+                "variables of a launcher (torchrun, Open MPI, Slurm, Kubernetes) describe one. To try it on one machine: "
                 "python -m keras_slstm.distribute."
             )
         return cluster
@@ -104,7 +103,7 @@ def _choose_cluster(name: str) -> Cluster | None:
         cluster = find_cluster()
         if cluster is not None and joined_cluster() is None:
             warnings.warn(
-                f"strategy({name!r}) trains in this process alone, although TF_CONFIG or Slurm's variables describe "
+                f"strategy({name!r}) trains in this process alone, although the environment variables describe "
                 f'{cluster.size} processes: each will train a model of its own. Use strategy("multi_worker") to train '
                 "one model together.",
                 stacklevel=3,
@@ -121,7 +120,7 @@ class _OneDevice:
 
 def _join(cluster: Cluster, timeout: float) -> Any:
     """Connect to the other processes, check that they run the same software, and start the backend's own service."""
-    global _joined_strategy
+    global _joined
     backend, connect = {
         "tensorflow": ("TensorFlow", _multi_worker_strategy),
         "jax": ("JAX", _multi_process_distribution),
@@ -130,6 +129,7 @@ def _join(cluster: Cluster, timeout: float) -> Any:
     # JAX and PyTorch listen on the chief's port only.
     ports = tuple(range(cluster.size)) if backend == "TensorFlow" else (0,)
     channel = Channel(cluster, timeout, ports, process_age())
+    found, cluster = cluster, channel.cluster
     join(channel)
     try:
         check_equal(describe_versions(), "versions")
@@ -139,12 +139,12 @@ def _join(cluster: Cluster, timeout: float) -> Any:
         )
         # One second more, so that the backend's own error comes first if it can.
         with translate_errors(), end_process_after(channel.seconds_left() + 1.0, message):
-            _joined_strategy = connect(cluster, timeout, channel.seconds_left())
+            _joined = found, connect(cluster, timeout, channel.seconds_left())
     except BaseException:
         join(None)
         channel.close()
         raise
-    return _joined_strategy
+    return _joined[1]
 
 
 def _tensorflow_strategy(name: str) -> Any:
@@ -242,7 +242,7 @@ def _multi_process_distribution(cluster: Cluster, timeout: float, seconds_left: 
                         f"By process: {found[1]:.200}"
                     ) from None
 
-    with jax_timeouts(seconds_left, _longest_silence(timeout)):
+    with jax_timeouts(seconds_left, _longest_silence(timeout), timeout):
         keras.distribution.initialize(cluster.addresses[0], cluster.size, cluster.index)
     return _data_parallel(CheckedDataParallel, keras.distribution.list_devices())
 

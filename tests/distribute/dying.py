@@ -1,7 +1,7 @@
-"""A training in which a process may die: `python -m tests.distribute.dying FOLDER [WHO STEPS SECONDS]`.
+"""A training in which a process may die: `python -m tests.distribute.dying FOLDER DROPOUT [WHO STEPS SECONDS]`.
 
-Process WHO kills itself SECONDS after STEPS steps, or hangs if SECONDS is `stop`. Without WHO, the training finishes,
-and an uninterrupted training follows for comparison.
+Process WHO kills itself SECONDS after STEPS steps; with `stop` for SECONDS, it hangs instead, and with `sleep`, it goes
+on after an hour. Without WHO the training ends, and an uninterrupted training follows for comparison.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +37,22 @@ class Die(keras.callbacks.Callback):
             return
         if self.seconds == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
+        if self.seconds == "sleep":
+            time.sleep(3600)
         timer = threading.Timer(float(self.seconds), os.kill, (os.getpid(), signal.SIGKILL))
         timer.daemon = True
         timer.start()
 
 
-def train(folder: str | os.PathLike[str], callbacks: tuple[keras.callbacks.Callback, ...] = ()) -> keras.Model:
-    """Train a model with dropout, on batches in an order that depends on the epoch."""
+def train(
+    folder: str | os.PathLike[str], dropout: float, callbacks: tuple[keras.callbacks.Callback, ...] = ()
+) -> keras.Model:
+    """Train a model, on batches in an order that depends on the epoch."""
     ids, labels, _ = sentences(30)
     batches = TextBatches([row[row > 0].tolist() for row in ids], labels, batch_size=4, multiple_of=2)
-    with distribute.strategy(timeout=30.0).scope():
+    with distribute.strategy(timeout=90.0).scope():
         keras.utils.set_random_seed(0)
-        model = average(dropout=0.3)
+        model = average(dropout=dropout)
         fix_weights(model)
         model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     TrainingRun(folder).fit(
@@ -56,12 +61,12 @@ def train(folder: str | os.PathLike[str], callbacks: tuple[keras.callbacks.Callb
     return model
 
 
-def main(folder: str, who: str = "", steps: str = "", seconds: str = "") -> None:
+def main(folder: str, dropout: str, who: str = "", steps: str = "", seconds: str = "") -> None:
     cluster = distribute.find_cluster()
     index = 0 if cluster is None else cluster.index
-    model = train(Path(folder) / "cut", (Die(int(steps), seconds),) if who == str(index) else ())
+    model = train(Path(folder) / "cut", float(dropout), (Die(int(steps), seconds),) if who == str(index) else ())
     if not who:
-        whole = train(Path(folder) / "whole")
+        whole = train(Path(folder) / "whole", float(dropout))
         for name, trained in (("cut", model), ("whole", whole)):
             np.savez(Path(folder) / f"{name}-{index}.npz", *trained.get_weights())
 

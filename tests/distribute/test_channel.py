@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from unittest import mock
 
 import pytest
 
@@ -53,6 +54,34 @@ def test_each_process_gets_the_values_of_all():
 
     expected = [[[0, "x"], [1, "x"], [2, "x"]], [2**70] * 3]
     assert _connect(_cluster(3), ports=(0, 1, 2), use=use) == [expected] * 3
+
+
+def test_addresses_that_are_open_are_exchanged():
+    first = _cluster(1)[0].addresses[0]
+    clusters = [Cluster((first, "", ""), index) for index in range(3)]
+    found = _connect(clusters, ports=(0, 1, 2), use=lambda channel: channel.cluster)
+    assert [cluster.index for cluster in found] == [0, 1, 2]
+    (addresses,) = {cluster.addresses for cluster in found}
+    hosts, ports = zip(*map(split_address, addresses))
+    assert addresses[0] == first
+    assert hosts == ("localhost",) * 3
+    assert len(set(ports)) == 3
+    (error,) = _connect(clusters[:1], timeout=0.2)
+    assert "no connection to process 1, process 2 0.2 seconds" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("peer", "own", "host"),
+    [
+        ("127.0.1.1", "127.0.1.1", "node7"),  # other machines would take it for themselves
+        ("10.0.0.8", "10.0.0.7", "10.0.0.8"),
+        ("::ffff:10.0.0.8", "::ffff:10.0.0.7", "10.0.0.8"),
+        ("fd00::8", "fd00::7", "[fd00::8]"),
+    ],
+)
+def test_the_host_of_another_process(peer, own, host):
+    connection = mock.Mock(getpeername=lambda: (peer, 5), getsockname=lambda: (own, 6))
+    assert module._Peer(connection).host_beside("node7:2222") == host
 
 
 def test_every_process_names_a_missing_one():
@@ -156,6 +185,17 @@ def test_a_hanging_process_is_given_up():
 
     found = _connect(_cluster(2), timeout=0.4, use=use)
     assert isinstance(found[0], WorkerLost)
+
+
+def test_one_limit_holds_for_all_that_are_late():
+    def use(channel):
+        time.sleep(0.7 * channel.cluster.index)
+        began = time.monotonic()
+        with pytest.raises(WorkerLost):
+            channel.all_gather("a", 1)
+        return time.monotonic() - began
+
+    assert 0.9 < _connect(_cluster(3), timeout=1.0, use=use)[0] < 1.3
 
 
 def test_processes_at_different_steps_are_shown():

@@ -78,6 +78,57 @@ def test_slurm_variables_that_do_not_fit(changes, message):
         find_cluster(variables)
 
 
+RANK = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "node7", "MASTER_PORT": "2222"}
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "3"}
+INDEXED_JOB = {"JOB_COMPLETION_INDEX": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "node7"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "chief"),
+    [
+        (RANK, "node7:2222"),
+        ({**RANK, "MASTER_ADDR": "fd00::7"}, "[fd00::7]:2222"),
+        ({**RANK, "TORCHELASTIC_USE_AGENT_STORE": "False"}, "node7:2222"),
+        ({**RANK, "TORCHELASTIC_USE_AGENT_STORE": "True"}, "node7:2223"),  # torchrun listens on the other
+        (OPEN_MPI, "localhost:29500"),
+        ({**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "MASTER_ADDR": "node7"}, "node7:29500"),
+        (INDEXED_JOB, "node7:29500"),
+        # In the tasks of Slurm, these are the processes that torchrun or Open MPI starts there.
+        ({**SLURM, **RANK}, "node7:2222"),
+        ({**SLURM, **OPEN_MPI}, "localhost:29500"),
+    ],
+)
+def test_only_the_address_of_the_chief_is_known(variables, chief):
+    assert find_cluster(variables) == Cluster((chief, "", ""), 1)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"RANK": "1", "WORLD_SIZE": "3"},
+        {"JOB_COMPLETION_INDEX": "1"},  # a job whose pods work alone
+        {"WORLD_SIZE": "3", "MASTER_ADDR": "node7"},
+        {**RANK, "RANK": "0", "WORLD_SIZE": "1"},
+    ],
+)
+def test_alone_for_a_launcher(variables):
+    assert find_cluster(variables) is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({**RANK, "RANK": "3"}, "RANK must be from 0 to 2, because WORLD_SIZE is 3, but is 3"),
+        ({**RANK, "WORLD_SIZE": "x"}, "WORLD_SIZE must be an integer, but is 'x'"),
+        ({**RANK, "MASTER_PORT": ""}, "MASTER_PORT must be an integer, but is ''"),
+        ({**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "3 processes on several machines, but MASTER_ADDR is not"),
+    ],
+)
+def test_variables_of_launchers_that_do_not_fit(variables, message):
+    with pytest.raises(ValueError, match=message):
+        find_cluster(variables)
+
+
 @pytest.mark.parametrize(
     ("text", "hosts"),
     [

@@ -13,15 +13,16 @@ from keras_slstm.distribute.launcher import Workers
 from tests.backend import BACKEND
 from tests.distribute.two_processes import LIMIT, ONE_THREAD
 
-pytestmark = [
-    pytest.mark.skipif(BACKEND != "tensorflow", reason="MultiWorkerMirroredStrategy is TensorFlow's"),
-    pytest.mark.xdist_group("two_processes"),
-]
+pytestmark = pytest.mark.xdist_group("two_processes")
 ENDS_WITHIN = 60.0
+TIMEOUT = 90.0  # of the program
+# On JAX, the processes drop out what one does.
+SHARED_DROPOUT = 0.3 if BACKEND == "jax" else 0.0
 
 
-def _run(folder, *how):
-    return Workers([sys.executable, "-m", "tests.distribute.dying", str(folder), *how], 2, ONE_THREAD, logs=folder)
+def _run(folder, *how, count=2, dropout=0.3):
+    command = [sys.executable, "-m", "tests.distribute.dying", str(folder), str(dropout), *how]
+    return Workers(command, count, ONE_THREAD, logs=folder)
 
 
 def _log_of(folder, index):
@@ -51,12 +52,43 @@ def test_one_of_two_dies(tmp_path, kills):
         assert workers.processes[1 - who].returncode not in (0, -signal.SIGKILL)
         assert "WorkerLost" in _log_of(tmp_path, 1 - who)
 
-    with _run(tmp_path) as workers:
-        assert workers.wait(LIMIT) == [0, 0], _log_of(tmp_path, 0)
-    expected = _weights(tmp_path / "whole-0.npz")
-    for index in (0, 1):
-        for a, b in zip(_weights(tmp_path / f"cut-{index}.npz"), expected, strict=True):
+    _assert_the_rest_makes_the_same(tmp_path, 2, dropout=0.3)
+
+
+def _assert_the_rest_makes_the_same(folder, count, dropout):
+    """End the training, and compare it with one that was never interrupted."""
+    with _run(folder, count=count, dropout=dropout) as workers:
+        assert workers.wait(LIMIT) == [0] * count, _log_of(folder, 0)
+    expected = _weights(folder / "whole-0.npz")
+    for index in range(count):
+        for a, b in zip(_weights(folder / f"cut-{index}.npz"), expected, strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.short_run()
+@pytest.mark.ci_run("torch")
+@pytest.mark.parametrize("counts", [(2, 1), (1, 2)])
+def test_another_number_of_processes_goes_on(tmp_path, counts):
+    """The batches are the same, so the training is, too."""
+    for count in counts:
+        with _run(tmp_path, "0", "11", "0", count=count, dropout=SHARED_DROPOUT) as workers:
+            assert workers.wait(LIMIT, grace=ENDS_WITHIN)[0] == -signal.SIGKILL
+    assert list((tmp_path / "cut").glob("epoch-0002-step-000004.weights.h5"))
+    _assert_the_rest_makes_the_same(tmp_path, counts[0], SHARED_DROPOUT)
+
+
+@pytest.mark.slow
+def test_one_of_two_sleeps(tmp_path):
+    """A process that lives and answers, but goes no further, is given up after the timeout of `strategy`."""
+    with _run(tmp_path, "1", "3", "sleep") as workers:
+        while not list((tmp_path / "cut").glob("*-step-000002*")):
+            assert workers.processes[0].poll() is None
+            time.sleep(0.1)
+        began = time.monotonic()
+        assert workers.processes[0].wait(LIMIT) != 0
+        assert workers.processes[1].poll() is None
+    assert "WorkerLost" in _log_of(tmp_path, 0)
+    assert time.monotonic() - began < TIMEOUT + 15.0
 
 
 @pytest.mark.slow

@@ -60,6 +60,38 @@ def test_all_processes_are_restarted(tmp_path, capsys, code, status, starts, mes
     assert said[-2:] == [f"Process 0 of 2 {message}", ""] if message else said == [""]
 
 
+def test_each_restart_may_have_one_fewer(tmp_path, capfd):
+    code = "import json; sys.exit(len(json.loads(os.environ['TF_CONFIG'])['cluster']['worker']) > 1)"
+    assert launch(_counted(tmp_path, code), 3, restarts=5, least=2) == 1
+    assert _starts(tmp_path) == 3 + 5 * 2
+    assert launch(_counted(tmp_path, code), 3, restarts=5, least=1) == 0
+    assert _starts(tmp_path) == 3 + 5 * 2 + 3 + 2 + 1
+    assert capfd.readouterr().err.endswith("ended with exit status 1.\nStarting 1 again.\n")
+
+
+def test_lines_bear_the_number_of_their_process(tmp_path, capfd):
+    code = "import json; i = json.loads(os.environ['TF_CONFIG'])['task']['index']; print('a', i); print(sys.argv, 1 / 0)"
+    assert launch(_script(tmp_path, code), 2) == 1
+    said = capfd.readouterr()
+    assert said.out == "a 0\n"
+    assert "\n[1] a 1\n" in "\n" + said.err
+    assert "\n[1] ZeroDivisionError" in said.err
+    assert "\nZeroDivisionError" in said.err
+
+
+def test_a_line_is_shown_at_once(tmp_path, capfd, monkeypatch):
+    """So that it is not lost if the process is killed."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with Workers(_script(tmp_path, "print('begun'); time.sleep(600)"), 2) as workers:
+        deadline = time.monotonic() + 60
+        said = ""
+        while "[1] begun\n" not in said:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+            said += capfd.readouterr().err
+        workers.stop(signal.SIGKILL)
+
+
 def test_the_others_get_time_to_end(tmp_path):
     code = "import json; time.sleep(600 * json.loads(os.environ['TF_CONFIG'])['task']['index']); sys.exit(1)"
     with Workers(_script(tmp_path, code), 2) as workers:
@@ -111,6 +143,8 @@ def test_no_process_outlives_the_launcher(tmp_path):
     ("arguments", "message"),
     [
         (["--workers", "0", __file__], "--workers must be at least 1, but got 0"),
+        (["--min-workers", "0", __file__], "--min-workers must be at least 1, but got 0"),
+        (["--min-workers", "3", __file__], "--min-workers must be at most 2 (--workers), but got 3"),
         (["--restarts", "-1", __file__], "--restarts must be at least 0, but got -1"),
         (["--grace", "nan", __file__], "--grace must be at least 0, but got nan"),
         (["nowhere.py"], "the script 'nowhere.py' does not exist"),

@@ -66,7 +66,7 @@ def test_torch_has_one_device_in_a_process():
 def test_a_process_joins_once(monkeypatch):
     joined, strategy = types.SimpleNamespace(cluster=distribute.Cluster(("a:1", "b:1"), 1)), object()
     monkeypatch.setattr(collectives, "_channel", joined)
-    monkeypatch.setattr(strategies, "_joined_strategy", strategy)
+    monkeypatch.setattr(strategies, "_joined", (joined.cluster, strategy))
     monkeypatch.setenv("TF_CONFIG", CLUSTER.format('["a:1", "b:1"]', 1))
     assert distribute.strategy() is strategy
     assert not distribute.is_chief()
