@@ -42,6 +42,7 @@ EXTRAS["test"] = sorted(
         "fastapi",
         "grain",
         "httpx",
+        "kubernetes-validate",
     }
     # Pinned, so that pip prefers a CPU build where an index has one: on Linux the newest release installs CUDA.
     | {"torch==2.13.0"}

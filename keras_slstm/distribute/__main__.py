@@ -18,7 +18,7 @@ def main() -> int:
         "--restarts", type=int, default=0, metavar="N", help="restart all processes up to N times (default: 0)"
     )
     parser.add_argument(
-        "--min-workers", type=int, metavar="N", help="restart with one process fewer each time, down to N (default: all)"
+        "--min-workers", type=int, metavar="N", help="restart with one process fewer, down to N (default: all)"
     )
     parser.add_argument(
         "--grace", type=float, default=90.0, metavar="SECONDS", help="time to end after a failure (default: 90)"

@@ -33,7 +33,9 @@ class Cluster:
 
 
 def find_cluster(environment: Mapping[str, str] = os.environ) -> Cluster | None:
-    """Read the cluster from the variables that launchers set. The first of these counts:
+    """Read the cluster from the variables that launchers set.
+
+    The first of these counts:
 
     1. `TF_CONFIG`, in the format that `tf.distribute` documents (Ray's `TensorflowTrainer`, `keras_slstm.distribute`).
        A `chief` counts as the first worker. Keras 3 supports neither evaluators nor parameter servers.

@@ -147,9 +147,7 @@ def free_ports(count: int) -> list[int]:
         return [found.getsockname()[1] for found in sockets]
 
 
-def launch(
-    command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0, least: int | None = None
-) -> int:
+def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float = 60.0, least: int | None = None) -> int:
     """Run a command in several processes of one cluster, and restart all of them if one fails.
 
     Exit status 2 means that the command itself is wrong, so it is not restarted.

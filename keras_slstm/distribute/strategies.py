@@ -95,7 +95,7 @@ def _choose_cluster(name: str) -> Cluster | None:
         if name == "multi_worker" and cluster is None:
             raise ValueError(
                 'strategy("multi_worker") needs a cluster of at least two processes, but neither TF_CONFIG nor the '
-                "variables of a launcher (torchrun, Open MPI, Slurm, Kubernetes) describe one. To try it on one machine: "
+                "variables of torchrun, Open MPI, Slurm or Kubernetes describe one. To try it on one machine: "
                 "python -m keras_slstm.distribute."
             )
         return cluster

@@ -29,6 +29,11 @@ def _log_of(folder, index):
     return (folder / f"worker-{index}.log").read_text(errors="replace")
 
 
+def _assert_says_why_it_ended(log):
+    """JAX may end the process before Python sees the error."""
+    assert "WorkerLost" in log or "JAX distributed service detected fatal errors" in log, log[-4000:]
+
+
 def _weights(path):
     with np.load(path) as file:
         return list(file.values())
@@ -50,7 +55,7 @@ def test_one_of_two_dies(tmp_path, kills):
             print(f"the other ended {time.monotonic() - died:.1f} s later")
         assert workers.processes[who].returncode == -signal.SIGKILL
         assert workers.processes[1 - who].returncode not in (0, -signal.SIGKILL)
-        assert "WorkerLost" in _log_of(tmp_path, 1 - who)
+        _assert_says_why_it_ended(_log_of(tmp_path, 1 - who))
 
     _assert_the_rest_makes_the_same(tmp_path, 2, dropout=0.3)
 
@@ -65,7 +70,7 @@ def _assert_the_rest_makes_the_same(folder, count, dropout):
             np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-@pytest.mark.short_run()
+@pytest.mark.short_run
 @pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("counts", [(2, 1), (1, 2)])
 def test_another_number_of_processes_goes_on(tmp_path, counts):
@@ -87,7 +92,7 @@ def test_one_of_two_sleeps(tmp_path):
         began = time.monotonic()
         assert workers.processes[0].wait(LIMIT) != 0
         assert workers.processes[1].poll() is None
-    assert "WorkerLost" in _log_of(tmp_path, 0)
+    _assert_says_why_it_ended(_log_of(tmp_path, 0))
     assert time.monotonic() - began < TIMEOUT + 15.0
 
 
@@ -97,4 +102,4 @@ def test_one_of_two_hangs(tmp_path):
     with _run(tmp_path, "1", "3", "stop") as workers:
         assert workers.processes[0].wait(LIMIT) != 0
         assert workers.processes[1].poll() is None
-    assert "WorkerLost" in _log_of(tmp_path, 0)
+    _assert_says_why_it_ended(_log_of(tmp_path, 0))

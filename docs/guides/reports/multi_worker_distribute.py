@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import keras_slstm
 
-strategy = keras_slstm.distribute.strategy("multi_worker")  # reads TF_CONFIG, or Slurm's variables
+strategy = keras_slstm.distribute.strategy("multi_worker")  # reads TF_CONFIG, or a launcher's variables
 random = np.random.default_rng(0)
 images, digits = random.normal(size=(64, 28, 28)).astype("float32"), random.integers(0, 10, 64)
 dataset = tf.data.Dataset.from_tensor_slices((images, digits)).batch(32)
