@@ -5,10 +5,10 @@ In one process, which uses all visible GPUs, or in two processes on this machine
     python examples/train_distributed.py
     python -m keras_slstm.distribute --workers 2 --restarts 3 examples/train_distributed.py
 
-On several machines, start the script on each, with torchrun, Open MPI or Slurm, or with TF_CONFIG set; `examples/cluster`
-has a Slurm script and a Kubernetes job. All machines must share the output folder. Each process computes its part of
-every batch, and together they compute what one process does with the whole batch. Only the first process prints and
-writes files.
+On several machines, start the script on each, by torchrun, Open MPI or Slurm, or with TF_CONFIG set;
+`examples/cluster` has a Slurm script and a Kubernetes job. All machines must share the output folder. Each process
+computes its part of every batch, and together they compute what one process does with the whole batch. Only the first
+process prints and writes files.
 """
 
 import argparse
