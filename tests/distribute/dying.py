@@ -1,7 +1,8 @@
 """A training in which a process may die: `python -m tests.distribute.dying FOLDER DROPOUT [WHO STEPS SECONDS]`.
 
 Process WHO kills itself SECONDS after STEPS steps; with `stop` for SECONDS, it hangs instead, and with `sleep`, it goes
-on after an hour. Without WHO the training ends, and an uninterrupted training follows for comparison.
+on after an hour. Without WHO the training ends, and an uninterrupted training follows for comparison. `TIMEOUT` is the
+timeout of the strategy.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def train(
     """Train a model, on batches in an order that depends on the epoch."""
     ids, labels, _ = sentences(30)
     batches = TextBatches([row[row > 0].tolist() for row in ids], labels, batch_size=4, multiple_of=2)
-    with distribute.strategy(timeout=90.0).scope():
+    with distribute.strategy(timeout=float(os.environ.get("TIMEOUT", "600"))).scope():
         keras.utils.set_random_seed(0)
         model = average(dropout=dropout)
         fix_weights(model)

@@ -15,14 +15,14 @@ from tests.distribute.two_processes import LIMIT, ONE_THREAD
 
 pytestmark = pytest.mark.xdist_group("two_processes")
 ENDS_WITHIN = 60.0
-TIMEOUT = 90.0  # of the program
+TIMEOUT = 90.0  # of the processes that wait for one that hangs
 # On JAX, the processes drop out what one does.
 SHARED_DROPOUT = 0.3 if BACKEND == "jax" else 0.0
 
 
-def _run(folder, *how, count=2, dropout=0.3):
+def _run(folder, *how, count=2, dropout=0.3, timeout=LIMIT):
     command = [sys.executable, "-m", "tests.distribute.dying", str(folder), str(dropout), *how]
-    return Workers(command, count, ONE_THREAD, logs=folder)
+    return Workers(command, count, {**ONE_THREAD, "TIMEOUT": str(timeout)}, logs=folder)
 
 
 def _log_of(folder, index):
@@ -85,7 +85,7 @@ def test_another_number_of_processes_goes_on(tmp_path, counts):
 @pytest.mark.slow
 def test_one_of_two_sleeps(tmp_path):
     """A process that lives and answers, but goes no further, is given up after the timeout of `strategy`."""
-    with _run(tmp_path, "1", "3", "sleep") as workers:
+    with _run(tmp_path, "1", "3", "sleep", timeout=TIMEOUT) as workers:
         while not list((tmp_path / "cut").glob("*-step-000002*")):
             assert workers.processes[0].poll() is None
             time.sleep(0.1)
@@ -99,7 +99,7 @@ def test_one_of_two_sleeps(tmp_path):
 @pytest.mark.slow
 def test_one_of_two_hangs(tmp_path):
     """A stopped process keeps its connections, so only missing heartbeats show that it hangs."""
-    with _run(tmp_path, "1", "3", "stop") as workers:
+    with _run(tmp_path, "1", "3", "stop", timeout=TIMEOUT) as workers:
         assert workers.processes[0].wait(LIMIT) != 0
         assert workers.processes[1].poll() is None
     _assert_says_why_it_ended(_log_of(tmp_path, 0))
