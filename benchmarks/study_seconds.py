@@ -79,7 +79,7 @@ def _reading(folder: Path) -> tuple[Callable[[], Any], int]:
         texts = [row[0] for row in rows[:MOST]]
         return lambda: model.translate(texts), len(texts)
     if isinstance(model, keras_slstm.SentencePairClassifier):
-        pairs = [tuple(row[-2:]) for row in rows[:MOST]]
+        pairs = [(row[-2], row[-1]) for row in rows[:MOST]]
         read = model.score if heads[0] == "score" else model.classify
         return lambda: read(pairs), len(pairs)
     texts = [row[-1] for row in rows[:MOST]]
