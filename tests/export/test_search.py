@@ -100,7 +100,7 @@ def test_search_is_equal_in_export_mode():
 @pytest.mark.parametrize(
     ("format", "options", "message"),
     [
-        ("torch", {}, "cannot hold"),
+        ("torch", {}, "cannot express the loop of a search"),
         ("pdf", {}, "`format` must be one of"),
         ("tf_saved_model", {"beam": 0}, "`beam`"),
         ("onnx", {}, r"must end in \.onnx" if BACKEND == "tensorflow" else "KERAS_BACKEND=tensorflow"),

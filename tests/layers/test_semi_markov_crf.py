@@ -80,7 +80,7 @@ def test_sample_weights_are_per_sentence():
     segments, loss = np.zeros((4, 4), int), keras_slstm.SemiMarkovCRFLoss(3)
     ones = to_numpy(loss(segments, potentials))
     np.testing.assert_allclose(to_numpy(loss(segments, potentials, np.full((4, 1), 2))), 2 * ones, rtol=1e-6)
-    with pytest.raises(ValueError, match=r"of shape \(batch,\), but got \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"of shape \(batch,\), not \(4, 4\)"):
         loss(segments, potentials, np.ones((4, 4)))
     with pytest.raises(ValueError, match="finite and >= 0, but got -1"):
         loss(segments, potentials, [1, 1, -1, 1])

@@ -30,7 +30,7 @@ def test_tags():
 
 
 def test_predictions_must_fit():
-    with pytest.raises(ValueError, match="3 and 2"):
+    with pytest.raises(ValueError, match="not 2 predictions for 3 labels"):
         diagnose_labels(list("aab"), list("aa"))
 
 
