@@ -237,5 +237,6 @@ def test_jax_gets_the_time_that_is_left(monkeypatch):
     monkeypatch.setattr(keras.distribution, "initialize", lambda *args: jax.distributed.initialize(*args))
     monkeypatch.setattr(keras.distribution, "set_distribution", lambda distribution: None)
     strategies._multi_process_distribution(distribute.Cluster(("a:1", "b:1"), 1), 40.0, 32.4)
-    assert given == {"initialization_timeout": 32, "heartbeat_timeout_seconds": 20}
+    expected = {"initialization_timeout": 32, "heartbeat_timeout_seconds": 20, "shutdown_timeout_seconds": 40}
+    assert given == expected
     assert jax.distributed.initialize is before
