@@ -398,8 +398,14 @@ def test_a_label_that_the_streamed_part_lacks(streamed, tmp_path, command, capsy
     ("options", "message"),
     [
         ([], "--stream needs --data, --dev-data and --test-data"),
-        (["--data", "DATA", "--dev-data", "DATA", "--test-data", "DATA", "--limit", 10], "which --limit needs"),
-        (["--data", "DATA", "--dev-data", "DATA", "--test-data", "DATA", "--characters", "cnn"], "which --characters"),
+        (
+            ["--data", "DATA", "--dev-data", "DATA", "--test-data", "DATA", "--limit", 10],
+            "--limit needs texts in memory",
+        ),
+        (
+            ["--data", "DATA", "--dev-data", "DATA", "--test-data", "DATA", "--characters", "cnn"],
+            "--characters needs texts in memory",
+        ),
     ],
 )
 def test_options_that_need_texts_in_memory(options, message, data, command, capsys):

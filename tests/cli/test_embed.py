@@ -113,7 +113,7 @@ def test_trains_first_without_a_model(files, tmp_path, command, capsys):
                "--output", folder, "--tasks", "CR", *files]  # fmt: skip
     assert command(*options) == 0
     out = capsys.readouterr().out
-    assert "32 / 4 / 4 pairs (inference) to train" in out
+    assert "32 / 4 / 4 pairs (inference) for training" in out
     assert "development" in out
     training, transfer = read_results(tmp_path / "runs" / "results.jsonl")
     assert training["settings"]["model"] == "infersent"

@@ -236,7 +236,7 @@ def test_mistakes_get_a_hint(tmp_path, capsys):
         (["classify", "--data", tmp_path / "mails.tsv"], "Or name them with --text-column, --label-column."),
         (
             ["predict", tmp_path / "run", "hello"],
-            f"{tmp_path / 'run'} is a folder: give {tmp_path / 'run/model.keras'}",
+            f"{tmp_path / 'run'} is a folder: pass {tmp_path / 'run/model.keras'}",
         ),
         (["predict", "model.keras", "--file", "nowhere.txt"], "--file: nowhere.txt does not exist"),
     ):

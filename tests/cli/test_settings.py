@@ -20,7 +20,7 @@ def settings_of(*words):
     arguments = parse("classify", [str(word) for word in words])
     check(arguments)
     corpus = SimpleNamespace(name="travel_desk", train=SimpleNamespace(texts=["a"]))
-    return arguments, choose(arguments, Job(corpus, None, "", 0, Path("run")), None)[0]
+    return arguments, choose(arguments, Job(corpus, None, "", 0, Path("run")), texts.SharedWords(None, {}))[0]
 
 
 def test_settings_left_to_the_model_are_omitted():

@@ -135,7 +135,7 @@ def test_weights_of_labels_and_their_types():
     assert label_factors({"a": 3.0, "B-a": 0.0}, labels, "BIO") == [1.0, 0.0, 3.0, 1.0, 1.0]
     assert label_factors({"B-a": 2.0}, labels, None) == [1.0, 2.0, 1.0, 1.0, 1.0]
     for name, scheme in [("c", "BIO"), ("", "BIO"), ("a", None)]:
-        with pytest.raises(ValueError, match=f"--label-weights: unknown label {name!r}, but "):
+        with pytest.raises(ValueError, match=f"--label-weights: unknown label {name!r}. Known names: B-a, "):
             label_factors({name: 2.0}, labels, scheme)
 
 

@@ -139,7 +139,7 @@ def test_tagger_reads_ragged_and_padded_tokens(tagger):
 
 
 def test_class_weight_of_words_is_refused(tagger):
-    with pytest.raises(ValueError, match="each word has a label"):
+    with pytest.raises(ValueError, match="but this model labels words"):
         tagger.fit(TOKENS, TAGS, class_weight={0: 1.0, 1: 5.0}, verbose=0)
 
 

@@ -193,7 +193,7 @@ def test_a_damaged_random_state_is_named(tmp_path, state):
     train(TrainingRun(tmp_path), new_model(), 1)
     progress = json.loads((tmp_path / "progress.json").read_text())
     (tmp_path / "progress.json").write_text(json.dumps({**progress, "random_state": state}))
-    with pytest.raises(ValueError, match=r"progress.json does not fit this model.*overwrite"):
+    with pytest.raises(ValueError, match=r"progress.json does not match this model.*overwrite"):
         train(TrainingRun(tmp_path), new_model(), 2)
 
 
@@ -370,7 +370,7 @@ def test_a_loss_that_is_not_finite(tmp_path, sharp):
             TrainingRun(tmp_path).fit(linear(), Data([0, 1, 2, 3]), epochs=2, **options)
         return
     model, truth = linear(), linear()
-    with pytest.warns(RuntimeWarning, match="step 3 of epoch 2: the step is left out"):
+    with pytest.warns(RuntimeWarning, match="step 3 of epoch 2: the step is skipped"):
         history = TrainingRun(tmp_path / "a").fit(model, Data([0, 1, 2, 3]), epochs=2, skip_non_finite=True, **options)
     expected = TrainingRun(tmp_path / "b").fit(truth, Data([0, 1, 3]), epochs=2, **options)
     for name in expected:
