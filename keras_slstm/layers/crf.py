@@ -86,8 +86,7 @@ class CRF(PotentialsLayer):
         ImportError: If `engine="addons"` and tensorflow-addons is not installed.
 
     Weights:
-        kernel: W, `(features, K)`; with `pairwise` `(features, K * K)`, whose columns are the pairs [from, to] row by
-            row.
+        kernel: W, `(features, K)`; with `pairwise` `(features, K * K)`, with the pairs [from, to] row by row.
         bias: b, `(K,)`; not with `pairwise`.
         chain_kernel: A, `(K, K)`, [from, to].
         left_boundary, right_boundary: `(K,)`, with `use_boundary`; left always with `pairwise`.
