@@ -51,6 +51,25 @@ def add_limit(parser: Parser, what: str) -> None:
                              help=f"train on at most N {what} (default: all)")  # fmt: skip
 
 
+def add_stream(parser: Parser, what: str) -> None:
+    """Whether the training part stays on disk; `what` is the kind of the examples."""
+    parser.group("data").add("--stream", action="store_true", advanced=True,
+                             help=f"read --data from disk during the training, for more {what} than memory holds; "
+                                  "needs --dev-data and --test-data")  # fmt: skip
+
+
+def check_stream(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for options that need the training part in memory, if it stays on disk."""
+    if not arguments.stream:
+        return
+    if not (arguments.data and arguments.dev_data and arguments.test_data):
+        raise ValueError("--stream needs --data, --dev-data and --test-data")
+    for name in ("vectors", "folds", "limit", "batch_order", "characters", "score_range"):
+        if getattr(arguments, name, None) not in (None, "none", "auto"):
+            option = name.replace("_", "-")
+            raise ValueError(f"--stream reads no texts into memory, which --{option} needs: remove one of them")
+
+
 def add_vector_options(parser: Parser, fixed: str = "train them") -> None:
     """Word vectors; `fixed` describes the default treatment."""
     data = parser.group("data")

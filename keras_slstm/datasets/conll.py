@@ -76,13 +76,25 @@ def read_conll(
         print(sentence.tokens, sentence.tags)
     ```
     """
+    return list(iterate_conll(path, tag_column, token_column, scheme, on_error, conllu))
+
+
+def iterate_conll(
+    path: PathLike,
+    tag_column: Column | None = None,
+    token_column: Column | None = None,
+    scheme: str | None = None,
+    on_error: OnError = "raise",
+    conllu: bool | None = None,
+) -> Iterator[TaggedSentence]:
+    """Yield what `read_conll` returns, sentence by sentence: memory holds one."""
     path = Path(path)
     problems = Problems(path, on_error, unit="sentences with malformed lines")
     if is_conllu(path) if conllu is None else conllu:
         columns: _Columns = _ConlluColumns(path, token_column, tag_column)
     else:
         columns = _Columns(path, token_column, tag_column)
-    sentences = []
+    empty = True
     for block in _blocks(path):
         try:
             sentence = columns.read(block)
@@ -92,11 +104,11 @@ def read_conll(
             problems.add(error)
         else:
             if sentence.tokens:  # otherwise, the block holds only comments
-                sentences.append(sentence)
-    problems.warn()
-    if not sentences:
+                empty = False
+                yield sentence
+    problems.warn(stacklevel=4)  # the warning names the line that calls `read_conll`
+    if empty:
         raise DataError(path, 1, "the file holds no sentence")
-    return sentences
 
 
 def keep_valid(

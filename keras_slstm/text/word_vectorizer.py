@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import keras
@@ -72,12 +73,24 @@ class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
         """Whether there is a vocabulary."""
         return bool(self._vocabulary.words)
 
+    def word_ids(self, words: Iterable[str]) -> list[int]:
+        """The ids of words in the form in which they are looked up; 1 for an unknown one."""
+        return self._vocabulary.ids(words)
+
     def describe(self) -> dict[str, Any]:
         """The vocabulary and options that a program without this package needs to encode sentences, for JSON."""
         known = {"vocabulary": self.vocabulary, "lowercase": self.lowercase}
         if self._characters is not None:
             known |= {"character_vocabulary": self.characters, "max_characters": self.max_characters}
         return known
+
+    def set_vocabulary(self, words: Sequence[str]) -> None:
+        """Use these words, in this order, from id 2 on.
+
+        Raises:
+            ValueError: If a word is empty, holds a line break, or occurs twice.
+        """
+        self._vocabulary.set(words)
 
     def copy_vocabularies(self, other: Self) -> None:
         """Use the words and characters of another vectoriser."""

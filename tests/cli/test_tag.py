@@ -18,6 +18,7 @@ from tests.cli.command_checks import check_that_an_interrupted_training_goes_on
 pytest.importorskip("seqeval", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the picture needs the `plots` extra")
 
+ALL_DATA = ["--stream", "--data", __file__, "--dev-data", __file__, "--test-data", __file__]
 TINY = ["--encoder", "bilstm", "--units", "8", "--embedding-dim", "8", "--learning-rate", "0.03", "--dropout", "0"]
 
 
@@ -165,6 +166,28 @@ def test_an_interrupted_training_goes_on(files, tmp_path, command, monkeypatch, 
     check_that_an_interrupted_training_goes_on(command, options, monkeypatch, capsys)
 
 
+@pytest.fixture
+def streamed(files, tmp_path):
+    """The options of a training whose sentences stay on disk."""
+    pytest.importorskip("array_record", reason="streaming needs the `stream` extra")
+    return ["--task", "ner", "--stream", *data_options(files), "--output", tmp_path / "run", *TINY]
+
+
+def test_sentences_that_stay_on_disk(streamed, tmp_path, command, capsys):
+    assert command(*streamed, "--epochs", 20) == 0
+    out = capsys.readouterr().out
+    assert "60 / 9 / 11 sentences to train / develop / test, 5 labels (BIOES)" in out
+    assert "Test F1 1.0000, accuracy 1.0000" in out
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert (result["characters"], result["split"]["sizes"]) == (None, [60, 9, 11])
+    assert (tmp_path / "train-prepared" / "corpus.json").is_file()
+
+
+@pytest.mark.backends("torch")
+def test_an_interrupted_streamed_training_goes_on(streamed, command, monkeypatch, capsys):
+    check_that_an_interrupted_training_goes_on(command, streamed, monkeypatch, capsys)
+
+
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
     path = tmp_path / "broken.conll"
     for text, place in [("a B-X\nb\n", "2: 2 columns expected"), ("a B-X\n\nb O\nc I-X\n", '4: "I-X" goes on')]:
@@ -179,6 +202,9 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
     [
         (["--encoder", "bilstm", "--steps", "3"], "--steps belongs to --encoder slstm"),
         (["--data", "nowhere"], "--data: there is no file nowhere"),
+        (["--stream"], "--stream needs --data, --dev-data and --test-data"),
+        ([*ALL_DATA, "--characters", "cnn"], "--stream reads no texts into memory, which --characters needs"),
+        ([*ALL_DATA, "--vectors", __file__], "--stream reads no texts into memory, which --vectors needs"),
         (["--limit", "0"], "--limit: an integer of at least 1 expected"),
         (["--data", "a.conll", "--dataset", "ud_ewt"], "give either --dataset or --data, not both"),
         (["--test-data", "a.conll"], "--test-data needs --data"),

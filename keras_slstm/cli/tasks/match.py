@@ -15,6 +15,7 @@ from keras_slstm.cli.tasks import texts
 from keras_slstm.cli.tasks.jobs import Job, Results, limited, train_all
 from keras_slstm.cli.tasks.reports import report_pairs
 from keras_slstm.cli.tasks.show import show_pairs
+from keras_slstm.cli.tasks.streamed import StreamedCorpus, columns_of, load_streamed, text_vectorizer
 from keras_slstm.cli.tasks.training import (
     batch_options,
     best_score,
@@ -27,9 +28,12 @@ from keras_slstm.cli.tasks.training import (
     make_optimizer,
     options_named,
 )
-from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
+from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus, read_pairs
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.streaming.batches import StreamedBatches
+from keras_slstm.streaming.corpora import prepare_pairs
+from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.pair_batches import PairBatches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
@@ -56,8 +60,14 @@ def texts_of(part: Pairs) -> Iterator[str]:
     return (text for pair in part.texts for text in pair)
 
 
-def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
+def load(arguments: argparse.Namespace, name: str) -> PairCorpus | StreamedCorpus:
     """A corpus, by the name of a data set or a file."""
+    if arguments.stream:
+        names = ("first_column", "second_column", "label_column")
+        columns = {column: vars(arguments)[column] for column in names}
+        read = functools.partial(read_pairs, columns=tuple(columns.values()), on_error=arguments.on_error)
+        vectorizer = text_vectorizer(arguments, load_presets("match")[preset_name(arguments)])
+        return load_streamed(arguments, prepare_pairs, vectorizer, read, Pairs, **columns)
     files: dict[str, Any] = {}
     if arguments.data:
         scores = arguments.task == "relatedness"
@@ -80,7 +90,7 @@ def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
     return limited(corpus, arguments.limit)
 
 
-def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
+def task_of(arguments: argparse.Namespace, corpus: PairCorpus | StreamedCorpus) -> str:
     """The task asked for, or that of the data set."""
     if arguments.task:
         return str(arguments.task)
@@ -92,9 +102,14 @@ def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
     return "paraphrase" if paraphrases else "inference"
 
 
+def preset_name(arguments: argparse.Namespace) -> str:
+    """The preset asked for, or that of a short training for your own data, or that of the paper."""
+    return arguments.preset or ("small" if arguments.data else arguments.architecture or "paper")
+
+
 def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVectors | None) -> tuple[Settings, int]:
     """The settings of a training, and its largest number of epochs."""
-    name = arguments.preset or ("small" if arguments.data else arguments.architecture or "paper")
+    name = preset_name(arguments)
     preset = load_presets("match")[name]
     settings = choose_settings(arguments, job, name, preset, "encoder", "cased", "limit")
     settings["tokenizer"] = texts.choose_tokenizer(arguments, job.corpus)
@@ -102,7 +117,7 @@ def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVect
     for option, value in {**defaults, **ARCHITECTURES.get(arguments.architecture, {})}.items():
         given = vars(arguments).get(option)
         settings[option] = value if given is None else given
-    if arguments.fixed_vectors is None and settings["fixed_vectors"]:
+    if arguments.fixed_vectors is None and settings["fixed_vectors"] and vectors is not None:
         settings["fixed_vectors"] = texts.can_stay_fixed(vectors, settings, texts_of(job.corpus.train))
     settings["fixed_vectors"] &= vectors is not None
     if arguments.architecture:
@@ -112,20 +127,22 @@ def choose(arguments: argparse.Namespace, job: Job, task: str, vectors: WordVect
 
 def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) -> Results:
     """Train, test, save, and match a few pairs; return what was found."""
-    corpus: PairCorpus = job.corpus
+    corpus = job.corpus
     task = task_of(arguments, corpus)
     settings, epochs = choose(arguments, job, task, vectors)
     with options_named("--encoder-option", "--variants"):
         model, batches = build_model(arguments, settings, job, vectors)
-    parts = (corpus.train, corpus.validation)
-    columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
     # The vocabulary counts, too: it holds words of the test part that have a vector.
-    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
+    settings["data"] = fingerprint(
+        *columns_of(corpus.train, columns), *columns(corpus.validation), model.vectorizer.vocabulary
+    )
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scores = "scores from {} to {}".format(*corpus.score_range) if corpus.score_range else ""
     targets = f"{len(corpus.label_names)} labels" if corpus.label_names else scores
     describe(corpus, f"pairs ({task})", targets, settings["encoder"], model, run)
-    coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, texts_of(corpus.train)))
+    coverage = None
+    if vectors is not None:
+        coverage = describe_coverage(vectors, map(model.vectorizer.tokenize, texts_of(corpus.train)))
     measure = "accuracy" if corpus.label_names else "pearson"
     trained = fit(
         arguments, run, model, batches, settings, epochs, f"val_{measure}",
@@ -147,18 +164,26 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     return result
 
 
+def columns(part: Pairs) -> tuple[Iterable[str], Iterable[str]]:
+    """The columns that tell training parts apart."""
+    return texts_of(part), map(str, part.labels)
+
+
 def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
-) -> tuple[SentencePairClassifier, PairBatches]:
+) -> tuple[SentencePairClassifier, PairBatches | StreamedBatches]:
     """The compiled model with its vocabulary, and the batches to train it on."""
     keras.utils.set_random_seed(job.seed)
-    corpus: PairCorpus = job.corpus
+    corpus = job.corpus
+    part = corpus.train
     options = {
         "labels": corpus.label_names or None,
         "score_range": corpus.score_range,
         **texts.model_options(settings, vectors),
         "encoder_options": settings["encoder_options"],
     }
+    if isinstance(part, PreparedCorpus):
+        options["vectorizer"] = part.vectorizer
     if settings.get("model") == "esim":
         options.pop("mlp_dropout")  # one rate for all
         model = ESIM(**options)
@@ -170,8 +195,11 @@ def build_model(
             mlp_activation=settings.get("mlp_activation", "relu"),
             **options,
         )
-    part = corpus.train
-    model.adapt(part.texts, vectors)
-    batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
+    batches: PairBatches | StreamedBatches
+    if isinstance(part, PreparedCorpus):
+        batches = StreamedBatches(part, settings["batch_size"], seed=job.seed)
+    else:
+        model.adapt(part.texts, vectors)
+        batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
     model.compile(make_optimizer(settings, batches, arguments.epochs), jit_compile=settings["jit_compile"])
     return model, batches
