@@ -4,9 +4,11 @@
     python -m benchmarks.scaling --units 64 --batch 8 --steps 3 --rounds 1 --backends jax   # a trial
 
 `keras_slstm.distribute.fit` trains an S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000), on TensorFlow
-under MultiWorkerMirroredStrategy and on JAX with `keras.distribution`. Every process is pinned to one core and takes 32
-sentences per step. The share of communication is the part of a step that exceeds the step of a single process: the
-exchange of gradients and the wait for the slowest process. Run the benchmark on an idle machine.
+under MultiWorkerMirroredStrategy, on JAX with `keras.distribution` and on PyTorch with `torch.distributed`. Every process is
+pinned to one core and takes 32 sentences per step. One process trains alone; then both train side by side without any
+exchange, which shows how much they slow each other down; then both train one model. The share of communication is the
+part of a step that exceeds the step of a single process: the exchange of gradients, the wait for the slowest process and
+the competition for memory. Run the benchmark on an idle machine.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 VOCABULARY, LABELS = 10_000, 5
-BACKENDS = ("tensorflow", "jax")
+BACKENDS = ("tensorflow", "jax", "torch")
 
 
 def main() -> int:
@@ -36,13 +38,14 @@ def main() -> int:
     if len(cores) < args.workers:
         print(f"{args.workers} processes need one core each, but this machine has {len(cores)}.", file=sys.stderr)
         return 2
-    seconds: dict[str, dict[int, list[float]]] = {name: {1: [], args.workers: []} for name in args.backends}
+    ways = {"1": (1, False), "apart": (args.workers, True), str(args.workers): (args.workers, False)}
+    seconds: dict[str, dict[str, list[float]]] = {name: {way: [] for way in ways} for name in args.backends}
     for _ in range(args.rounds):
         for backend in args.backends:
-            for count in (1, args.workers):  # in turn, so that changes in the machine's speed affect both
-                found = measure(args, backend, count)
-                seconds[backend][count] += found
-                print(f"{backend}, {count}: {1000 * statistics.median(found):.0f} ms", file=sys.stderr, flush=True)
+            for way, (count, apart) in ways.items():  # in turn, so that changes in the machine's speed affect all
+                found = measure(args, backend, count, apart)
+                seconds[backend][way] += found
+                print(f"{backend}, {way}: {1000 * statistics.median(found):.0f} ms", file=sys.stderr, flush=True)
     summaries = [summary(args, backend, values) for backend, values in seconds.items()]
     show(summaries)
     if args.output:
@@ -51,8 +54,9 @@ def main() -> int:
     return 0
 
 
-def summary(args: argparse.Namespace, backend: str, seconds: dict[int, list[float]]) -> dict[str, Any]:
+def summary(args: argparse.Namespace, backend: str, seconds: dict[str, list[float]]) -> dict[str, Any]:
     """Summarize the seconds of all steps."""
+    apart = seconds.pop("apart")
     alone, together = (statistics.median(values) for values in seconds.values())
     throughput = {1: args.batch / alone, args.workers: args.workers * args.batch / together}
     settings = ("units", "batch", "length", "sweeps", "optimizer", "jit_compile")
@@ -61,8 +65,9 @@ def summary(args: argparse.Namespace, backend: str, seconds: dict[int, list[floa
         "machine": platform.processor() or platform.machine(),
         "versions": {name: version(name) for name in ("keras", backend)},
         "settings": {name: vars(args)[name] for name in settings},
-        "seconds": {str(count): values for count, values in seconds.items()},
-        "milliseconds_a_step": {str(count): 1000 * statistics.median(values) for count, values in seconds.items()},
+        "seconds": seconds,
+        "seconds_apart": apart,
+        "milliseconds_a_step": {count: 1000 * statistics.median(values) for count, values in seconds.items()},
         "sentences_per_second": {str(count): value for count, value in throughput.items()},
         "speedup": throughput[args.workers] / throughput[1],
         "share_of_communication": max(0.0, 1 - alone / together),
@@ -80,8 +85,8 @@ def show(found: list[dict[str, Any]]) -> None:
             print(line)
 
 
-def measure(args: argparse.Namespace, backend: str, count: int) -> list[float]:
-    """Start `count` processes, and return the seconds of each step."""
+def measure(args: argparse.Namespace, backend: str, count: int, apart: bool) -> list[float]:
+    """Start `count` processes, which train one model or, `apart`, one each; return the seconds of the first's steps."""
     from keras_slstm.distribute.launcher import Workers
 
     with tempfile.TemporaryDirectory() as folder:
@@ -90,6 +95,7 @@ def measure(args: argparse.Namespace, backend: str, count: int) -> list[float]:
         ]
         command = [sys.executable, "-m", "benchmarks.scaling", "--worker", folder, *options]
         command += ["--jit-compile"] if args.jit_compile else []
+        command += ["--apart"] if apart else []
         one_thread = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
         environment = {**one_thread, "KERAS_BACKEND": backend}
         with Workers(command, count, environment, logs=folder) as workers:
@@ -103,6 +109,8 @@ def work(args: argparse.Namespace) -> int:
     """Train in one of the processes; the chief writes the seconds of each step."""
     # Pin the process before an import starts threads.
     index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+    if args.apart:
+        del os.environ["TF_CONFIG"]
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[index]})
 
     import keras
@@ -143,7 +151,7 @@ def work(args: argparse.Namespace) -> int:
     y = rng.integers(0, LABELS, size=rows)
     clock = Clock()
     distribute.fit(model, x, y, batch_size=args.batch * size, shuffle=False, verbose=0, callbacks=[clock])
-    if distribute.is_chief():
+    if index == 0:
         seconds = np.diff(clock.ends)[3:].tolist()  # the first steps trace and warm up
         (Path(args.worker) / "seconds.json").write_text(json.dumps(seconds), encoding="utf-8")
     return 0
@@ -152,7 +160,7 @@ def work(args: argparse.Namespace) -> int:
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=BACKENDS, help="(default: both)")
+    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=BACKENDS, help="(default: all)")
     parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
     parser.add_argument("--units", type=int, default=300)
     parser.add_argument("--batch", type=int, default=32, help="sentences per process and step (default: 32)")
@@ -165,6 +173,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=1800.0, help="time limit of a start in seconds (default: 1800)")
     parser.add_argument("--output", type=Path, help="write the results to this JSON file")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     for name in ("units", "batch", "length", "sweeps", "steps", "rounds"):
         if vars(args)[name] < 1:

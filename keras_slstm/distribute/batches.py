@@ -55,11 +55,8 @@ def make_dataset(
         if not x.num_batches:
             raise ValueError(f"{type(x).__name__} has no batches.")
         return ShuffledBatches(x, seed, epoch) if shuffle else x
-    if x is None or hasattr(x, "element_spec"):
-        raise ValueError(
-            "`x` must hold arrays, or be a keras.utils.PyDataset, an iterable of batches or (on TensorFlow) a "
-            f"tf.data.Dataset, but got {type(x).__name__}."
-        )
+    if x is None:
+        raise ValueError("`x` must hold arrays or batches, but got None.")
     if is_iterable_of_batches(x):
         check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
         return IterableBatches(x, steps)
@@ -67,7 +64,7 @@ def make_dataset(
 
 
 def is_iterable_of_batches(x: Any) -> bool:
-    """Whether `x` is a generator, a DataLoader or the like, and not arrays."""
+    """Whether `x` is a generator, a DataLoader, a `tf.data.Dataset` or the like, and not arrays."""
     return hasattr(x, "__iter__") and not hasattr(x, "shape") and not isinstance(x, list | tuple | Mapping)
 
 

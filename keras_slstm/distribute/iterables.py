@@ -1,4 +1,4 @@
-"""Batches of generators, `torch.utils.data.DataLoader`, Grain and other iterables."""
+"""Batches of generators, `torch.utils.data.DataLoader`, Grain, (not on TensorFlow) `tf.data` and other iterables."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ class IterableBatches(keras.utils.PyDataset):
     def __init__(self, data: Iterable[Any], steps: int | None = None):
         super().__init__()
         name = type(data).__name__
-        if steps is None and not hasattr(data, "__len__"):
-            raise ValueError(f"The number of batches of a {name} is unknown: give `steps_per_epoch`, or `steps`.")
+        if steps is None:
+            try:
+                steps = len(data)  # type: ignore[arg-type]
+            except TypeError:  # also that of a `tf.data.Dataset` that is infinite or counted by nobody
+                raise ValueError(
+                    f"The number of batches of a {name} is unknown: give `steps_per_epoch`, or `steps`."
+                ) from None
         self.data = data
-        self.steps = len(data) if steps is None else steps  # type: ignore[arg-type]
+        self.steps = steps
         if not self.steps:
             raise ValueError(f"{name} has no batches.")
         self._goes_on = isinstance(data, Iterator)

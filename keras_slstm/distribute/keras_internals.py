@@ -16,6 +16,10 @@ import numpy as np
 
 _SYMBOLIC_BUILD = "_maybe_symbolic_build"
 _SUM_OF_GRADIENTS = "_all_reduce_sum_gradients"
+_MEETINGS = (
+    *("_backend_update_step", "_backend_increment_gradient_accumulators", "_backend_reset_gradient_accumulators"),
+    "_apply_weight_decay",
+)
 _ADDED_LOSS = "_aggregate_additional_loss"
 
 
@@ -43,6 +47,27 @@ def without_sum_of_gradients(optimizer: keras.optimizers.Optimizer) -> Iterator[
 
 
 @contextlib.contextmanager
+def with_local_updates(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
+    """Make the optimizer update the variables of each replica by itself, from gradients that are summed already.
+
+    Keras makes the replicas meet in an update, which TensorFlow refuses in one branch of a condition, such as that of
+    gradient accumulation.
+
+    Raises:
+        RuntimeError: If this version of Keras lacks the names.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    base = next((kind for kind in type(optimizer).__mro__ if kind.__name__ == "BaseOptimizer"), object)
+    with contextlib.ExitStack() as stack:
+        for name in _MEETINGS:
+            function = getattr(base, name, None)
+            stack.enter_context(
+                _replaced(optimizer, name, functools.partial(function, optimizer) if function else None)
+            )
+        yield
+
+
+@contextlib.contextmanager
 def with_added_losses(model: keras.Model, change: Callable[[Any], Any]) -> Iterator[None]:
     """Make `compute_loss` change the losses of regularizers and of `add_loss`.
 
@@ -52,6 +77,11 @@ def with_added_losses(model: keras.Model, change: Callable[[Any], Any]) -> Itera
     aggregate = getattr(model, _ADDED_LOSS, None)
     with _replaced(model, _ADDED_LOSS, lambda loss: change(aggregate(loss))):  # type: ignore[misc]
         yield
+
+
+def replaced_call(model: keras.Model, function: Callable[..., Any]) -> contextlib.AbstractContextManager[None]:
+    """Make calls of a model, `model(x)`, run another function in place of `model.call`."""
+    return _replaced(model, "call", function)
 
 
 @contextlib.contextmanager

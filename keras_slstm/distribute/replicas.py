@@ -13,12 +13,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import keras
 
 from keras_slstm.distribute.errors import DIFFERENT_DATA
-from keras_slstm.distribute.keras_internals import without_sum_of_gradients
+from keras_slstm.distribute.keras_internals import with_local_updates, without_sum_of_gradients
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE
 from keras_slstm.distribute.variables import seed_generators
 
@@ -236,8 +237,9 @@ def _adapted(optimizer: Any) -> Iterator[None]:
             apply(_sum(grads), trainable_variables)
 
     optimizer.scale_loss, optimizer.apply = scale_part, apply_sum
+    accumulates = getattr(optimizer, "inner_optimizer", optimizer).gradient_accumulation_steps
     try:
-        with without_sum_of_gradients(optimizer):
+        with without_sum_of_gradients(optimizer), with_local_updates(optimizer) if accumulates else nullcontext():
             yield
     finally:
         del optimizer.scale_loss, optimizer.apply

@@ -95,6 +95,7 @@ def train_on_inputs() -> Arrays:
         # An epoch does not end with the data.
         **_fit("part_of_generator", linear(), _endless(), steps_per_epoch=2),
         **_fit("loader", linear(), _loader(), validation_data=_loader()),
+        **_fit("tf_data", linear(), _tf_data(), validation_data=_tf_data()),
         **_predictions(),
     }
 
@@ -104,6 +105,12 @@ def _loader() -> Any:
 
     tensors = (torch.tensor(array) for array in (X, Y, WEIGHTS))
     return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*tensors), batch_size=BATCH)
+
+
+def _tf_data() -> Any:
+    import tensorflow as tf
+
+    return tf.data.Dataset.from_tensor_slices((X, Y, WEIGHTS)).batch(BATCH)
 
 
 def _grain() -> Any:
@@ -129,34 +136,51 @@ def train_with_options() -> Arrays:
     def averaging() -> Any:  # in the scope of the strategy
         return keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
 
+    def accumulating() -> Any:
+        return keras.optimizers.AdamW(0.1, weight_decay=0.1, clipnorm=0.2, gradient_accumulation_steps=2)
+
     return {
         **_fit("class_weight", linear(), X, Y, class_weight={0: 0.5, 1: 3.0}),
         **_fit("validation_split", linear(), X, Y, sample_weight=WEIGHTS, validation_split=0.3),
         **_fit("averages", linear(optimizer=averaging), X, Y),
+        **_fit("accumulation", linear(optimizer=accumulating), X, Y, epochs=3),
         **_with_callbacks(),
+        **_with_board(),
     }
 
 
-def train_accumulating() -> Arrays:
-    """Gradients of several batches, which TensorFlow cannot add up on several replicas."""
-
-    def accumulating() -> Any:
-        return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
-
-    return _fit("accumulation", linear(optimizer=accumulating), X, Y, epochs=3)
-
-
-def train_with_own_steps() -> Arrays:
-    """A step of the user's own, and several steps in one call."""
+def train_with_own_step() -> Arrays:
+    """A step of the user's own."""
     parent = keras.Model.train_step
 
     def train_step(self: Any, *data: Any) -> Any:
         return parent(self, *data)
 
-    return {
-        **_fit("own_step", linear(train_step), X, Y),
-        **_fit("several_steps", linear(steps_per_execution=2), X, Y),
-    }
+    return _fit("own_step", linear(train_step), X, Y)
+
+
+def train_in_several_steps() -> Arrays:
+    """Several steps in one call."""
+    return _fit("several_steps", linear(steps_per_execution=2), X, Y)
+
+
+def train_with_torch_step() -> Arrays:
+    """A step on PyTorch that clips the gradient itself, so it needs that of the whole batch."""
+    import torch
+
+    def train_step(self: Any, data: Any) -> Any:
+        x, y = data
+        weights = self.trainable_weights
+        self.zero_grad()
+        outputs = self(x, training=True)
+        loss = self.compute_loss(y=y, y_pred=outputs)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([weight.value for weight in weights], 0.1)
+        with torch.no_grad():
+            self.optimizer.apply([weight.value.grad for weight in weights], weights)
+        return {"crossentropy": loss.detach()}
+
+    return _fit("torch_step", linear(train_step), X, Y)
 
 
 class _Stop(keras.callbacks.Callback):
@@ -187,12 +211,41 @@ def _with_callbacks() -> Arrays:
         return found | {f"callbacks/best/{i}": weight for i, weight in enumerate(kept.get_weights())}
 
 
-KINDS = ("arrays", "tuple", "dict", "nested", "py_dataset", "grain", "generator", "part_of_generator", "loader")
-OPTIONS = ("class_weight", "validation_split", "averages", "callbacks")
-OWN_STEPS = ("own_step", "several_steps")
+def _with_board() -> Arrays:
+    """What TensorBoard shows of a training, with the distribution of each weight."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.util.tensor_util import make_ndarray
+
+    with tempfile.TemporaryDirectory() as folder:
+        board = keras.callbacks.TensorBoard(folder, histogram_freq=1)
+        found = _fit("board", linear(), X, Y, validation_data=(OTHER, Y), callbacks=[board])
+        for part in ("train", "validation"):
+            events = EventAccumulator(str(Path(folder, part))).Reload()
+            shown = events.Tensors("epoch_sparse_categorical_crossentropy")
+            found[f"board/{part}"] = [make_ndarray(event.tensor_proto) for event in shown]
+        assert any(
+            "histogram" in tag for tag in EventAccumulator(str(Path(folder, "train"))).Reload().Tags()["tensors"]
+        )
+    return found
+
+
+KINDS = (
+    "arrays",
+    "tuple",
+    "dict",
+    "nested",
+    "py_dataset",
+    "grain",
+    "generator",
+    "part_of_generator",
+    "loader",
+    "tf_data",
+)
+OPTIONS = ("class_weight", "validation_split", "averages", "accumulation", "callbacks", "board")
 PROGRAM_OF = {
     **dict.fromkeys((*KINDS, "outputs"), "train_on_inputs"),
     **dict.fromkeys(OPTIONS, "train_with_options"),
-    **dict.fromkeys(OWN_STEPS, "train_with_own_steps"),
-    "accumulation": "train_accumulating",
+    "own_step": "train_with_own_step",
+    "several_steps": "train_in_several_steps",
+    "torch_step": "train_with_torch_step",
 }

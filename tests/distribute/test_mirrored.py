@@ -8,10 +8,10 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs
-from tests.distribute.input_programs import KINDS, OPTIONS, OWN_STEPS, PROGRAM_OF, train_accumulating
+from tests.distribute.input_programs import KINDS, OPTIONS, PROGRAM_OF
 from tests.distribute.truth import TOLERANCES, compare, truth
 
-ON_TENSORFLOW = (*KINDS, "outputs", *OPTIONS, *OWN_STEPS)
+ON_TENSORFLOW = (*KINDS, "outputs", *OPTIONS, "own_step", "several_steps")
 pytestmark = [
     pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's"),
     pytest.mark.xdist_group("two_processes"),
@@ -53,11 +53,6 @@ def test_other_ways():
 @pytest.mark.short_run
 def test_inputs_and_options(kind):
     compare(_found(PROGRAM_OF[kind]), truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
-
-
-def test_gradient_accumulation_is_refused():
-    with pytest.raises(ValueError, match="`gradient_accumulation_steps` is not supported on several replicas"):
-        train_accumulating()
 
 
 @functools.cache

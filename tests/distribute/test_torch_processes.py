@@ -44,7 +44,7 @@ def test_what_one_process_finds(found, name, program):
     compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "outputs", "accumulation", *OPTIONS])
+@pytest.mark.parametrize("kind", [*KINDS, "outputs", *OPTIONS, "own_step", "torch_step"])
 def test_inputs_and_options_are_those_of_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
@@ -61,7 +61,3 @@ def test_differences_are_refused(found):
         assert re.search(r"learning_rate is 0\.1.* on process 0 .* 1\.1", str(arrays["refused/rate"]))
         assert "argument.epochs is 1 on process 0 (localhost:" in str(arrays["refused/epochs"])
         assert re.search(r"output_dim is 6 on process 0 .* 7 on process 1", str(arrays["refused/units"]))
-
-
-def test_own_steps_are_refused(found):
-    assert "Own has its own `train_step`" in str(found[1]["own_step/error"])

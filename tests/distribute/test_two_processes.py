@@ -7,7 +7,7 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs, two_processes
-from tests.distribute.input_programs import KINDS, OPTIONS, OWN_STEPS, PROGRAM_OF
+from tests.distribute.input_programs import KINDS, OPTIONS, PROGRAM_OF
 from tests.distribute.truth import TOLERANCES, compare, truth
 
 pytestmark = [
@@ -55,7 +55,7 @@ def test_other_ways_are_those_of_one_process(found, way, tolerance):
     compare(found[0], truth("train_variants"), way, atol=tolerance, rtol=tolerance)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "outputs", *OPTIONS, *OWN_STEPS])
+@pytest.mark.parametrize("kind", [*KINDS, "outputs", *OPTIONS, "own_step", "several_steps"])
 def test_inputs_and_options_are_those_of_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
