@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf, depth, latency, subilstm
+from benchmarks import crf, depth, latency, long_texts, subilstm
 from keras_slstm.training.results import read_results
 
 
@@ -135,3 +135,14 @@ def streaming(results: Path) -> str:
         cells += [f"{run['cpu_seconds']:.0f}", f"{run['peak_megabytes']:,.0f}", f"{run['sentences_per_second']:,.0f}"]
         lines.append(f"| {way} | " + " | ".join([*cells, f"{100 * run['share_of_waiting']:.1f}%"]) + " |")
     return "\n".join(lines)
+
+
+def long_text_costs(results: Path) -> str:
+    """Memory and time of training steps on one long text, on each measured backend."""
+    lines: list[str] = []
+    for path in sorted(results.glob("long-texts-*/long_texts.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        settings = result["settings"]
+        size = f"One text of {settings['words']:,} words, {settings['units']} units"
+        lines += ["", f"{size}; {machine(result['conditions'])}:", "", long_texts.table(result["rows"])]
+    return "\n".join(lines[1:]) or "Not measured yet."
