@@ -64,7 +64,7 @@ def test_learns_to_translate(trained):
     assert set(history) == {"loss", "accuracy", "val_bleu", "val_exact"}
     assert model.translate(["one two", "five"]) == ["zwei eins", "fünf"]
     assert model.predict(["one two", "five"]) == ["zwei eins", "fünf"]
-    with pytest.raises(TypeError, match="no steps for texts"):
+    with pytest.raises(TypeError, match="does not take steps for texts"):
         model.predict(["one two"], steps=1)
     assert model.evaluate(*corpus(), verbose=0)[1] > 0.9
     assert model.translate(["one two", "five"], beam=3, length_penalty=0.5) == ["zwei eins", "fünf"]
