@@ -70,28 +70,28 @@ def _keras_of_addons() -> Iterator[None]:
             del sys.modules[name]
 
 
-def mark(potentials: Tensor) -> Tensor:
+def add_axis(potentials: Tensor) -> Tensor:
     """Append an axis of size 1, which makes the CRF functions use tensorflow-addons."""
     return potentials[..., None]
 
 
-def marked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the shape with the mark."""
+def shape_with_axis(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the shape with the appended axis."""
     return (*shape, 1)
 
 
-def is_marked(potentials: Tensor) -> bool:
-    """Whether the potentials are marked."""
-    return tuple(potentials.shape) != unmarked_shape(potentials.shape)
+def has_axis(potentials: Tensor) -> bool:
+    """Whether `add_axis` made these potentials."""
+    return tuple(potentials.shape) != shape_without_axis(potentials.shape)
 
 
-def unmark(potentials: Tensor) -> Tensor:
-    """Remove the mark; return unmarked potentials unchanged."""
-    return ops.squeeze(potentials, axis=-1) if is_marked(potentials) else potentials
+def remove_axis(potentials: Tensor) -> Tensor:
+    """Remove the appended axis, if there is one."""
+    return ops.squeeze(potentials, axis=-1) if has_axis(potentials) else potentials
 
 
-def unmarked_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the shape without the mark; unmarked shapes, whose last axis is larger than 1, are unchanged."""
+def shape_without_axis(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the shape without the appended axis, the only last axis of size 1."""
     return tuple(shape[:-1] if len(shape) == 4 and shape[-1] == 1 else shape)
 
 

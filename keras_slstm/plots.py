@@ -222,7 +222,7 @@ def word_depths(
     sentences: Sequence[tuple[Sequence[str], Any]],
     max_depth: int,
     path: PathLike | None = None,
-    words_a_line: int = 25,
+    words_per_line: int = 25,
 ) -> Any:
     """Draw the depths of words (Figure 4 of Liu et al., 2020): one column per word, one cell per layer.
 
@@ -230,7 +230,7 @@ def word_depths(
         sentences: The words of each sentence and their depths, as returned by `read_depths`.
         max_depth: The largest depth.
         path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
-        words_a_line: The number of words per line; longer sentences wrap.
+        words_per_line: The number of words per line; longer sentences wrap.
 
     Returns:
         The figure.
@@ -250,8 +250,8 @@ def word_depths(
         depths = np.asarray(depths)
         if depths.shape != (len(words),):
             raise ValueError(f"Pass one depth per word: got {len(words)} words with depths of shape {depths.shape}.")
-        starts = range(0, len(words), words_a_line)
-        lines += [(words[i : i + words_a_line], depths[i : i + words_a_line]) for i in starts]
+        starts = range(0, len(words), words_per_line)
+        lines += [(words[i : i + words_per_line], depths[i : i + words_per_line]) for i in starts]
     if not lines:
         raise ValueError("`sentences` is empty.")
     colours = require("matplotlib", "plots").colormaps["viridis_r"].resampled(max_depth)

@@ -17,11 +17,11 @@ class Letters(NamedTuple):
         """Whether the letter must follow another word of its span."""
         return letter in (self.inside, self.last)
 
-    def may_go_on(self, letter: str) -> bool:
+    def may_continue(self, letter: str) -> bool:
         """Whether the span may continue after the letter."""
         return letter in (self.first, self.inside)
 
-    def has_to_go_on(self, letter: str) -> bool:
+    def must_continue(self, letter: str) -> bool:
         """Whether the span must continue after the letter."""
         return letter == self.first != self.only or letter == self.inside != self.last
 

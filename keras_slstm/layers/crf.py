@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_slstm import addons
 from keras_slstm.crf_weights import ADDONS, read_crf_weights
-from keras_slstm.layers.loss_advice import refuse_keras_loss
+from keras_slstm.layers.loss_check import check_compiled_loss
 from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.crf import FORBIDDEN
 from keras_slstm.ops.crf_potentials import pack
@@ -240,7 +240,7 @@ class CRF(PotentialsLayer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        refuse_keras_loss(self, "CRFLoss")
+        check_compiled_loss(self, "CRFLoss")
         h, mask = self.masked_words(inputs, mask)
         first, last = is_first(mask), is_last(mask)
         transitions = ops.convert_to_tensor(self.chain_kernel)
@@ -262,7 +262,7 @@ class CRF(PotentialsLayer):
             unary = _forbid(unary, ops.expand_dims(first, -1) & no_first | ops.expand_dims(last, -1) & no_last)
             transitions = _forbid(transitions, no_pair)
         potentials = pack(zero_padding(unary, mask), transitions, mask)
-        return addons.mark(potentials) if self.engine == "addons" else potentials
+        return addons.add_axis(potentials) if self.engine == "addons" else potentials
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         batch, time, _ = input_shape
@@ -270,7 +270,7 @@ class CRF(PotentialsLayer):
         if self.pairwise:
             return (batch, time, K + 1, K + 1)
         shape = (batch, None if time is None else time + K, K + 1)
-        return addons.marked_shape(shape) if self.engine == "addons" else shape
+        return addons.shape_with_axis(shape) if self.engine == "addons" else shape
 
 
 def _check_labels(labels: Sequence[str]) -> list[str]:

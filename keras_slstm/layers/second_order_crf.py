@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers.loss_advice import refuse_keras_loss
+from keras_slstm.layers.loss_check import check_compiled_loss
 from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.crf_potentials import pack
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
@@ -118,7 +118,7 @@ class SecondOrderCRF(PotentialsLayer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        refuse_keras_loss(self, "SecondOrderCRFLoss")
+        check_compiled_loss(self, "SecondOrderCRFLoss")
         h, mask = self.masked_words(inputs, mask)
         unary = project(h, self.kernel) + self.bias
         if self.use_boundary:

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers.loss_advice import refuse_keras_loss
+from keras_slstm.layers.loss_check import check_compiled_loss
 from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.projection import project
@@ -121,7 +121,7 @@ class SemiMarkovCRF(PotentialsLayer):
         self.built = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        refuse_keras_loss(self, "SemiMarkovCRFLoss")
+        check_compiled_loss(self, "SemiMarkovCRFLoss")
         h, mask = self.masked_words(inputs, mask)
         scores, K = project(h, self.kernel) + self.bias, self.units
         unary, begins, ends = (scores[..., i * K : (i + 1) * K] for i in range(3))

@@ -7,7 +7,7 @@ import inspect
 _FUNCTIONS = ("fit", "train_on_batch")
 
 
-def refuse_class_weight() -> None:
+def check_no_class_weight() -> None:
     """Raise if the running `fit` or `train_on_batch` was given `class_weight`.
 
     Keras mistakes the labels of a sentence's words for a one-hot vector, and weights the sentence by the *position* of

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.losses.class_weight import refuse_class_weight
+from keras_slstm.losses.class_weight import check_no_class_weight
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import Potentials
@@ -99,7 +99,7 @@ class CRFLoss(keras.losses.Loss):
         if sample_weight is None:
             losses = self.call(y_true, y_pred)
         else:
-            refuse_class_weight()
+            check_no_class_weight()
             losses = self._weighted(y_true, y_pred, sample_weight, mask)
         reduction = self.reduction
         if reduction == "token_mean":

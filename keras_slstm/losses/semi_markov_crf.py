@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from keras_slstm.losses.class_weight import refuse_class_weight
+from keras_slstm.losses.class_weight import check_no_class_weight
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf_checks import check_weights
@@ -56,7 +56,7 @@ class SemiMarkovCRFLoss(keras.losses.Loss):
 
     def __call__(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         if sample_weight is not None:
-            refuse_class_weight()
+            check_no_class_weight()
             weights, valid = check_weights(sample_weight, unpack_segments(y_pred, self.max_length).mask)
             if len(weights.shape) != 1:
                 raise ValueError(

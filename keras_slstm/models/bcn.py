@@ -11,7 +11,7 @@ from keras_slstm.layers.biattentive_encoder import BiattentiveEncoder
 from keras_slstm.models.encoders import make_encoder
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.text_classifier import MLP_OPTIONS
-from keras_slstm.models.text_model import refuse_options
+from keras_slstm.models.text_model import check_not_given
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -63,7 +63,7 @@ class BCN(SentenceClassifier):
         maxout_batch_norm: bool = True,
         **options: Any,
     ):
-        refuse_options(self, options, "pooling", *MLP_OPTIONS)
+        check_not_given(self, options, "pooling", *MLP_OPTIONS)
         dtype = keras.dtype_policies.get(options.get("dtype"))
         if not isinstance(encoder, BiattentiveEncoder):  # as in a config
             encoder = make_encoder(encoder, units, encoder_options, True, dtype)

@@ -11,7 +11,7 @@ from keras import ops
 from keras_slstm.layers.local_inference import LocalInference
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier, one_by_one
 from keras_slstm.models.text_classifier import MLP_OPTIONS
-from keras_slstm.models.text_model import refuse_options, words_of
+from keras_slstm.models.text_model import check_not_given, words_of
 from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.validation import check_integer
 
@@ -61,7 +61,7 @@ class ESIM(SentencePairClassifier):
         dropout: float = 0.5,
         **options: Any,
     ):
-        refuse_options(self, options, "pooling", "features", *MLP_OPTIONS[1:])
+        check_not_given(self, options, "pooling", "features", *MLP_OPTIONS[1:])
         self.units = check_integer("units", units, 1)
         super().__init__(
             labels,

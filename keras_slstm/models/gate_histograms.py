@@ -110,12 +110,12 @@ def read_gates(
     if not isinstance(model, (TextClassifier, Seq2Seq)):
         raise ValueError(f"{model.name} is not a text model of this package.")
     for start in range(0, len(texts), batch_size):
-        with _heard(layers) as calls:
+        with _recorded_calls(layers) as calls:
             _read(model, texts[start : start + batch_size])
         for layer, sequences, mask in calls:
             gates = layer.vertical_gates(sequences, mask=mask)
-            turned_round = mask is not None and layer.go_backwards
-            yield gates, ops.flip(mask, axis=1) if turned_round else mask
+            is_reversed = mask is not None and layer.go_backwards
+            yield gates, ops.flip(mask, axis=1) if is_reversed else mask
 
 
 def _read(model: Any, texts: Sequence[str]) -> None:
@@ -129,7 +129,7 @@ def _read(model: Any, texts: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def _heard(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
+def _recorded_calls(layers: list[CASLSTM]) -> Iterator[list[tuple[CASLSTM, Any, Any]]]:
     """Record each call of the layers: the layer, its input and its mask."""
     calls: list[tuple[CASLSTM, Any, Any]] = []
 

@@ -323,8 +323,8 @@ def words_of(inputs: Any) -> Any:
     return inputs["words"] if isinstance(inputs, dict) else inputs
 
 
-def refuse_options(model: TextModel, options: dict[str, Any], *names: str) -> None:
+def check_not_given(model: TextModel, options: dict[str, Any], *names: str) -> None:
     """Raise TypeError for options that the model fixes itself."""
-    refused = sorted({*names} & {*options})
-    if refused:
-        raise TypeError(f"{type(model).__name__} does not take {', '.join(refused)}.")
+    given = sorted({*names} & {*options})
+    if given:
+        raise TypeError(f"{type(model).__name__} does not take {', '.join(given)}.")

@@ -17,7 +17,7 @@ DROPOUT = 0.3
 WORD_DROPOUT = 0.05
 # Matches the scale of GloVe's values; Keras' default lies between -0.05 and 0.05.
 SPREAD = 0.5
-LEAST_COVERAGE_TO_FREEZE = 0.95
+MIN_COVERAGE_TO_FREEZE = 0.95
 
 
 def words_initializer(given: Any) -> keras.initializers.Initializer:
@@ -30,7 +30,7 @@ def can_be_frozen(vectors: WordVectors | None, counts: Counter[str]) -> bool:
 
     A word without a vector has a random one, which carries no meaning until it is trained.
     """
-    return vectors is not None and _coverage(vectors, counts) >= LEAST_COVERAGE_TO_FREEZE
+    return vectors is not None and _coverage(vectors, counts) >= MIN_COVERAGE_TO_FREEZE
 
 
 def warn_of_frozen(vectors: WordVectors | None, counts: Counter[str]) -> None:
@@ -39,7 +39,7 @@ def warn_of_frozen(vectors: WordVectors | None, counts: Counter[str]) -> None:
         share = 0.0 if vectors is None else _coverage(vectors, counts)
         warnings.warn(
             f"trainable_embeddings=False freezes the word vectors, but only {share:.1%} of the running words have "
-            f"one: the others keep meaningless random vectors. Below {LEAST_COVERAGE_TO_FREEZE:.0%}, train them "
+            f"one: the others keep meaningless random vectors. Below {MIN_COVERAGE_TO_FREEZE:.0%}, train them "
             "(trainable_embeddings=True), or use a file that covers more words.",
             stacklevel=4,
         )

@@ -139,8 +139,8 @@ def best_labels(potentials: Potentials) -> Tensor:
     """The highest-scoring labels, `(batch, time)` int32, by the Viterbi algorithm; 0 at masked positions.
 
     best_1[y] = unary_1[y]
-    best_i[y] = unary_i[y] + max_y' (best_{i-1}[y'] + transitions[y', y]),   origin_i[y] = the y' of the maximum
-    y_n = argmax_y best_n[y],   y_{i-1} = origin_i[y_i]
+    best_i[y] = unary_i[y] + max_y' (best_{i-1}[y'] + transitions[y', y]),   backpointer_i[y] = the y' of the maximum
+    y_n = argmax_y best_n[y],   y_{i-1} = backpointer_i[y_i]
     """
     unary, transitions, mask = _by_time(potentials)
     stay = ops.cast(_zeros(unary), "int32") + ops.arange(0, unary.shape[2], dtype="int32")
@@ -149,21 +149,21 @@ def best_labels(potentials: Potentials) -> Tensor:
         _, best = state
         u, T, mask_t, first_t = at_time
         scores = ops.expand_dims(best, 2) + T
-        came = ops.where(first_t, ops.zeros_like(best), ops.max(scores, axis=1))
-        origin = argmax(scores, axis=1)
-        return ops.where(mask_t, origin, stay), ops.where(mask_t, u + came, best)
+        message = ops.where(first_t, ops.zeros_like(best), ops.max(scores, axis=1))
+        backpointer = argmax(scores, axis=1)
+        return ops.where(mask_t, backpointer, stay), ops.where(mask_t, u + message, best)
 
     inputs = (unary, transitions, mask, _first(potentials))
-    origins, best = scan(forward, (stay, _zeros(unary)), inputs, num_stacked=1)
+    backpointers, best = scan(forward, (stay, _zeros(unary)), inputs, num_stacked=1)
 
     def backward(state: Tensors, at_time: Tensors) -> Tensors:
         (label,) = state
-        (origin,) = at_time
+        (backpointer,) = at_time
         here = one_hot(label, unary.shape[2])  # jax2onnx supports no `take_along_axis` in a loop
-        return (ops.cast(ops.sum(ops.where(here, origin, 0), axis=1), label.dtype),)
+        return (ops.cast(ops.sum(ops.where(here, backpointer, 0), axis=1), label.dtype),)
 
     label = argmax(best, axis=1)
-    (before,) = scan(backward, (label,), (origins,), reverse=True)
+    (before,) = scan(backward, (label,), (backpointers,), reverse=True)
     labels = ops.transpose(concatenate([before, ops.expand_dims(label, 0)], axis=0)[1:])
     return ops.where(potentials.mask, labels, ops.zeros_like(labels))
 

@@ -80,7 +80,7 @@ def crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tensor:
     labels, valid = check_labels(parts, labels)
     if _is_empty(parts):
         return ops.sum(parts.unary, axis=(1, 2))
-    compute = addons.log_likelihood if addons.is_marked(potentials) else log_likelihood
+    compute = addons.log_likelihood if addons.has_axis(potentials) else log_likelihood
     return nan_unless(valid, compute(parts, labels))
 
 
@@ -129,7 +129,7 @@ def crf_decode(potentials: Tensor) -> Tensor:
     parts = unpack_potentials(potentials)
     if _is_empty(parts):
         return ops.zeros_like(parts.mask, dtype="int32")
-    return (addons.decode if addons.is_marked(potentials) else best_labels)(parts)
+    return (addons.decode if addons.has_axis(potentials) else best_labels)(parts)
 
 
 def crf_k_best(
@@ -216,7 +216,7 @@ def unpack_potentials(potentials: Tensor) -> Potentials:
     Raises:
         ValueError: If `potentials` cannot be the output of a `CRF` layer.
     """
-    return unpack(addons.unmark(ops.convert_to_tensor(potentials)))
+    return unpack(addons.remove_axis(ops.convert_to_tensor(potentials)))
 
 
 def labels_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -225,7 +225,7 @@ def labels_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     Raises:
         ValueError: If it cannot be the output shape of a `CRF` layer.
     """
-    return words_shape(addons.unmarked_shape(shape))
+    return words_shape(addons.shape_without_axis(shape))
 
 
 def _is_empty(potentials: Potentials) -> bool:

@@ -31,11 +31,11 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
         _, best, shift = state
         u, first_t, mask_t, *own = at_time
         scores = best[:, :, None, :] + (own[0] if own else transitions)[..., None]  # from, to, rank
-        scores, origin = ops.top_k(_flat(ops.transpose(scores, (0, 2, 1, 3)), 2), k)
+        scores, backpointer = ops.top_k(_flat(ops.transpose(scores, (0, 2, 1, 3)), 2), k)
         scores = ops.where(first_t, nothing, scores) + u[..., None]
         largest = ops.max(scores, axis=(1, 2), keepdims=True)
         return (
-            ops.where(mask_t, ops.cast(origin, "int32"), stay),
+            ops.where(mask_t, ops.cast(backpointer, "int32"), stay),
             ops.where(mask_t, scores - largest, best),
             ops.where(mask_t, shift + largest, shift),
         )
@@ -44,16 +44,16 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
     # A row without a word has a single, empty sequence.
     empty = nothing + ops.convert_to_tensor(np.where(label == 0, 0, FORBIDDEN), zeros.dtype)
     initial = (stay, empty, zeros[:, :1, :1])
-    origins, scores, shift = scan(step, initial, tuple(map(time_first, inputs)), num_stacked=1)
+    backpointers, scores, shift = scan(step, initial, tuple(map(time_first, inputs)), num_stacked=1)
     scores, end = ops.top_k(_flat(scores, 1), k)
 
     def back(state: Tensors, at_time: Tensors) -> Tensors:
         (place,) = state
-        (origin,) = at_time
-        return (ops.take_along_axis(_flat(origin, 1), place, axis=1),)
+        (backpointer,) = at_time
+        return (ops.take_along_axis(_flat(backpointer, 1), place, axis=1),)
 
     end = ops.cast(end, "int32")
-    (places,) = scan(back, (end,), (origins,), reverse=True)
+    (places,) = scan(back, (end,), (backpointers,), reverse=True)
     places = ops.concatenate([places, end[None]], axis=0)[1:]
     paths = ops.transpose(places // k, (1, 2, 0))
     scores = scores + shift[:, :, 0]

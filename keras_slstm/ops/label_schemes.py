@@ -127,15 +127,15 @@ def _of_scheme(labels: Sequence[str], scheme: str) -> Allowed:
         if scheme == "IOB1":
             return after[0] != "B" or before[1] == after[1]
         if letters.continues(after[0]):
-            return letters.may_go_on(before[0]) and before[1] == after[1]
-        return not letters.has_to_go_on(before[0])
+            return letters.may_continue(before[0]) and before[1] == after[1]
+        return not letters.must_continue(before[0])
 
     nothing = ("O", "")
     usable = np.array([label != PADDING for label in labels], bool)
     return Allowed(
         usable & np.array([follows(nothing, word) for word in words], bool),
         usable & usable[:, None] & np.array([[follows(before, after) for after in words] for before in words], bool),
-        usable & np.array([not letters.has_to_go_on(word[0]) for word in words], bool),
+        usable & np.array([not letters.must_continue(word[0]) for word in words], bool),
     )
 
 

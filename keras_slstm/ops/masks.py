@@ -121,10 +121,10 @@ def with_a_word(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         x: `(batch, time, features)`.
         mask: `(batch, time)` bool, or None, which stays None.
     """
-    return never_empty(x, 1), None if mask is None else never_empty(mask, 1)
+    return pad_empty_axis(x, 1), None if mask is None else pad_empty_axis(mask, 1)
 
 
-def never_empty(x: Tensor, axis: int) -> Tensor:
+def pad_empty_axis(x: Tensor, axis: int) -> Tensor:
     """Return `x`, or zeros of size 1 along an axis of size 0, even if the size is known only at run time."""
     if x.shape[axis] not in (None, 0):
         return x

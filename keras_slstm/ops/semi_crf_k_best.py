@@ -38,10 +38,10 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
         largest = ops.max(reached, axis=(1, 2), keepdims=True)
         reached = reached - largest
         scores = ops.transpose(reached[:, :, None] + transitions[..., None], (0, 2, 1, 3))
-        onward, origin = ops.top_k(ops.reshape(scores, (-1, size, size * k)), k)
+        onward, backpointer = ops.top_k(ops.reshape(scores, (-1, size, size * k)), k)
         return (
             ops.cast(lasting, "int32"),
-            ops.cast(origin, "int32"),
+            ops.cast(backpointer, "int32"),
             ops.where(mask_t, reached, until),
             ops.where(mask_t, onward, into),
             ops.where(mask_t[:, None], longer - largest[:, None], opened),
@@ -50,15 +50,15 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
 
     inputs = tuple(time_first(x[..., None]) for x in (unary, begins, ends, mask[..., None]))
     initial = (nowhere, nowhere, empty, begun, opened, zeros[:, :1, :1])
-    lasting, origins, until, _, _, shift = scan(step, initial, inputs, num_stacked=2)
+    lasting, backpointers, until, _, _, shift = scan(step, initial, inputs, num_stacked=2)
     scores, best = ops.top_k(ops.reshape(until, (-1, size * k)), k)
     best = ops.cast(best, "int32")
 
     def back(state: Tensors, at_time: Tensors) -> Tensors:
         # The label and rank of the segment at the word, or after it, and the number of its words that are left.
         _, place, left = state
-        lasting_t, origin_t, last_t, mask_t = at_time
-        came = ops.where(last_t, best, ops.take_along_axis(origin_t, place, axis=1))
+        lasting_t, backpointer_t, last_t, mask_t = at_time
+        came = ops.where(last_t, best, ops.take_along_axis(backpointer_t, place, axis=1))
         length = ops.take_along_axis(lasting_t, came, axis=1)
         ended = left == 0
         label = ops.where(ended, came, place) // k
@@ -68,7 +68,7 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
         return found, ops.where(mask_t, label * k + rank, place), ops.where(mask_t, now - 1, left)
 
     nothing = ops.zeros_like(best)
-    flat = tuple(ops.reshape(x, (*ops.shape(x)[:2], size * k)) for x in (lasting, origins))
+    flat = tuple(ops.reshape(x, (*ops.shape(x)[:2], size * k)) for x in (lasting, backpointers))
     masks = tuple(time_first(x)[..., None] for x in (is_last(mask), mask))
     found, _, _ = scan(back, (nothing, nothing, nothing), (*flat, *masks), reverse=True, num_stacked=1)
     scores = scores + shift[:, :, 0]

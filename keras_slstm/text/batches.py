@@ -220,19 +220,19 @@ class TextBatches(Batches):
         contextual: ContextualVectors | None = None,
         **options: Any,
     ):
-        super().__init__([len(row) for row in ids], compact(labels), sample_weight, **options)
+        super().__init__([len(row) for row in ids], label_array(labels), sample_weight, **options)
         self.sentences = Sentences(ids, characters, contextual)
 
     def inputs(self, chosen: np.ndarray) -> Any:
-        return alone(self.sentences.pad(chosen, self.padded_length(chosen)))
+        return words_or_dict(self.sentences.pad(chosen, self.padded_length(chosen)))
 
 
-def alone(arrays: dict[str, np.ndarray]) -> Any:
-    """Return the words alone if there is no other input."""
+def words_or_dict(arrays: dict[str, np.ndarray]) -> Any:
+    """Return only the array of words if there is no other input."""
     return arrays if len(arrays) > 1 else arrays["words"]
 
 
-def compact(labels: Any) -> np.ndarray | None:
+def label_array(labels: Any) -> np.ndarray | None:
     """Integer labels as an int32 array, others as float32; None stays None."""
     if labels is None:
         return None

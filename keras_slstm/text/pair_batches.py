@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_slstm.text.batches import Batches, Sentences, alone, check_lengths, compact
+from keras_slstm.text.batches import Batches, Sentences, check_lengths, label_array, words_or_dict
 from keras_slstm.text.contextual_vectors import ContextualVectors
 
 
@@ -53,9 +53,9 @@ class PairBatches(Batches):
         check_lengths(len(first), second=second)
         # `Batches` rejects length 0, which marks a pair with an empty sentence.
         lengths = [max(len(a), len(b)) if a and b else 0 for a, b in zip(first, second)]
-        super().__init__(lengths, compact(labels), sample_weight, **options)
+        super().__init__(lengths, label_array(labels), sample_weight, **options)
         self.sentences = Sentences([ids for pair in zip(first, second) for ids in pair], characters, contextual)
 
     def inputs(self, chosen: np.ndarray) -> Any:
         arrays = self.sentences.pad(np.ravel(2 * chosen[:, None] + [0, 1]), self.padded_length(chosen))
-        return alone({name: array.reshape(len(chosen), 2, *array.shape[1:]) for name, array in arrays.items()})
+        return words_or_dict({name: array.reshape(len(chosen), 2, *array.shape[1:]) for name, array in arrays.items()})

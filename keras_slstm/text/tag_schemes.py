@@ -63,7 +63,7 @@ def check_tags(tags: Sequence[str], scheme: str) -> None:
         if problem:
             raise TagError(position, f"{problem} ({scheme})")
         before = tag
-    if span_letters.SCHEMES[scheme].has_to_go_on(before[0]):
+    if span_letters.SCHEMES[scheme].must_continue(before[0]):
         raise TagError(len(tags) - 1, f'"{before}" is not the last word of its span, but the sentence ends ({scheme})')
 
 
@@ -207,14 +207,14 @@ def _problem(before: str, tag: str, scheme: str) -> str | None:
     letter, letters = tag[0], span_letters.SCHEMES[scheme]
     if scheme != "IOB1" and letters.continues(letter) and not _is_inside(before, tag, letters):
         return f'"{tag}" continues a span, but the tag before it is "{before}"'
-    if letters.has_to_go_on(before[0]) and not letters.continues(letter):
+    if letters.must_continue(before[0]) and not letters.continues(letter):
         return f'"{before}" before it is not the last word of its span, but "{tag}" does not continue that span'
     return None
 
 
 def _is_inside(before: str, tag: str, letters: span_letters.Letters) -> bool:
     """Whether `tag` may continue the span of the preceding tag `before`."""
-    return letters.may_go_on(before[:1]) and before[2:] == tag[2:]
+    return letters.may_continue(before[:1]) and before[2:] == tag[2:]
 
 
 def _check_scheme(scheme: str) -> None:

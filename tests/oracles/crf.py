@@ -104,13 +104,13 @@ def recursive_log_partition(unary: np.ndarray, transitions: np.ndarray) -> float
 
 def recursive_best(unary: np.ndarray, transitions: np.ndarray) -> tuple[list[int], float]:
     """The best sequence of a sentence too long to enumerate, and its score; all its words are real."""
-    best, origins = unary[0], []
+    best, backpointers = unary[0], []
     for u in unary[1:]:
-        origins.append([int(np.argmax(best + transitions[:, j])) for j in range(len(u))])
+        backpointers.append([int(np.argmax(best + transitions[:, j])) for j in range(len(u))])
         best = np.array([np.max(best + transitions[:, j]) + u[j] for j in range(len(u))])
     labels = [int(np.argmax(best))]
-    for origin in reversed(origins):
-        labels.append(origin[labels[-1]])
+    for backpointer in reversed(backpointers):
+        labels.append(backpointer[labels[-1]])
     return labels[::-1], float(np.max(best))
 
 

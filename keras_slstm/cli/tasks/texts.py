@@ -15,7 +15,7 @@ from keras_slstm.cli.tasks.training import check_dimension
 from keras_slstm.datasets.tokenised import tokenizer_of
 from keras_slstm.distribute import is_chief
 from keras_slstm.models.ensemble import Ensemble
-from keras_slstm.models.word_vector_defaults import LEAST_COVERAGE_TO_FREEZE, can_be_frozen
+from keras_slstm.models.word_vector_defaults import MIN_COVERAGE_TO_FREEZE, can_be_frozen
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.word_vectors import WordVectors, load_word_vectors
 from keras_slstm.training.results import append_result
@@ -67,7 +67,7 @@ def can_stay_fixed(vectors: WordVectors | None, settings: Settings, counts: Coun
     print(
         f"The word vectors are trained, although the preset keeps them fixed: only {coverage.known_tokens} of "
         f"{coverage.tokens} running words have one, and random vectors are useless without training "
-        f"(they stay fixed at {LEAST_COVERAGE_TO_FREEZE:.0%} or more, or with --fixed-vectors)."
+        f"(they stay fixed at {MIN_COVERAGE_TO_FREEZE:.0%} or more, or with --fixed-vectors)."
     )
     return False
 

@@ -14,7 +14,7 @@ from keras_slstm.ops import crf as equation
 from keras_slstm.ops.backend.eager import cond, runs_torch_eagerly
 from keras_slstm.ops.crf import Potentials, is_forbidden, one_hot, penalized, restricted
 from keras_slstm.ops.kernels import crf_log_space, crf_scaled
-from keras_slstm.ops.kernels.crf_log_space import Score, differentiable_once, rows
+from keras_slstm.ops.kernels.crf_log_space import Score, once_differentiable, rows
 from keras_slstm.ops.masks import is_first
 from keras_slstm.ops.positions import index_before, take_words
 from keras_slstm.ops.reference import kernel_of
@@ -47,12 +47,12 @@ def log_likelihood(potentials: Potentials, labels: Tensor) -> Tensor:
             score = _score(parts, labels)
             log_z, reliable = crf_scaled.log_partition(parts)
 
-        def carefully() -> Score:
-            log_y = _either(known, score, lambda: _log_z_of_known(parts, labels))
-            return _difference(log_y, _either(reliable, log_z, lambda: crf_log_space.log_partition(parts)))
+        def accurate() -> Score:
+            log_y = _choose(known, score, lambda: _log_z_of_known(parts, labels))
+            return _difference(log_y, _choose(reliable, log_z, lambda: crf_log_space.log_partition(parts)))
 
         # One condition for the usual case: each costs as much as a few words.
-        return _either(known & reliable, _difference(score, log_z), carefully)
+        return _choose(known & reliable, _difference(score, log_z), accurate)
 
     return _with_gradient(likelihood, potentials)
 
@@ -71,14 +71,14 @@ def _with_gradient(function: Callable[[Potentials], Score], potentials: Potentia
         def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
             # PyTorch passes the inputs, and the gradient by name.
             inputs, upstream = ((unary, transitions), inputs[0]) if upstream is None else (inputs[:2], upstream)
-            return (*differentiable_once(found.gradient(upstream), inputs), ops.zeros_like(mask_f))
+            return (*once_differentiable(found.gradient(upstream), inputs), ops.zeros_like(mask_f))
 
         return found.value, gradient
 
     return compute(potentials.unary, potentials.transitions, ops.cast(potentials.mask, potentials.unary.dtype))
 
 
-def _either(condition: Tensor, score: Score, otherwise: Callable[[], Score]) -> Score:
+def _choose(condition: Tensor, score: Score, otherwise: Callable[[], Score]) -> Score:
     """Return `score` if a condition holds, else another score, computed only then and again for the gradient."""
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,7 +101,7 @@ def _difference(score: Score, other: Score) -> Score:
 def _log_z(potentials: Potentials) -> Score:
     """Log Z from scaled probabilities, or in log space where these underflow."""
     found, reliable = crf_scaled.log_partition(potentials)
-    return _either(reliable, found, lambda: crf_log_space.log_partition(potentials))
+    return _choose(reliable, found, lambda: crf_log_space.log_partition(potentials))
 
 
 def _log_z_of_known(potentials: Potentials, labels: Tensor) -> Score:
@@ -121,20 +121,20 @@ def _score(potentials: Potentials, labels: Tensor) -> Score:
     before = take_words(labels, index_before(mask))
     later = mask & ~is_first(mask)
     here = one_hot(labels, k) & mask[..., None]
-    came = one_hot(before, k) & later[..., None]
+    previous = one_hot(before, k) & later[..., None]
     if potentials.pairwise:
-        steps = ops.sum(_unless(~(came[..., None] & here[:, :, None]), transitions), axis=(2, 3))
+        steps = ops.sum(_zero_where(~(previous[..., None] & here[:, :, None]), transitions), axis=(2, 3))
     else:
         pair = ops.clip(before, 0, k - 1) * k + ops.clip(labels, 0, k - 1)
-        steps = _unless(~later, ops.take(ops.reshape(transitions, (-1,)), pair))
-    value = ops.sum(_unless(~here, unary), axis=(1, 2)) + ops.sum(steps, axis=1)
+        steps = _zero_where(~later, ops.take(ops.reshape(transitions, (-1,)), pair))
+    value = ops.sum(_zero_where(~here, unary), axis=(1, 2)) + ops.sum(steps, axis=1)
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
-        scaled = _unless(~here, ops.zeros_like(unary) + upstream[:, None, None])
+        scaled = _zero_where(~here, ops.zeros_like(unary) + upstream[:, None, None])
         if potentials.pairwise:
-            pairs = _unless(~came[..., None], ops.zeros_like(transitions) + scaled[:, :, None])
+            pairs = _zero_where(~previous[..., None], ops.zeros_like(transitions) + scaled[:, :, None])
         else:
-            pairs = ops.transpose(rows(ops.cast(came, unary.dtype))) @ rows(scaled)
+            pairs = ops.transpose(rows(ops.cast(previous, unary.dtype))) @ rows(scaled)
         return _without_penalties(potentials, scaled, pairs)
 
     return Score(value, gradient)
@@ -142,9 +142,9 @@ def _score(potentials: Potentials, labels: Tensor) -> Score:
 
 def _without_penalties(potentials: Potentials, d_unary: Tensor, d_transitions: Tensor) -> tuple[Tensor, Tensor]:
     """Zero the gradients of scores that the constant penalty replaced."""
-    d_unary = _unless(is_forbidden(potentials.unary), d_unary)
-    return d_unary, _unless(is_forbidden(potentials.transitions), d_transitions)
+    d_unary = _zero_where(is_forbidden(potentials.unary), d_unary)
+    return d_unary, _zero_where(is_forbidden(potentials.transitions), d_transitions)
 
 
-def _unless(condition: Tensor, x: Tensor) -> Tensor:
+def _zero_where(condition: Tensor, x: Tensor) -> Tensor:
     return ops.where(condition, ops.zeros_like(x), x)

@@ -51,19 +51,19 @@ def incoming(potentials: Potentials) -> Tensor:
     @ops.custom_gradient
     def compute(unary: Tensor, transitions: Tensor, mask_f: Tensor) -> tuple[Any, ...]:
         parts = Potentials(ops.stop_gradient(unary), ops.stop_gradient(transitions), mask_f > 0.5)
-        came, before, _, _ = _forward(parts)
+        message, before, _, _ = _forward(parts)
 
         def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
             # PyTorch passes the inputs, and the gradient by name.
-            d_came = inputs[0] if upstream is None else upstream
+            d_message = inputs[0] if upstream is None else upstream
             d_unary, d_transitions = _backward(
-                parts, before, time_first(d_came), ops.sum(ops.zeros_like(d_came), axis=1)
+                parts, before, time_first(d_message), ops.sum(ops.zeros_like(d_message), axis=1)
             )
             d_unary = zero_padding(d_unary, parts.mask)
             inputs = (unary, transitions) if upstream is None else inputs[:2]
-            return (*differentiable_once((d_unary, d_transitions), inputs), ops.zeros_like(mask_f))
+            return (*once_differentiable((d_unary, d_transitions), inputs), ops.zeros_like(mask_f))
 
-        return time_first(came), gradient
+        return time_first(message), gradient
 
     unary, transitions, mask = potentials
     return zero_padding(compute(unary, transitions, ops.cast(mask, unary.dtype)), mask)
@@ -99,31 +99,31 @@ def _forward(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     unary, transitions, mask = potentials
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
-        came, before, shift = state
+        message, before, shift = state
         u, mask_t, first_t, *own = at_time
         scores = before[:, :, None] + (own[0] if own else transitions)
-        into = ops.where(first_t, ops.zeros_like(came), ops.logsumexp(scores, axis=1))
+        into = ops.where(first_t, ops.zeros_like(message), ops.logsumexp(scores, axis=1))
         largest = ops.max(into + u, axis=1, keepdims=True)
         return (
-            ops.where(mask_t, into, came),
+            ops.where(mask_t, into, message),
             ops.where(mask_t, into + u - largest, before),
             ops.where(mask_t, shift + largest, shift),
         )
 
     inputs = (unary, mask[..., None], is_first(mask)[..., None], *([transitions] if potentials.pairwise else []))
     zeros = ops.sum(ops.zeros_like(unary), axis=1)
-    came, after, shift = scan(step, (zeros, zeros, zeros[:, :1]), tuple(map(time_first, inputs)), num_stacked=2)
+    message, after, shift = scan(step, (zeros, zeros, zeros[:, :1]), tuple(map(time_first, inputs)), num_stacked=2)
     states = ops.concatenate([zeros[None], after], axis=0)
-    return came, states[:-1], states[-1], shift
+    return message, states[:-1], states[-1], shift
 
 
-def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Tensor) -> tuple[Tensor, Tensor]:
+def _backward(potentials: Potentials, before: Tensor, d_message: Tensor, d_last: Tensor) -> tuple[Tensor, Tensor]:
     """Backpropagate through `_forward`.
 
     Args:
         potentials: The argument of `_forward`.
         before: The second result of `_forward`.
-        d_came: The gradient of the first result, `(time, batch, labels)`.
+        d_message: The gradient of the first result, `(time, batch, labels)`.
         d_last: The gradient of the third and the fourth result, `(batch, labels)`: its sum over the labels is the
             gradient of the fourth.
 
@@ -147,7 +147,7 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
     d_after, d_pairs = scan(
         step,
         (d_last, nothing),
-        (before, d_came, *map(time_first, inputs)),
+        (before, d_message, *map(time_first, inputs)),
         reverse=True,
         num_stacked=2 if pairwise else 1,
     )
@@ -155,17 +155,17 @@ def _backward(potentials: Potentials, before: Tensor, d_came: Tensor, d_last: Te
     return d_unary, time_first(d_pairs) if pairwise else ops.sum(d_pairs, axis=0)
 
 
-def differentiable_once(gradients: Tensors, inputs: Tensors) -> Tensors:
+def once_differentiable(gradients: Tensors, inputs: Tensors) -> Tensors:
     """Return `gradients`, tied to `inputs` so that a second derivative raises instead of being 0."""
     if keeps_no_graph():
         return gradients
 
     @ops.custom_gradient
     def tie(gradient: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
-        def refuse(*_: Tensor, upstream: Tensor | None = None) -> None:
+        def second_derivative(*_: Tensor, upstream: Tensor | None = None) -> None:
             raise NotImplementedError("CRF functions have no second derivatives.")
 
-        return ops.copy(gradient), refuse
+        return ops.copy(gradient), second_derivative
 
     return tuple(tie(gradient, *inputs) for gradient in gradients)
 

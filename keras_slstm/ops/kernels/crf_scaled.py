@@ -57,9 +57,9 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
             moved = ops.stack([_times(x[:, 0], own[0]), _times(x[:, 1], own[1])], axis=1)
         else:
             moved = ops.reshape(ops.reshape(x, (-1, 2 * labels)) @ both_ways, ops.shape(x))
-        came = moved + ends
-        p = came * e_now
-        return x, came, ops.where(mask_t, p / ops.max(p, axis=2, keepdims=True), x)
+        message = moved + ends
+        p = message * e_now
+        return x, message, ops.where(mask_t, p / ops.max(p, axis=2, keepdims=True), x)
 
     inputs: tuple[Tensor, ...] = tuple(_from_both_ends(*x) for x in ((e, e), (start, end), (words, words)))
     if potentials.pairwise:
@@ -70,10 +70,10 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
         both_ways = ops.concatenate([ops.concatenate(row, axis=1) for row in ((E, none), (none, onward))], axis=0)
     nothing = ops.sum(ops.zeros_like(inputs[0]), axis=0)
     # Stacked: the state before each step, and the sum that reaches its word.
-    before, came, _ = scan(step, (nothing, nothing, nothing), inputs, num_stacked=2)
+    before, message, _ = scan(step, (nothing, nothing, nothing), inputs, num_stacked=2)
     before = before[:, :, 0]
-    p = came[:, :, 0] * e
-    q = ops.flip(came[:, :, 1], axis=0)
+    p = message[:, :, 0] * e
+    q = ops.flip(message[:, :, 1], axis=0)
     total = ops.sum(p * q, axis=2, keepdims=True)
     # Reliable if forward and backward agree on values far above those that may have underflowed.
     info = np.finfo(keras.backend.standardize_dtype(e.dtype))

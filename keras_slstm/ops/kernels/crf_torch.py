@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from keras_slstm.ops.crf import PENALTY, Potentials, is_forbidden
-from keras_slstm.ops.kernels.crf_log_space import Score, differentiable_once
+from keras_slstm.ops.kernels.crf_log_space import Score, once_differentiable
 from keras_slstm.types import Tensor
 
 
@@ -56,7 +56,7 @@ class _WithGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        return None, *differentiable_once(ctx.gradient(upstream), ctx.saved_tensors), None
+        return None, *once_differentiable(ctx.gradient(upstream), ctx.saved_tensors), None
 
 
 def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[Score, Tensor]:
@@ -81,19 +81,19 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
         steps = steepest * (words.sum(0) - 1)
 
     # At each word: the sum that reaches it, times its own score, divided by the largest value.
-    came, p, peak = torch.ones_like(e), torch.empty_like(e), e.new_empty((time, 2, batch, 1))
+    message, p, peak = torch.ones_like(e), torch.empty_like(e), e.new_empty((time, 2, batch, 1))
     beside = (2 * batch, 1, labels) if potentials.pairwise else (2, batch, labels)
-    before, now = p.view(time, *beside).unbind(), came.view(time, *beside).unbind()
-    each = zip(came.unbind(), e.unbind(), p.unbind(), peak.unbind())
-    for t, (came_t, e_t, p_t, peak_t) in enumerate(each):
+    before, now = p.view(time, *beside).unbind(), message.view(time, *beside).unbind()
+    each = zip(message.unbind(), e.unbind(), p.unbind(), peak.unbind())
+    for t, (message_t, e_t, p_t, peak_t) in enumerate(each):
         if t:
             torch.bmm(before[t - 1], both[t - 1], out=now[t])
-        torch.mul(came_t, e_t, out=p_t)
+        torch.mul(message_t, e_t, out=p_t)
         torch.amax(p_t, 2, keepdim=True, out=peak_t)
         p_t.div_(peak_t)
 
     p, e, peak = p[:, 0], e[:, 0], peak[:, 0]
-    q = came[:, 1].reshape(-1, labels).index_select(0, turned.reshape(-1)).view(p.shape)
+    q = message[:, 1].reshape(-1, labels).index_select(0, turned.reshape(-1)).view(p.shape)
     total = (p * q).sum(2, keepdim=True)
     info = torch.finfo(e.dtype)
     reliable = ((peak * total)[..., 0] > info.tiny / info.eps**2).logical_or(~words).all()

@@ -7,7 +7,7 @@ from typing import Any
 from keras import ops
 
 from keras_slstm.ops import semi_crf as equation
-from keras_slstm.ops.kernels.crf_log_space import differentiable_once
+from keras_slstm.ops.kernels.crf_log_space import once_differentiable
 from keras_slstm.ops.masks import is_first, zero_padding
 from keras_slstm.ops.positions import index_before, take_words
 from keras_slstm.ops.reference import kernel_of
@@ -28,7 +28,7 @@ def log_partition(potentials: SegmentPotentials) -> Tensor:
             # PyTorch passes the inputs, and the gradient by name.
             d_total = inputs[0] if upstream is None else upstream
             inputs = scores if upstream is None else inputs
-            return (*differentiable_once(_counts(parts, sums, d_total), inputs[:5]), ops.zeros_like(scores[5]))
+            return (*once_differentiable(_counts(parts, sums, d_total), inputs[:5]), ops.zeros_like(scores[5]))
 
         return sums.total, gradient
 

@@ -38,11 +38,11 @@ def best_labels(potentials: Potentials) -> Tensor:
     def step(state: Tensors, at_time: Tensors) -> Tensors:
         (best,) = state
         u, first_t, mask_t, *own = at_time
-        # Without the shift, long sentences would lose precision. (Shifting `came` instead costs XLA three times as
-        # much, because it computes all of `came` twice.)
+        # Without the shift, long sentences would lose precision. (Shifting `message` instead costs XLA three times as
+        # much, because it computes all of `message` twice.)
         shifted = best - ops.max(best, axis=1, keepdims=True)
-        came = ops.max(shifted[:, None, :] + (own[0] if own else into), axis=2)
-        return (ops.where(mask_t, ops.where(first_t, ops.zeros_like(came), came) + u, best),)
+        message = ops.max(shifted[:, None, :] + (own[0] if own else into), axis=2)
+        return (ops.where(mask_t, ops.where(first_t, ops.zeros_like(message), message) + u, best),)
 
     zeros = ops.sum(ops.zeros_like(unary), axis=0)
     own = [into] if pairwise else []

@@ -16,14 +16,14 @@ def best_labels(unary: np.ndarray, transitions: np.ndarray, mask: np.ndarray) ->
     # The words of each sentence first, then its masked positions, so that no step needs the mask.
     position = np.argsort(~mask, axis=1, kind="stable").T
     scores = unary[row, position]  # those of the best sequences up to each word
-    sums, came = np.empty((labels, batch, labels), unary.dtype), np.empty((batch, labels), unary.dtype)
+    sums, message = np.empty((labels, batch, labels), unary.dtype), np.empty((batch, labels), unary.dtype)
     into = transitions if pairwise else transitions[:, None]
     for t in range(1, time):
         if pairwise:
             into = transitions[row, position[t]].swapaxes(0, 1)
         np.add(scores[t - 1].T[:, :, None], into, out=sums)  # [from, sentence, to]: the fastest maximum
         best = scores[t]
-        best += np.maximum.reduce(sums, axis=0, out=came)
+        best += np.maximum.reduce(sums, axis=0, out=message)
         if t % SHIFTED_AFTER == 0:
             best -= best.max(axis=1, keepdims=True)
 
@@ -33,10 +33,10 @@ def best_labels(unary: np.ndarray, transitions: np.ndarray, mask: np.ndarray) ->
     scores, position = scores[turned, row], position[turned, row]
     found = np.empty((time, batch), "int32")
     label = found[0] = scores[0].argmax(axis=1)
-    origins = None if pairwise else np.ascontiguousarray(transitions.T)
+    into_label = None if pairwise else np.ascontiguousarray(transitions.T)
     for t in range(1, time):
         best = scores[t]
-        best += transitions[row, position[t - 1], :, label] if origins is None else origins.take(label, axis=0)
+        best += transitions[row, position[t - 1], :, label] if into_label is None else into_label.take(label, axis=0)
         label = found[t] = best.argmax(axis=1)
     result = np.empty((batch, time), "int32")
     result[row, position] = found

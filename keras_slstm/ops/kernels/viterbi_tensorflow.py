@@ -31,7 +31,7 @@ def _decode(potentials: Potentials) -> Tensor:
     mask = potentials.mask
     lengths = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
     batch = tf.shape(mask)[0]
-    turns = (tf.reduce_max(lengths) + BLOCK - 1) // BLOCK
+    iterations = (tf.reduce_max(lengths) + BLOCK - 1) // BLOCK
 
     # Move the words of each sentence to the front: `found` is a word's position in the batch, `place` its new time and
     # its sentence, and `source[time, sentence]` its row in the scores, which is arbitrary beyond the last word.
@@ -40,16 +40,16 @@ def _decode(potentials: Potentials) -> Tensor:
     rank = tf.range(tf.shape(sentence)[0]) - tf.gather(tf.cumsum(lengths, exclusive=True), sentence)
     place = tf.stack([rank, sentence], axis=1)
     row = sentence * tf.shape(mask)[1] + tf.cast(found[:, 1], tf.int32)
-    source = tf.scatter_nd(place, row, [turns * BLOCK, batch])
+    source = tf.scatter_nd(place, row, [iterations * BLOCK, batch])
 
-    scores = _forward(potentials, source, turns)
+    scores = _forward(potentials, source, iterations)
     label = _argmax(tf.gather_nd(scores, tf.stack([tf.maximum(lengths - 1, 0), tf.range(batch)], axis=1)))
-    followed = tf.range(1, turns * BLOCK + 1)[:, None] < lengths  # by another word
+    followed = tf.range(1, iterations * BLOCK + 1)[:, None] < lengths  # by another word
     labels = _backward(potentials, source, scores, followed, label)
     return tf.scatter_nd(found, tf.gather_nd(labels, place), tf.shape(mask, out_type=tf.int64))
 
 
-def _forward(potentials: Potentials, source: Tensor, turns: Tensor) -> Tensor:
+def _forward(potentials: Potentials, source: Tensor, iterations: Tensor) -> Tensor:
     """The scores of the best sequences that end at each word, `(time, batch, labels)`, up to a constant per word."""
     import tensorflow as tf
 
@@ -61,27 +61,27 @@ def _forward(potentials: Potentials, source: Tensor, turns: Tensor) -> Tensor:
     else:
         into = tf.transpose(transitions)  # [to, from]: the maximum over the last axis is the fastest
 
-    def came(best: Tensor, t: Tensor) -> Tensor:
+    def message(best: Tensor, t: Tensor) -> Tensor:
         if potentials.pairwise:
             return tf.reduce_max(tf.expand_dims(best, 2) + tf.gather(pairs, source[t]), axis=1)
         return tf.reduce_max(tf.expand_dims(best, 1) + into, axis=2)
 
-    def turn(number: Tensor, best: Tensor | None) -> tuple[Tensor, Tensor]:
-        start = number * BLOCK
+    def iterate(iteration: Tensor, best: Tensor | None) -> tuple[Tensor, Tensor]:
+        start = iteration * BLOCK
         scores: list[Tensor] = []
         for i, here in enumerate(tf.unstack(tf.slice(unary, [start, 0, 0], [BLOCK, -1, -1]), BLOCK)):
-            best = here if best is None else came(best, start + i) + here
+            best = here if best is None else message(best, start + i) + here
             scores.append(best)
         return best - tf.reduce_max(best, axis=1, keepdims=True), tf.stack(scores)
 
-    best, scores = turn(0, None)
-    stack = tf.TensorArray(unary.dtype, turns, element_shape=(BLOCK, None, labels)).write(0, scores)
+    best, scores = iterate(0, None)
+    stack = tf.TensorArray(unary.dtype, iterations, element_shape=(BLOCK, None, labels)).write(0, scores)
 
-    def body(number: Tensor, best: Tensor, stack: Tensor) -> tuple[Tensor, ...]:
-        best, scores = turn(number, best)
-        return number + 1, best, stack.write(number, scores)
+    def body(iteration: Tensor, best: Tensor, stack: Tensor) -> tuple[Tensor, ...]:
+        best, scores = iterate(iteration, best)
+        return iteration + 1, best, stack.write(iteration, scores)
 
-    stack = tf.while_loop(lambda number, *_: number < turns, body, (1, best, stack))[2]
+    stack = tf.while_loop(lambda iteration, *_: iteration < iterations, body, (1, best, stack))[2]
     return tf.reshape(stack.stack(), (-1, tf.shape(unary)[1], labels))
 
 
@@ -91,22 +91,22 @@ def _backward(potentials: Potentials, source: Tensor, scores: Tensor, followed: 
 
     before = _scores_before(potentials)
     batch = tf.shape(last)[0]
-    turns = tf.shape(source)[0] // BLOCK
+    iterations = tf.shape(source)[0] // BLOCK
     source = tf.pad(source, [[0, 1], [0, 0]])
 
-    def body(number: Tensor, label: Tensor, stack: Tensor) -> tuple[Tensor, ...]:
-        start = number * BLOCK
+    def body(iteration: Tensor, label: Tensor, stack: Tensor) -> tuple[Tensor, ...]:
+        start = iteration * BLOCK
         best = tf.unstack(tf.slice(scores, [start, 0, 0], [BLOCK, -1, -1]), BLOCK)
         is_followed = tf.unstack(tf.slice(followed, [start, 0], [BLOCK, -1]), BLOCK)
         labels: list[Tensor] = []
         for i in reversed(range(BLOCK)):
-            origin = _argmax(best[i] + before(label, source[start + i + 1]))
-            label = tf.where(is_followed[i], origin, last)
+            backpointer = _argmax(best[i] + before(label, source[start + i + 1]))
+            label = tf.where(is_followed[i], backpointer, last)
             labels.insert(0, label)
-        return number - 1, label, stack.write(number, tf.stack(labels))
+        return iteration - 1, label, stack.write(iteration, tf.stack(labels))
 
-    stack = tf.TensorArray(tf.int32, turns, element_shape=(BLOCK, None))
-    stack = tf.while_loop(lambda number, *_: number >= 0, body, (turns - 1, last, stack))[2]
+    stack = tf.TensorArray(tf.int32, iterations, element_shape=(BLOCK, None))
+    stack = tf.while_loop(lambda iteration, *_: iteration >= 0, body, (iterations - 1, last, stack))[2]
     return tf.reshape(stack.stack(), (-1, batch))
 
 
@@ -120,11 +120,11 @@ def _scores_before(potentials: Potentials) -> Callable[[Tensor, Tensor], Tensor]
         return lambda label, _: tf.gather(into, label)
     labels = transitions.shape[-1]
     flat = tf.reshape(transitions, (-1,))
-    origins = tf.range(labels, dtype=tf.int64) * labels
+    offsets = tf.range(labels, dtype=tf.int64) * labels
 
     def columns(label: Tensor, row: Tensor) -> Tensor:
         first = tf.cast(row, tf.int64) * labels**2 + tf.cast(label, tf.int64)
-        return tf.gather(flat, tf.expand_dims(first, 1) + origins)
+        return tf.gather(flat, tf.expand_dims(first, 1) + offsets)
 
     return columns
 

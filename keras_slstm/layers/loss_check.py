@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 
-def refuse_keras_loss(layer: keras.layers.Layer, loss: str) -> None:
+def check_compiled_loss(layer: keras.layers.Layer, loss: str) -> None:
     """Name the correct loss before a built-in Keras loss fails with a message about shapes.
 
     Keras has no public way to ask which model calls a layer. If the private one has moved, Keras' message appears.
