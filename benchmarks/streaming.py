@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,7 +49,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         args.folder = args.folder or Path(temporary)
         args.folder.mkdir(parents=True, exist_ok=True)
-        _generate(args.folder / "texts.tsv", args.lines)
+        _generate(_texts(args), args.lines)
         for way in args.ways:
             print(json.dumps(result := _in_new_process(args, way), indent=1))
             if args.output:
@@ -56,14 +57,22 @@ def main() -> None:
                     file.write(json.dumps(result) + "\n")
 
 
+def _texts(args: argparse.Namespace) -> Path:
+    return Path(args.folder / f"texts-{args.lines}.tsv")
+
+
 def _generate(path: Path, lines: int) -> None:
-    """Write labelled lines, which are the same each time."""
+    """Write labelled lines, which are the same each time, unless the file exists."""
+    if path.exists():
+        return
+    from keras_slstm.files import complete_file
+
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = np.array(["".join(rng.choice(letters, size)) for size in rng.integers(2, 10, WORDS)])
     probabilities = 1 / np.arange(1, WORDS + 1) ** EXPONENT
     cumulated = np.cumsum(probabilities / probabilities.sum())
-    with path.open("w", encoding="utf-8") as file:
+    with complete_file(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         file.write("label\ttext\n")
         for start in range(0, lines, BLOCK):
             lengths = rng.integers(5, 30, min(BLOCK, lines - start))
@@ -76,9 +85,9 @@ def _generate(path: Path, lines: int) -> None:
 
 def _in_new_process(args: argparse.Namespace, way: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.streaming", "--way", way, "--folder", args.folder]
-    command += ["--steps", args.steps, "--processes", args.processes]
+    command += ["--lines", args.lines, "--steps", args.steps, "--processes", args.processes]
     done = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True)
-    size = (args.folder / "texts.tsv").stat().st_size
+    size = _texts(args).stat().st_size
     return {
         "way": way,
         "lines": args.lines,
@@ -128,10 +137,10 @@ def _streamed(args: argparse.Namespace) -> tuple[list[str], Any, Any]:
     from keras_slstm import streaming
     from keras_slstm.text import TextVectorizer
 
-    source, folder = args.folder / "texts.tsv", args.folder / "prepared"
-    corpus = streaming.prepare_corpus(
-        source, folder, TextVectorizer(max_tokens=MAX_TOKENS), processes=args.processes, overwrite=True
-    )
+    folder = args.folder / "prepared"
+    shutil.rmtree(folder, ignore_errors=True)  # of a former run
+    vectorizer = TextVectorizer(max_tokens=MAX_TOKENS)
+    corpus = streaming.prepare_corpus(_texts(args), folder, vectorizer, processes=args.processes)
     return corpus.labels, corpus.vectorizer, streaming.StreamedBatches(corpus, BATCH)
 
 
@@ -139,7 +148,7 @@ def _in_memory(args: argparse.Namespace) -> tuple[list[str], Any, Any]:
     from keras_slstm.datasets import read_labelled_text
     from keras_slstm.text import TextBatches, TextVectorizer
 
-    examples = read_labelled_text(args.folder / "texts.tsv")
+    examples = read_labelled_text(_texts(args))
     texts, names = [example.text for example in examples], [example.label for example in examples]
     labels = sorted(set(names))
     vectorizer = TextVectorizer(max_tokens=MAX_TOKENS)

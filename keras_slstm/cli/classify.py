@@ -14,10 +14,12 @@ from keras_slstm.cli.training_options import (
     add_encoder_options,
     add_pooling,
     add_run_options,
+    add_stream,
     add_text_options,
     add_vector_options,
     check_data_options,
     check_encoder_settings,
+    check_stream,
     set_folder,
 )
 
@@ -47,9 +49,7 @@ def add_arguments(parser: Parser) -> None:
     add_text_options(parser)
     data.add("--max-length", type=options.count, metavar="N", advanced=True,
              help="read only the first N words of each text (default: all)")  # fmt: skip
-    data.add("--stream", action="store_true", advanced=True,
-             help="read --data from disk during training, for files larger than memory; needs --dev-data and "
-                  "--test-data")  # fmt: skip
+    add_stream(parser)
     data.add("--folds", type=options.several, metavar="N", advanced=True,
              help="cross-validate with N folds, for data without a test part (default: none)")  # fmt: skip
     add_vector_options(parser, "train them, except for bcn and depth-adaptive-grn")
@@ -71,24 +71,13 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.folds and (arguments.dev_data or arguments.test_data):
         raise ValueError("--folds splits --data itself: remove --dev-data and --test-data")
     check_encoder_settings(arguments)
-    if arguments.stream:
-        check_stream(arguments)
+    check_stream(arguments)
     if arguments.architecture and (arguments.pooling or arguments.mlp_units):
         raise ValueError(f"--architecture {arguments.architecture} has its own pooling and output layers: "
                          "remove --pooling and --mlp-units")  # fmt: skip
     if arguments.characters not in (None, "none", *CHARACTERS):
         raise ValueError(f"--characters must be none, {' or '.join(CHARACTERS)}, but got {arguments.characters}")
     set_folder(arguments, arguments.encoder, arguments.pooling, arguments.architecture)
-
-
-def check_stream(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for options that need the training texts in memory."""
-    if not (arguments.data and arguments.dev_data and arguments.test_data):
-        raise ValueError("--stream needs --data, --dev-data and --test-data")
-    for name in ("vectors", "folds", "limit", "batch_order", "characters"):
-        if getattr(arguments, name) not in (None, "none", "auto"):
-            option = name.replace("_", "-")
-            raise ValueError(f"--{option} needs texts in memory, but --stream keeps them on disk: remove one of them")
 
 
 def default_preset(arguments: argparse.Namespace, corpus: str) -> str:

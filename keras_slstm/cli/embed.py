@@ -39,6 +39,7 @@ def add_arguments(parser: Parser) -> None:
     transfer.add("--task-limit", type=options.count, metavar="N", advanced=True,
                  help="use at most N training examples of each task (default: all)")  # fmt: skip
     match.add_pair_options(parser, DATASET, "subilstm", visible=())
+    parser.set_defaults(stream=False)
     add_run_options(parser, "runs/DATA-ENCODER-ARCHITECTURE", devices=False)
     parser.hide("data", "test_data", "task", "overwrite")
 

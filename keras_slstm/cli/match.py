@@ -12,9 +12,11 @@ from keras_slstm.cli.training_options import (
     add_encoder_options,
     add_pooling,
     add_run_options,
+    add_stream,
     add_text_options,
     add_vector_options,
     check_data_options,
+    check_stream,
     set_folder,
 )
 
@@ -22,6 +24,7 @@ SUMMARY = "Train a classifier of text pairs, for inference, paraphrases or relat
 EXAMPLES = """
   keras-slstm match --manual-dir PATH --vectors glove.840B.300d.txt          SICK, from a folder or downloaded
   keras-slstm match --data pairs.tsv --task paraphrase --output runs/pairs
+  keras-slstm match --data pairs.jsonl.zst --stream --dev-data dev.jsonl --test-data test.jsonl
   keras-slstm match --dataset sick/relatedness --encoder stacked_bilstm --pooling max --seed 0 1 2
   keras-slstm match --dataset snli --vectors glove.840B.300d.txt --encoder-option num_layers=3
   keras-slstm match --vectors glove.840B.300d.txt --variants lam=0.5 lam=0.25 lam=trainable lam=null peephole=true
@@ -45,6 +48,7 @@ ARCHITECTURES: dict[str, dict[str, object]] = {
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     add_pair_options(parser, DATASET, "bi_caslstm", visible=("updates",))
+    add_stream(parser)
     add_run_options(parser, "runs/DATA-ENCODER", ensemble=True)
     parser.hide("architecture")
 
@@ -79,6 +83,9 @@ def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[
 def check(arguments: argparse.Namespace, dataset: str = DATASET) -> None:
     """Raise ValueError for contradictory options; set the defaults that depend on other options."""
     check_data_options(arguments, dataset)
+    check_stream(arguments)
+    if arguments.stream and arguments.task == "relatedness":
+        raise ValueError("--stream needs labels, but --task relatedness has scores: remove one of them")
     own = arguments.pooling or arguments.features or arguments.batch_norm or arguments.mlp_dropout is not None
     if arguments.architecture == "esim" and own:
         raise ValueError("--architecture esim does not support --pooling, --features, --batch-norm or --mlp-dropout")

@@ -13,9 +13,11 @@ from keras_slstm.cli.training_options import (
     add_data_options,
     add_encoder_options,
     add_run_options,
+    add_stream,
     add_vector_options,
     check_data_options,
     check_encoder_settings,
+    check_stream,
     set_folder,
 )
 
@@ -23,6 +25,7 @@ SUMMARY = "Train a sequence tagger, for example for named entities, slots or par
 EXAMPLES = """
   keras-slstm tag                                       slots of requests to a travel desk; no download
   keras-slstm tag --data mails.conll --test-data more.conll
+  keras-slstm tag --data mails.conll.gz --stream --dev-data dev.conll --test-data test.conll
   keras-slstm tag --task ner --manual-dir PATH --vectors glove.6B.300d.txt --seed 0 1
   keras-slstm tag --task pos --tag-column xpos --encoder bilstm --head softmax
 
@@ -44,6 +47,7 @@ def add_arguments(parser: Parser) -> None:
     data.add("--scheme", choices=("BIO", "BIOES", "none"), advanced=True,
              help="scheme of tags for spans (default: BIOES for slots and ner, none for pos)")  # fmt: skip
     data.add("--zero-digits", action="store_true", advanced=True, help="look up words with every digit replaced by 0")
+    add_stream(parser)
     add_vector_options(parser)
     presets = load_presets("tag")
     add_encoder_options(parser, "slstm", presets, "small for travel_desk and --data, else that of the paper")
@@ -58,8 +62,8 @@ def add_arguments(parser: Parser) -> None:
               "with --loss margin, the costs of missing them (default: 1)")  # fmt: skip
     model.add("--weighting", choices=WEIGHTINGS, advanced=True,
               help="terms of the likelihood that --label-weights multiply (default: emission)")  # fmt: skip
-    model.add("--characters", choices=(*CHARACTERS, "none"), default="cnn", advanced=True,
-              help="kind of word vectors from characters")  # fmt: skip
+    model.add("--characters", choices=(*CHARACTERS, "none"), advanced=True,
+              help="kind of word vectors from characters (default: cnn; with --stream, none)")  # fmt: skip
     add_settings(parser, presets, visible=("updates",))
     add_run_options(parser, "runs/DATA-TASK-ENCODER-HEAD", devices=False)
     parser.hide("tag_column", "head")
@@ -70,6 +74,8 @@ def check(arguments: argparse.Namespace) -> None:
     dataset, scheme = TASKS[arguments.task]
     check_data_options(arguments, dataset)
     check_encoder_settings(arguments)
+    check_stream(arguments)
+    arguments.characters = arguments.characters or ("none" if arguments.stream else "cnn")
     if arguments.head != "crf" and (arguments.loss != "crf" or arguments.label_weights):
         raise ValueError("--loss and --label-weights need --head crf")
     if arguments.weighting and (arguments.loss != "crf" or not arguments.label_weights):

@@ -51,6 +51,25 @@ def add_limit(parser: Parser, what: str) -> None:
                              help=f"train on at most N {what} (default: all)")  # fmt: skip
 
 
+def add_stream(parser: Parser) -> None:
+    """Add `--stream`, for files larger than memory."""
+    parser.group("data").add("--stream", action="store_true", advanced=True,
+                             help="read --data from disk during training, for files larger than memory; needs "
+                                  "--dev-data and --test-data")  # fmt: skip
+
+
+def check_stream(arguments: argparse.Namespace) -> None:
+    """Raise ValueError if `--stream` comes with an option that needs the training part in memory."""
+    if not arguments.stream:
+        return
+    if not (arguments.data and arguments.dev_data and arguments.test_data):
+        raise ValueError("--stream needs --data, --dev-data and --test-data")
+    for name in ("vectors", "folds", "limit", "batch_order", "characters", "score_range"):
+        if getattr(arguments, name, None) not in (None, "none", "auto"):
+            option = name.replace("_", "-")
+            raise ValueError(f"--{option} needs texts in memory, but --stream keeps them on disk: remove one of them")
+
+
 def add_vector_options(parser: Parser, fixed: str = "train them") -> None:
     """Add the options for word vectors; `fixed` describes the default of `--fixed-vectors`."""
     data = parser.group("data")

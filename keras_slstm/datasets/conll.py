@@ -76,13 +76,25 @@ def read_conll(
         print(sentence.tokens, sentence.tags)
     ```
     """
+    return list(iterate_conll(path, tag_column, token_column, scheme, on_error, conllu))
+
+
+def iterate_conll(
+    path: PathLike,
+    tag_column: Column | None = None,
+    token_column: Column | None = None,
+    scheme: str | None = None,
+    on_error: OnError = "raise",
+    conllu: bool | None = None,
+) -> Iterator[TaggedSentence]:
+    """Yield the result of `read_conll` one by one: memory holds one sentence."""
     path = Path(path)
     problems = Problems(path, on_error, unit="sentences with malformed lines")
     if is_conllu(path) if conllu is None else conllu:
         columns: _Columns = _ConlluColumns(path, token_column, tag_column)
     else:
         columns = _Columns(path, token_column, tag_column)
-    sentences = []
+    empty = True
     for block in _blocks(path):
         try:
             sentence = columns.read(block)
@@ -92,11 +104,11 @@ def read_conll(
             problems.add(error)
         else:
             if sentence.tokens:  # a block may contain only comments
-                sentences.append(sentence)
-    problems.warn()
-    if not sentences:
+                empty = False
+                yield sentence
+    problems.warn(stacklevel=4)  # the warning points to the caller of `read_conll`
+    if empty:
         raise DataError(path, 1, "the file contains no sentences")
-    return sentences
 
 
 def keep_valid(

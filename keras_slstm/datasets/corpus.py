@@ -11,6 +11,7 @@ from typing import Any
 from keras_slstm.datasets import prepared, travel_desk
 from keras_slstm.datasets.loading import (
     Examples,
+    ReadRow,
     Row,
     Sources,
     Splits,
@@ -201,25 +202,32 @@ def read_texts(
         examples = read_labelled_text(path, text_column or "text", label_column or "label", on_error)
         return [Row(example.text, example.label, [example.line]) for example in examples]
 
-    def convert(name: str, builder: Any) -> Any:
-        features = builder.info.features
-        columns = (text_column or JOINED_FEATURES.get(builder.name, "")).split("+")
-        texts = [prepared.feature(name, features, "text", "Text", column, TEXT_FEATURES) for column in columns]
-        label = prepared.feature(name, features, "label", "ClassLabel", label_column, ("label",))
-        names = features[label].names
-
-        def row_of(record: dict[str, Any]) -> Row | None:
-            if record[label] < 0:  # some test parts have no published labels, as in GLUE
-                return None
-            return Row(" ".join(record[text].decode("utf-8") for text in texts if record[text]), names[record[label]])
-
-        return row_of, list(names)
+    def convert(name: str, builder: Any) -> tuple[ReadRow, list[str]]:
+        return text_features(name, builder, text_column, label_column)
 
     sources = read_sources(
         name, is_file(name), held_out or {}, read_file, {"travel_desk": _travel_desk}, convert, data_dir, manual_dir
     )
     sources.check_labels(sources.labels())
     return sources
+
+
+def text_features(
+    name: str, builder: Any, text_column: str | None = None, label_column: str | None = None
+) -> tuple[ReadRow, list[str]]:
+    """Return a function that converts the records of a TFDS data set of texts to rows, and the label names."""
+    features = builder.info.features
+    columns = (text_column or JOINED_FEATURES.get(builder.name, "")).split("+")
+    texts = [prepared.feature(name, features, "text", "Text", column, TEXT_FEATURES) for column in columns]
+    label = prepared.feature(name, features, "label", "ClassLabel", label_column, ("label",))
+    names = features[label].names
+
+    def row_of(record: dict[str, Any]) -> Row | None:
+        if record[label] < 0:  # some test parts have no published labels, as in GLUE
+            return None
+        return Row(" ".join(record[text].decode("utf-8") for text in texts if record[text]), names[record[label]])
+
+    return row_of, list(names)
 
 
 def is_file(name: PathLike) -> bool:

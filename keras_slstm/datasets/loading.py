@@ -108,9 +108,9 @@ class Sources:
 
 
 Generated = Mapping[str, Callable[[], Sources]]
-# Takes the name of a data set and its builder. Returns a function from a record to a row (None: skip the record) and
-# the names of the labels.
-Convert = Callable[[str, Any], tuple[Callable[[dict[str, Any]], Row | None], list[str] | None]]
+ReadRow = Callable[[dict[str, Any]], Row | None]  # from a TFDS record to a row; None: skip the record
+# Takes the name of a data set and its builder. Returns a function that reads rows, and the names of the labels.
+Convert = Callable[[str, Any], tuple[ReadRow, list[str] | None]]
 
 
 def read_sources(

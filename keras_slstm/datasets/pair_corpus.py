@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_slstm.datasets import prepared
 from keras_slstm.datasets.corpus import is_file
-from keras_slstm.datasets.loading import Examples, Row, Sources, Splits, check_shares, read_sources
+from keras_slstm.datasets.loading import Examples, ReadRow, Row, Sources, Splits, check_shares, read_sources
 from keras_slstm.datasets.pair_readers import PAIR_COLUMNS, Pair, read_labelled_pairs, read_scored_pairs
 from keras_slstm.datasets.records import OnError, PathLike
 
@@ -135,25 +135,36 @@ def read_pairs(
         target = float if scores else str
         return [Row(texts, target(label), [line]) for texts, label, line in read(path, *columns, on_error)]
 
-    def convert(name: str, builder: Any) -> Any:
-        features = builder.info.features
-        first, second = (
-            prepared.feature(name, features, role, "Text", column, usual)
-            for role, column, usual in zip(("first", "second"), columns, zip(*PAIR_COLUMNS))
-        )
-        if first == second:
-            raise ValueError(f'"{name}" does not contain pairs: its only text is "{first}"')
-        target, names = _target(name, features, columns[2])
-
-        def row_of(record: dict[str, Any]) -> Row | None:
-            texts = record[first].decode("utf-8"), record[second].decode("utf-8")
-            if not names:
-                return Row(texts, float(str(np.float32(record[target]))))  # the decimal number as written
-            return Row(texts, names[record[target]]) if record[target] >= 0 else None  # -1: no label
-
-        return row_of, names
+    def convert(name: str, builder: Any) -> tuple[ReadRow, list[str]]:
+        return pair_features(name, builder, *columns)
 
     return read_sources(name, is_file(name), held_out or {}, read_file, {}, convert, data_dir, manual_dir)
+
+
+def pair_features(
+    name: str,
+    builder: Any,
+    first_column: str | None = None,
+    second_column: str | None = None,
+    label_column: str | None = None,
+) -> tuple[ReadRow, list[str]]:
+    """Return a function that converts the records of a TFDS data set of pairs to rows, and the label names."""
+    features = builder.info.features
+    first, second = (
+        prepared.feature(name, features, role, "Text", column, usual)
+        for role, column, usual in zip(("first", "second"), (first_column, second_column), zip(*PAIR_COLUMNS))
+    )
+    if first == second:
+        raise ValueError(f'"{name}" does not contain pairs: its only text is "{first}"')
+    target, names = _target(name, features, label_column)
+
+    def row_of(record: dict[str, Any]) -> Row | None:
+        texts = record[first].decode("utf-8"), record[second].decode("utf-8")
+        if not names:
+            return Row(texts, float(str(np.float32(record[target]))))  # the decimal number as written
+        return Row(texts, names[record[target]]) if record[target] >= 0 else None  # -1: no label
+
+    return row_of, names
 
 
 def _target(name: str, features: Any, wanted: str | None) -> tuple[str, list[str]]:

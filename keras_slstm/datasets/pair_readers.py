@@ -65,14 +65,20 @@ def read_labelled_pairs(
     print(example.texts, example.label)
     ```
     """
+    rows = read_columns(path, pair_columns(first_column, second_column, label_column), on_error)
+    return [PairExample((first, second), label.strip(), line) for line, (first, second, label) in rows]
+
+
+def pair_columns(
+    first_column: str | None = None, second_column: str | None = None, label_column: str | None = None
+) -> list[Column]:
+    """The columns of pairs and their labels."""
     firsts, seconds = zip(*PAIR_COLUMNS)
-    columns = (
+    return [
         Column("first text", [first_column] if first_column else firsts),
         Column("second text", [second_column] if second_column else seconds),
         Column("label", [label_column] if label_column else ("label", "score"), (str, int, float)),
-    )
-    rows = read_columns(path, columns, on_error)
-    return [PairExample((first, second), label.strip(), line) for line, (first, second, label) in rows]
+    ]
 
 
 def read_scored_pairs(

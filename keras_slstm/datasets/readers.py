@@ -62,8 +62,13 @@ def read_labelled_text(
     print(examples[0].text, examples[0].label)
     ```
     """
-    columns = Column("text", [text_column]), Column("label", [label_column], (str, int))
+    columns = text_columns(text_column, label_column)
     return [Example(text, label.strip(), line) for line, (text, label) in read_columns(path, columns, on_error)]
+
+
+def text_columns(text_column: str | None = None, label_column: str | None = None) -> list[Column]:
+    """The columns of texts and their labels."""
+    return [Column("text", [text_column or "text"]), Column("label", [label_column or "label"], (str, int))]
 
 
 def read_lines(path: PathLike, on_error: OnError = "raise") -> list[str]:

@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -109,25 +109,39 @@ def iterate_columns(
     """Yield the result of `read_columns` one by one: memory holds one line (of `.json`: the whole array)."""
     path = Path(path)
     problems = Problems(path, on_error)
-    kind = file_kind(path)
-    read = _table_records if kind in USUAL_SEPARATORS else _json_records
+    read = _table_records if file_kind(path) in USUAL_SEPARATORS else _json_records
     empty = True
-    for line, names, values in read(path, columns, problems):
+    for record in filled_records(read(path, columns, problems), columns, problems):
+        empty = False
+        yield record
+    problems.warn(stacklevel)  # the warning points to the caller of the public reader
+    if empty:
+        raise no_example(path)
+
+
+def filled_records(
+    records: Iterable[Record], columns: Sequence[Column], problems: Problems
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the values of each record; report those with an empty value."""
+    for line, names, values in records:
         for column, name, value in zip(columns, names, values):
             if not value.strip():
                 problems.report(line, f'the {column.role} (column "{name}") is empty')
                 break
         else:
-            empty = False
             yield line, values
-    problems.warn(stacklevel)  # the warning points to the caller of the public reader
-    if empty:
-        raise DataError(path, 1, "the file contains no examples")
 
 
-def decoded_lines(path: PathLike, problems: Problems) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line that is UTF-8 and not empty."""
-    for number, line in raw_lines(path):
+def no_example(path: PathLike) -> DataError:
+    """The error for a file without examples."""
+    return DataError(path, 1, "the file contains no examples")
+
+
+def decoded_lines(
+    path: PathLike, problems: Problems, lines: Iterable[tuple[int, bytes]] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the number and text of each non-empty line in UTF-8, by default of the whole file; report other lines."""
+    for number, line in raw_lines(path) if lines is None else lines:
         try:
             text = decode(path, number, line)
         except DataError as error:
@@ -140,11 +154,27 @@ def decoded_lines(path: PathLike, problems: Problems) -> Iterator[tuple[int, str
 # --- tables --------------------
 
 
+class Header(NamedTuple):
+    """The names and indices of the columns to read, and the number of columns in the table."""
+
+    names: list[str]
+    indices: list[int]
+    width: int
+
+
 def _table_records(path: Path, columns: Sequence[Column], problems: Problems) -> Iterator[Record]:
-    separator = _separator(path, columns)
-    rows = _tsv_rows(path, problems) if separator == "\t" else _csv_rows(path, separator, problems)
+    separator = find_separator(path, columns)
+    rows = tsv_rows(path, problems) if separator == "\t" else _csv_rows(path, separator, problems)
     filled = (row for row in rows if any(field.strip() for field in row[1]))
-    line, fields = next(filled, (1, [""]))
+    header = find_columns(path, columns, filled)
+    if separator != USUAL_SEPARATORS[file_kind(path)]:
+        warnings.warn(f"{path}: columns are separated by {SEPARATORS[separator]}", stacklevel=6)
+    yield from select_columns(filled, header, problems)
+
+
+def find_columns(path: Path, columns: Sequence[Column], rows: Iterator[Row]) -> Header:
+    """Find the columns in the header, the first of the rows."""
+    line, fields = next(rows, (1, [""]))
     header = [field.strip() for field in fields]
     names = []
     for column in columns:
@@ -155,29 +185,32 @@ def _table_records(path: Path, columns: Sequence[Column], problems: Problems) ->
         if header.count(name) > 1:
             raise DataError(path, line, f'the header has the column "{name}" more than once: {list_names(header)}')
         names.append(name)
-    indices = [header.index(name) for name in names]
-    for line, fields in filled:
-        if len(fields) == len(header):
-            yield line, names, [fields[index] for index in indices]
+    return Header(names, [header.index(name) for name in names], len(header))
+
+
+def select_columns(rows: Iterable[Row], header: Header, problems: Problems) -> Iterator[Record]:
+    """Yield the records of the rows that are as wide as the header."""
+    for line, fields in rows:
+        if len(fields) == header.width:
+            yield line, header.names, [fields[index] for index in header.indices]
         else:
-            problems.report(line, f"expected {len(header)} columns as in the header, found {len(fields)}")
+            problems.report(line, f"expected {header.width} columns as in the header, found {len(fields)}")
 
 
-def _separator(path: Path, columns: Sequence[Column]) -> str:
+def find_separator(path: Path, columns: Sequence[Column]) -> str:
     """Return the usual separator of the file type, unless the columns are only found with another separator."""
     header = next((line for _, line in raw_lines(path) if line.strip()), b"").decode("utf-8", errors="replace")
     usual = USUAL_SEPARATORS[file_kind(path)]
     for separator in sorted(SEPARATORS, key=lambda one: one != usual):  # the usual one first
         names = [name.strip().strip('"') for name in header.split(separator)]
         if all(column.among(names) for column in columns):
-            if separator != usual:
-                warnings.warn(f"{path}: columns are separated by {SEPARATORS[separator]}", stacklevel=6)
             return separator
     return usual or max(SEPARATORS, key=header.count)
 
 
-def _tsv_rows(path: Path, problems: Problems) -> Iterator[Row]:
-    for number, line in decoded_lines(path, problems):
+def tsv_rows(path: Path, problems: Problems, lines: Iterable[tuple[int, bytes]] | None = None) -> Iterator[Row]:
+    """Yield the fields of each line (None: of the file) that is UTF-8 and not empty."""
+    for number, line in decoded_lines(path, problems, lines):
         yield number, line.split("\t")
 
 

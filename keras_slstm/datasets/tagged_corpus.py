@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from keras_slstm.datasets import prepared, travel_desk
 from keras_slstm.datasets.conll import Column, TaggedSentence, keep_valid, read_conll
 from keras_slstm.datasets.loading import (
     Examples,
+    ReadRow,
     Row,
     Source,
     Sources,
@@ -109,9 +110,28 @@ def load_tagged_corpus(
     ```
     """
     check_shares(validation, test)
+    held_out = {"validation_path": validation_path, "test_path": test_path}
+    columns = (token_column, tag_column)
+    sources, scheme = read_tagged(name, data_dir, manual_dir, columns, scheme, on_error, held_out)
+    labels = _label_names(sources.parts["train"].rows, scheme)
+    sources.check_labels(labels, "tag")
+    parts = sources.complete(TaggedSentences, validation, test, seed)
+    return TaggedCorpus(os.fspath(name), **parts, label_names=labels, scheme=scheme)
+
+
+def read_tagged(
+    name: PathLike,
+    data_dir: PathLike | None = None,
+    manual_dir: PathLike | None = None,
+    columns: tuple[Column | None, Column | None] = (None, None),
+    scheme: str | None = "auto",
+    on_error: OnError = "raise",
+    held_out: Mapping[str, PathLike | None] | None = None,
+) -> tuple[Sources, str | None]:
+    """Read the existing parts of a corpus of tagged sentences, and find their scheme; see `load_tagged_corpus`."""
     if scheme not in ("auto", "BIO", "BIOES", None):
         raise ValueError(f'`scheme` must be "BIO", "BIOES", "auto" or None. Received: scheme={scheme!r}')
-    held_out = {"validation_path": validation_path, "test_path": test_path}
+    token_column, tag_column = columns
     is_file = Path(name).is_file() or "." in Path(name).name  # read_conll reports a missing file
     for argument, column in (("token_column", token_column), ("tag_column", tag_column)):
         if not is_file and (isinstance(column, int) or (column and name == "travel_desk")):
@@ -120,31 +140,33 @@ def load_tagged_corpus(
     def read_file(path: PathLike) -> list[Row]:
         return [Row(*sentence) for sentence in read_conll(path, tag_column, token_column, on_error=on_error)]
 
-    def convert(name: str, builder: Any) -> Any:
-        features = builder.info.features
-        tokens = prepared.feature(name, features, "token", "Text", token_column, ("tokens",), sequence=True)
-        tags = prepared.feature(name, features, "tag", "ClassLabel", tag_column, TAG_FEATURES, sequence=True)
-        names = features[tags].feature.names
-
-        def row_of(record: dict[str, Any]) -> Row | None:
-            if not len(record[tokens]):  # some data sets contain an empty sentence
-                return None
-            return Row([token.decode("utf-8") for token in record[tokens]], [names[tag] for tag in record[tags]])
-
-        return row_of, None
+    def convert(name: str, builder: Any) -> tuple[ReadRow, None]:
+        return tagged_features(name, builder, token_column, tag_column), None
 
     generated = {"travel_desk": _travel_desk}
-    sources = read_sources(name, is_file, held_out, read_file, generated, convert, data_dir, manual_dir)
+    sources = read_sources(name, is_file, held_out or {}, read_file, generated, convert, data_dir, manual_dir)
     if scheme == "auto":
         scheme = "BIO" if any(_marks_span(tag) for row in sources.parts["train"].rows for tag in row.y) else None
     if scheme:
         found = detect_scheme(row.y for source in sources.parts.values() for row in source.rows)
         converted = {part: _convert(source, found, scheme, on_error) for part, source in sources.parts.items()}
         sources = Sources(converted)
-    labels = _label_names(sources.parts["train"].rows, scheme)
-    sources.check_labels(labels, "tag")
-    parts = sources.complete(TaggedSentences, validation, test, seed)
-    return TaggedCorpus(os.fspath(name), **parts, label_names=labels, scheme=scheme)
+    return sources, scheme
+
+
+def tagged_features(name: str, builder: Any, token_column: Any = None, tag_column: Any = None) -> ReadRow:
+    """Return a function that converts the records of a TFDS data set of tagged words to rows."""
+    features = builder.info.features
+    tokens = prepared.feature(name, features, "token", "Text", token_column, ("tokens",), sequence=True)
+    tags = prepared.feature(name, features, "tag", "ClassLabel", tag_column, TAG_FEATURES, sequence=True)
+    names = features[tags].feature.names
+
+    def row_of(record: dict[str, Any]) -> Row | None:
+        if not len(record[tokens]):  # some data sets contain an empty sentence
+            return None
+        return Row([token.decode("utf-8") for token in record[tokens]], [names[tag] for tag in record[tags]])
+
+    return row_of
 
 
 def _convert(source: Source, found: str, wanted: str, on_error: OnError) -> Source:

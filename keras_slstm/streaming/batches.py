@@ -15,22 +15,26 @@ from keras_slstm.text.batches import vary_first_two
 from keras_slstm.text.buckets import bucket_bounds
 from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.text_vectorizer import pad
+from keras_slstm.text.token_batches import UNKNOWN_LABEL
 from keras_slstm.validation import check_integer
 
 
 class _Window(NamedTuple):
     chunk: Chunk
     starts: np.ndarray  # of the ids of each text
-    batches: list[np.ndarray]  # the numbers of the texts of each batch
+    padded: np.ndarray  # the padded length of each example
+    batches: list[np.ndarray]  # the numbers of the examples of each batch
 
 
 class StreamedBatches(SeededEpochs):
-    """Batches of texts of similar length from a prepared corpus, for `fit` and `evaluate` on every backend.
+    """Batches of examples of similar length from a prepared corpus, for `fit` and `evaluate` on every backend.
 
-    In each epoch, the chunks of the corpus (of about a thousand texts) come in a random order. A window of them is in
-    memory: its texts are sorted by length, divided into batches, and the batches are shuffled. Meanwhile a thread reads
-    the next window. Batch i of an epoch depends on `(seed, epoch, i)` alone and is found without those before it, so
-    that a training that resumes in the middle of an epoch (`TrainingRun.fit(save_every=...)`) gets the batches of an
+    A batch is like that of `TextBatches`, `PairBatches` or `TokenBatches`, as the kind of the corpus is.
+
+    In each epoch, the chunks of the corpus (of about a thousand examples) come in a random order. A window of them is
+    in memory: its examples are sorted by length, divided into batches, and the batches are shuffled. Meanwhile a thread
+    reads the next window. Batch i of an epoch depends on `(seed, epoch, i)` alone and is found without those before it,
+    so that a training that resumes in the middle of an epoch (`TrainingRun.fit(save_every=...)`) gets the batches of an
     uninterrupted one.
 
     The package's own models know these batches. With another model, call
@@ -38,15 +42,15 @@ class StreamedBatches(SeededEpochs):
 
     Args:
         corpus: The corpus.
-        batch_size: Texts in a batch; the last window may end with a smaller one.
+        batch_size: Examples in a batch; the last window may end with a smaller one.
         shuffle: Whether to shuffle as described above. Otherwise windows follow the files, each from short to long
-            texts, which suits `evaluate`.
+            ones, which suits `evaluate`.
         seed: Seed of the shuffling.
         multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
         max_lengths: The largest number of different padded lengths, or None for any number; see `Batches`.
         window: Number of batches of a window. More mean less padding and a better shuffling; memory holds two windows.
         share: `(index, count)`: the part of the worker `index`, counted from 0, of `count` workers that read different
-            texts. All have the same number of batches; less than one text a worker is left out of an epoch.
+            examples. All have the same number of batches; less than one example a worker is left out of an epoch.
 
     Attributes:
         waited: The seconds that `batches[i]` has taken so far, all together: the time that training waited for data.
@@ -86,8 +90,8 @@ class StreamedBatches(SeededEpochs):
         index, workers = share
         if not 0 <= index < workers <= len(corpus):
             raise ValueError(f"`share` must be (index, count) with 0 <= index < count. Received: share={share}")
-        self._texts = len(corpus) // workers
-        self._first = index * self._texts
+        self._examples = len(corpus) // workers
+        self._first = index * self._examples
         self._bounds = self._padded_lengths()
         self.waited = 0.0
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="streamed-batches")
@@ -96,22 +100,34 @@ class StreamedBatches(SeededEpochs):
         self.begin_epoch(0)
 
     def __len__(self) -> int:
-        return -(-self._texts // self.batch_size)
+        return -(-self._examples // self.batch_size)
 
-    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+    def __getitem__(self, index: int) -> tuple[Any, np.ndarray]:
         if not 0 <= index < len(self):
             raise IndexError(f"There are {len(self)} batches, but no batch {index}.")
         began = time.perf_counter()
         number, place = divmod(index, self.window)
-        chunk, starts, batches = self._get(number)
-        chosen = batches[place]
-        places = zip(starts[chosen], chunk.lengths[chosen])
-        rows: list[Any] = [chunk.ids[start : start + length] for start, length in places]
-        longest = self._padded(chunk.lengths[chosen]).max()
-        batch = pad(rows, multiple_of=int(longest)), chunk.labels[chosen]
+        window = self._get(number)
+        chosen = window.batches[place]
+        longest = int(window.padded[chosen].max())
+        batch = self._collate(window, chosen, longest)
         self._shapes[index] = len(chosen), longest
         self.waited += time.perf_counter() - began
         return batch
+
+    def _collate(self, window: _Window, chosen: np.ndarray, longest: int) -> tuple[Any, np.ndarray]:
+        """Inputs and labels of these examples of a window, like those of `TextBatches` and its siblings."""
+        ids, lengths, labels = window.chunk
+        texts = (chosen[:, None] * self.corpus.texts_of_one + np.arange(self.corpus.texts_of_one)).ravel()
+        places = [slice(start, start + length) for start, length in zip(window.starts[texts], lengths[texts])]
+
+        def cut(numbers: np.ndarray) -> list[Any]:
+            return [numbers[place] for place in places]
+
+        words = pad(cut(ids), longest)
+        if self.corpus.kind == "sentences":
+            return {"words": words}, pad(cut(labels), longest, UNKNOWN_LABEL)
+        return words.reshape(len(chosen), 2, -1) if self.corpus.kind == "pairs" else words, labels[chosen]
 
     def shape_of(self, index: int) -> tuple[int, int]:
         """Number of texts, and padded length, of a batch of this epoch that was read before."""
@@ -135,9 +151,6 @@ class StreamedBatches(SeededEpochs):
         counts = np.bincount(position, self.corpus.length_counts)
         return bucket_bounds(lengths, counts, self.max_lengths or len(lengths))
 
-    def _padded(self, lengths: np.ndarray) -> np.ndarray:
-        return self._bounds[np.searchsorted(self._bounds, lengths)]
-
     def _get(self, number: int) -> _Window:
         """The window of this number; the next one is read meanwhile."""
         with self._lock:
@@ -150,26 +163,29 @@ class StreamedBatches(SeededEpochs):
 
     def _load(self, epoch: int, number: int) -> _Window:
         start = number * self.window * self.batch_size
-        count = min(self.window * self.batch_size, self._texts - start)
+        count = min(self.window * self.batch_size, self._examples - start)
         start += self._first
         chunk = self._read(start, count)
         generator = np.random.default_rng((self.seed, epoch, start))
         order = generator.permutation(count) if self.shuffle else np.arange(count)
-        padded = self._padded(chunk.lengths)
+        lengths = chunk.lengths.reshape(count, -1).max(1)
+        padded = self._bounds[np.searchsorted(self._bounds, lengths)]
         order = order[np.argsort(padded[order], kind="stable")]
         batches = np.split(order, range(self.batch_size, count, self.batch_size))
         if self.shuffle:
             batches = [batches[i] for i in generator.permutation(len(batches))]
         if number == 0:
             vary_first_two(batches, padded)
-        return _Window(chunk, np.cumsum(chunk.lengths) - chunk.lengths, batches)
+        return _Window(chunk, np.cumsum(chunk.lengths) - chunk.lengths, padded, batches)
 
     def _read(self, start: int, count: int) -> Chunk:
-        """So many texts, counted in the order of the epoch, as one chunk."""
+        """So many examples, counted in the order of the epoch, as one chunk."""
         first, last = np.searchsorted(self._ends, [start, start + count - 1], side="right")
         chunks = self.corpus.read(self._chunks[first : last + 1])
         ids, lengths, labels = (np.concatenate(arrays) for arrays in zip(*chunks))
         skipped = start - int(self._ends[first] - self.corpus.sizes[self._chunks[first]])
-        left_out, kept = int(lengths[:skipped].sum()), slice(skipped, skipped + count)
-        lengths = lengths[kept]
-        return Chunk(ids[left_out : left_out + int(lengths.sum())], lengths, labels[kept])
+        examples, width = slice(skipped, skipped + count), self.corpus.texts_of_one
+        left_out = int(lengths[: skipped * width].sum())
+        lengths = lengths[skipped * width : (skipped + count) * width]
+        kept = slice(left_out, left_out + int(lengths.sum()))
+        return Chunk(ids[kept], lengths, labels[kept if self.corpus.kind == "sentences" else examples])

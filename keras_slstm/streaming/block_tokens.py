@@ -1,14 +1,18 @@
-"""The tokens of many texts at once, by Python's compiled string methods."""
+"""The tokens of many texts at once, by compiled string functions of Python and Arrow."""
 
 from __future__ import annotations
 
+import itertools
 import re
+import string
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from keras_slstm.extras import require
 from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.text.token_vectorizer import TokenVectorizer
 
 END = "\0"  # the token behind each text: no token of a text, since the tokenisers take it for a space
 # Latin letters whose lower case is in the set, too, the symbols between them, and typographic symbols.
@@ -21,42 +25,18 @@ _APOSTROPHE = re.compile(rf"'(?:(?<![{_LETTER}]')|(?![{_LETTER}]))")
 _PLAIN_ASCII = bytes(code for code in range(128) if not _NOT_PLAIN.search(chr(code)))
 
 
-class NumberedWords(dict[str, int]):
-    """Numbers words in the order of their first occurrence, and counts them.
+class EncodedTexts(NamedTuple):
+    """Texts as numbers of their words.
 
-    0 is the end of a text, 1 the word of a text that has none, and `FIRST` the first of all words.
+    Attributes:
+        words: The different words, numbered from 1.
+        counts: How often each occurs.
+        ids: The numbers of the words of all texts, one after another; 0 is the word of a text that has none.
+        lengths: How many numbers each text has.
     """
 
-    FIRST = 2
-
-    def __init__(self) -> None:
-        super().__init__({END: 0, END + END: 1})
-        self._counts = np.zeros(0, np.int64)
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        return number
-
-    def count(self, numbers: np.ndarray) -> None:
-        """Count the words with these numbers."""
-        found = np.bincount(numbers, minlength=len(self))
-        found[: len(self._counts)] += self._counts
-        self._counts = found
-
-    @property
-    def names(self) -> list[str]:
-        """All words, by number from `FIRST` on."""
-        return list(self)[self.FIRST :]
-
-    @property
-    def counts(self) -> list[int]:
-        """How often each of them occurs."""
-        return self._counts[self.FIRST :].tolist()
-
-
-class EncodedTexts(NamedTuple):
-    """The numbers of the words of texts, one after another, and how many each text has."""
-
+    words: list[str]
+    counts: list[int]
     ids: np.ndarray
     lengths: np.ndarray
 
@@ -65,49 +45,56 @@ class BlockTokenizer:
     """Tokenises many texts at once, as a `TextVectorizer` does, but several times faster.
 
     A text in Latin letters needs no search for words: spaces around each symbol, and a cut at spaces. That is done for
-    all texts of a block in a few calls of compiled string methods. Any other text (another alphabet, a control
-    character), and every text if the vectoriser splits words at hyphens, goes through `TextVectorizer.tokenize`.
+    all texts together in a few calls of compiled functions. Any other text (another alphabet, a control character),
+    and every text if the vectoriser splits words at hyphens, goes through `TextVectorizer.tokenize`.
 
     Args:
         vectorizer: Its settings are used.
 
     Example:
 
-    >>> tokenizer = BlockTokenizer(TextVectorizer())
-    >>> [token if token != END else "(end)" for token in tokenizer.tokens(["Don't go!", "Paris"])]
-    ["don't", 'go', '!', '(end)', 'paris', '(end)']
+    >>> encoded = BlockTokenizer(TextVectorizer()).encode(["Don't go, go!", "Paris"])
+    >>> encoded.words, encoded.ids.tolist(), encoded.lengths.tolist()
+    (["don't", 'go', ',', '!', 'paris'], [1, 2, 3, 2, 4, 5], [5, 1])
     """
 
     def __init__(self, vectorizer: TextVectorizer):
         self.vectorizer = vectorizer
 
-    def tokens(self, texts: Sequence[str]) -> list[str]:
-        """The tokens of all texts, in order, with the token `END` behind each text."""
-        block = END.join(texts)
-        if self.vectorizer.split_words or block.count(END) != len(texts) - 1:
-            return self._one_by_one(texts)
-        if not _is_plain(block):
-            return self._mixed(texts)
-        return self._plain(block)
-
-    def encode(self, texts: Sequence[str], words: NumberedWords) -> EncodedTexts:
-        """The numbers of the words of each text, cut as in `TextVectorizer.encode`; all its words are counted."""
-        tokens = self.tokens(texts)
-        numbers = np.fromiter(map(words.__getitem__, tokens), np.int32, len(tokens))
-        words.count(numbers)
-        ends = np.flatnonzero(numbers == 0)
+    def encode(self, texts: Sequence[str]) -> EncodedTexts:
+        """Number the words of texts. They are shortened as in `TextVectorizer.encode`, but all their words counted."""
+        arrow, compute = require("pyarrow", "stream"), require("pyarrow.compute", "stream")
+        # `END` comes first, to have the number 0. Without `strip`, Arrow would find an empty token at the end.
+        spaced = f"{END} {self._spaced(texts).strip(string.whitespace)}"
+        tokens = compute.ascii_split_whitespace(arrow.array([spaced])).flatten().dictionary_encode()
+        words, numbers = tokens.dictionary.to_pylist()[1:], tokens.indices.to_numpy()[1:]
+        counts = np.bincount(numbers, minlength=len(words) + 1)[1:]
+        kept = numbers != 0
+        ends = np.flatnonzero(~kept)
         lengths = np.diff(ends, prepend=-1) - 1
-        if not lengths.all():
-            numbers = np.insert(numbers, ends[lengths == 0], 1)
-            lengths = np.maximum(lengths, 1)
         longest = self.vectorizer.max_length
         if longest is not None and lengths.max(initial=0) > longest:
-            places = np.arange(len(numbers)) - np.repeat(np.cumsum(lengths + 1) - (lengths + 1), lengths + 1)
-            numbers = numbers[(places < longest) | (numbers == 0)]
+            places = np.arange(len(numbers)) - np.repeat(ends - lengths, lengths + 1)
+            kept &= places < longest
             lengths = np.minimum(lengths, longest)
-        return EncodedTexts(numbers[numbers != 0], lengths.astype(np.int32))
+        kept[ends[lengths == 0]] = True
+        return EncodedTexts(words, counts.tolist(), numbers[kept], np.maximum(lengths, 1).astype(np.int32))
 
-    def _plain(self, block: str) -> list[str]:
+    def _spaced(self, texts: Sequence[str]) -> str:
+        """All texts in a string in which white space separates the tokens, with `END` behind each text."""
+        block = END.join(texts)
+        if not self.vectorizer.split_words and block.count(END) == len(texts) - 1 and _is_plain(block):
+            return f"{self._plain(block)} {END}"
+        plain = [not self.vectorizer.split_words and END not in text and _is_plain(text) for text in texts]
+        parts = []
+        for is_plain, run in itertools.groupby(zip(plain, texts), key=lambda pair: pair[0]):
+            if is_plain:
+                parts.append(self._plain(END.join(text for _, text in run)))
+            else:
+                parts += [" ".join(self.vectorizer.tokenize(text)) for _, text in run]
+        return "".join(f"{part} {END} " for part in parts)
+
+    def _plain(self, block: str) -> str:
         if self.vectorizer.lowercase:
             block = block.lower()
         if self.vectorizer.tokenizer == "words":
@@ -117,33 +104,38 @@ class BlockTokenizer:
                     block = block.replace(symbol, f" {symbol} ")
             if "'" in block:
                 block = _APOSTROPHE.sub(" ' ", block)
-        tokens = block.replace(END, f" {END} ").split()
-        tokens.append(END)
-        return tokens
-
-    def _mixed(self, texts: Sequence[str]) -> list[str]:
-        """Runs of plain texts at once, the other texts one by one."""
-        tokens: list[str] = []
-        plain: list[str] = []
-        for text in texts:
-            if _is_plain(text):
-                plain.append(text)
-                continue
-            if plain:
-                tokens += self._plain(END.join(plain))
-                plain = []
-            tokens += self._one_by_one([text])
-        return tokens + (self._plain(END.join(plain)) if plain else [])
-
-    def _one_by_one(self, texts: Sequence[str]) -> list[str]:
-        tokens: list[str] = []
-        for text in texts:
-            tokens += self.vectorizer.tokenize(text)
-            tokens.append(END)
-        return tokens
+        return block.replace(END, f" {END} ")
 
 
 def _is_plain(block: str) -> bool:
     if block.isascii():  # several times faster
         return not block.encode().translate(None, _PLAIN_ASCII + END.encode())
     return not _NOT_PLAIN.search(block.replace(END, " "))
+
+
+class SentenceNumbers:
+    """Numbers the words of sentences that are tokenised, in the form in which a `TokenVectorizer` looks them up.
+
+    Args:
+        vectorizer: Its settings are used.
+
+    Example:
+
+    >>> encoded = SentenceNumbers(TokenVectorizer()).encode([["To", "Oslo"], ["to"]])
+    >>> encoded.words, encoded.ids.tolist(), encoded.lengths.tolist()
+    (['to', 'oslo'], [1, 2, 1], [2, 1])
+    """
+
+    def __init__(self, vectorizer: TokenVectorizer):
+        self.vectorizer = vectorizer
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> EncodedTexts:
+        """Number the words of sentences, each of which has at least one."""
+        tokens = [token for sentence in sentences for token in sentence]
+        words: dict[str, int] = {}
+        numbers = {}
+        for token in dict.fromkeys(tokens):
+            numbers[token] = words.setdefault(self.vectorizer.normalize(token), len(words) + 1)
+        ids = np.fromiter(map(numbers.__getitem__, tokens), np.int32, len(tokens))
+        counts = np.bincount(ids, minlength=len(words) + 1)[1:]
+        return EncodedTexts(list(words), counts.tolist(), ids, np.fromiter(map(len, sentences), np.int32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,24 +17,30 @@ OPTIONS = "group_size:1,zstd:1"  # each record can be read alone
 
 
 class Chunk(NamedTuple):
-    """Some encoded texts: their ids, one after another, the number of ids of each, and the label of each."""
+    """Some encoded texts: their ids, one after another, the number of ids of each, and the labels."""
 
     ids: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray
 
     def to_bytes(self) -> bytes:
-        """The chunk as little-endian int32 numbers: how many texts, lengths, labels, ids."""
-        numbers = np.concatenate([[len(self.lengths)], self.lengths, self.labels, self.ids])
-        return numbers.astype("<i4").tobytes()
+        """The chunk as little-endian int32 numbers: how many lengths and labels, then lengths, labels, ids."""
+        sizes = len(self.lengths), len(self.labels)
+        return np.concatenate([sizes, self.lengths, self.labels, self.ids]).astype("<i4").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Chunk:
         """The chunk that `to_bytes` wrote."""
         numbers = np.frombuffer(data, "<i4")
-        texts = int(numbers[0])
-        lengths, labels, ids = np.split(numbers[1:], [texts, 2 * texts])
+        texts, labelled = numbers[:2].tolist()
+        lengths, labels, ids = np.split(numbers[2:], [texts, texts + labelled])
         return cls(ids, lengths, labels)
+
+    def split(self, texts: Sequence[int], labels: Sequence[int]) -> Iterator[Chunk]:
+        """Yield chunks of so many texts with so many labels."""
+        lengths = np.split(self.lengths, np.cumsum(texts)[:-1])
+        ids = np.split(self.ids, np.cumsum([part.sum() for part in lengths])[:-1])
+        return map(Chunk, ids, lengths, np.split(self.labels, np.cumsum(labels)[:-1]))
 
 
 def write_chunks(path: str | os.PathLike[str], chunks: Iterable[Chunk]) -> None:

@@ -1,35 +1,38 @@
 """Drafts of shards: texts whose words are numbered before the vocabulary is known.
 
-A draft numbers its words in the order of their first occurrence. So the texts are cut into words once only: when all
-words are counted, `finish` replaces the numbers of each draft by the ids of the vocabulary.
+A draft numbers its own words. So the texts are cut into words once only: when all words are counted, `finish` replaces
+the numbers of each draft by the ids of the vocabulary.
 """
 
 from __future__ import annotations
 
-import itertools
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_slstm.errors import DataError
-from keras_slstm.streaming.block_tokens import END, BlockTokenizer, NumberedWords
-from keras_slstm.streaming.chunks import Chunk, Shard, write_chunks
-from keras_slstm.streaming.sources import Block, Source
+from keras_slstm.streaming.block_tokens import BlockTokenizer, EncodedTexts, SentenceNumbers
+from keras_slstm.streaming.chunks import Chunk, write_chunks
+from keras_slstm.streaming.sources import Block, Kind, Source
 from keras_slstm.streaming.word_sketch import WordSketch
 from keras_slstm.suggestions import did_you_mean, list_names
 from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.text.token_vectorizer import TokenVectorizer
 from keras_slstm.text.vocabulary import UNKNOWN_ID
 
-SHARD_CHUNKS = 256  # chunks in a shard
+# A shard is tokenised at once, which looks a word up once for all its texts. It has at most so many blocks, and ends
+# with the block that reaches so many characters.
+SHARD_BLOCKS, SHARD_CHARACTERS = 128, 16_000_000
 MOST_LABELS = 10_000
 DRAFT = "draft-"  # how the names of drafts begin
 
 Part = tuple[int, Source, int, int]  # number of the source, the source, part, parts
-# For each chunk: the numbers of its source and block, the number of its texts, its shard, its number there.
+# For each chunk: the numbers of its source and block, the number of its examples, its shard, its number there.
 Place = tuple[int, int, int, str, int]
 
 
@@ -40,13 +43,23 @@ class Drafts(NamedTuple):
         words: How often each word occurs.
         labels: The label names, by the numbers that the drafts give them.
         places: Where the chunks are.
-        lengths: How many texts have each length.
+        lengths: How many examples have each length, that of the longer text of a pair.
     """
 
     words: WordSketch
     labels: list[str]
     places: list[Place]
     lengths: Counter[int]
+
+
+def make_vectorizer(kind: Kind, config: Mapping[str, Any]) -> TextVectorizer | TokenVectorizer:
+    """The vectoriser of a kind of examples, with these arguments."""
+    return TokenVectorizer(**config) if kind == "sentences" else TextVectorizer(**config)
+
+
+def texts_of_one(kind: Kind) -> int:
+    """The number of texts of an example."""
+    return 2 if kind == "pairs" else 1
 
 
 def write_drafts(
@@ -56,61 +69,95 @@ def write_drafts(
 
     Args:
         config: The settings of the vectoriser.
-        max_words: The largest number of words to count. A draft that has more ends.
+        max_words: The largest number of words to count.
         labels: The label names, or None for those that occur.
         folder: The folder of the shards.
         part: The part.
     """
     source_number, source, rest, parts = part
-    tokenizer = BlockTokenizer(TextVectorizer(**config))
+    vectorizer, width = make_vectorizer(source.kind, config), texts_of_one(source.kind)
+    numbers = SentenceNumbers(vectorizer) if isinstance(vectorizer, TokenVectorizer) else BlockTokenizer(vectorizer)
     sketch, known = WordSketch(max_words), _Labels(source, labels)
     places: list[Place] = []
     lengths: Counter[int] = Counter()
-    blocks = source.blocks(rest, parts)
-    for shard, first in enumerate(blocks):
-        name = f"{source_number:05}-{rest:03}-{shard:05}"
-        words = NumberedWords()
-
-        def chunks(name: str = name, first: Block = first, words: NumberedWords = words) -> Iterator[Chunk]:
-            shard_blocks = itertools.chain([first], itertools.islice(blocks, SHARD_CHUNKS - 1))
-            for record, (block, lines, texts, names) in enumerate(shard_blocks):
-                places.append((source_number, block, len(texts), f"{name}.array_record", record))
-                encoded = tokenizer.encode(texts, words)
-                lengths.update(encoded.lengths.tolist())
-                yield Chunk(encoded.ids, encoded.lengths, known.ids(lines, names))
-                if len(words) > max_words:
-                    return
-
-        write_chunks(folder / f"{DRAFT}{name}.array_record", chunks())
-        (folder / f"{DRAFT}{name}.words").write_bytes(END.join(words.names).encode())
-        sketch.add(dict(zip(words.names, words.counts)))
+    for shard, (blocks, encoded) in enumerate(_encoded(numbers, _shards(source.blocks(rest, parts)))):
+        name = f"{source_number:05}-{rest:03}-{shard:05}.array_record"
+        np.savez(
+            folder / f"{DRAFT}{name}.npz",
+            ids=encoded.ids,
+            lengths=encoded.lengths,
+            labels=np.concatenate([known.ids(block) for block in blocks]),
+            words=np.frombuffer(json.dumps(encoded.words).encode(), np.uint8),
+            texts=[len(block.texts) for block in blocks],
+            labels_of_blocks=[len(block.labels) for block in blocks],
+        )
+        sketch.add(dict(zip(encoded.words, encoded.counts)))
+        different, counts = np.unique(encoded.lengths.reshape(-1, width).max(1), return_counts=True)
+        lengths.update(dict(zip(different.tolist(), counts.tolist())))
+        for record, block in enumerate(blocks):
+            places.append((source_number, block.number, len(block.texts) // width, name, record))
     return Drafts(sketch, known.names, places, lengths)
 
 
 def finish(
-    vocabulary: Sequence[str], labels: Sequence[str], folder: Path, draft: tuple[str, int, Sequence[str]]
+    kind: Kind,
+    config: Mapping[str, Any],
+    vocabulary: Sequence[str],
+    labels: Sequence[str],
+    folder: Path,
+    drafts: Iterable[tuple[str, Sequence[str]]],
 ) -> None:
-    """Write a shard from its draft, and delete the draft.
+    """Write shards from their drafts, and delete the drafts.
 
     Args:
-        vocabulary: The words of the vocabulary, by id.
+        kind: The kind of the examples.
+        config: The settings of the vectoriser.
+        vocabulary: The words of the vocabulary, from id 2 on.
         labels: The label names, by id.
         folder: The folder of the shards.
-        draft: The name of the shard, the number of its chunks, and the label names by their numbers in the draft.
+        drafts: The name of each shard, and the label names by their numbers in its draft.
     """
-    name, chunks, names = draft
-    ids = {word: number for number, word in enumerate(vocabulary) if number > UNKNOWN_ID}
-    file = folder / f"{DRAFT}{name}"
-    words_file = file.with_suffix(".words")
-    words = words_file.read_bytes().decode().split(END)
-    first = NumberedWords.FIRST
-    word_ids = np.fromiter(itertools.chain([UNKNOWN_ID] * first, map(ids.get, words, repeat(UNKNOWN_ID))), np.int32)
-    label_ids = np.array([labels.index(label) for label in names], np.int32)
-    shard = Shard(file, chunks)
-    drafted = (shard.read([number])[0] for number in range(chunks))
-    write_chunks(folder / name, (Chunk(word_ids[c.ids], c.lengths, label_ids[c.labels]) for c in drafted))
-    file.unlink()
-    words_file.unlink()
+    vectorizer = make_vectorizer(kind, config)
+    vectorizer.set_vocabulary(vocabulary)
+    ids_of_labels = {label: number for number, label in enumerate(labels)}
+    for name, names in drafts:
+        file = folder / f"{DRAFT}{name}.npz"
+        with np.load(file) as draft:
+            words = json.loads(draft["words"].tobytes())
+            word_ids = np.array([UNKNOWN_ID, *vectorizer.word_ids(words)], np.int32)
+            label_ids = np.array([ids_of_labels[each] for each in names], np.int32)
+            shard = Chunk(word_ids[draft["ids"]], draft["lengths"], label_ids[draft["labels"]])
+            write_chunks(folder / name, shard.split(draft["texts"], draft["labels_of_blocks"]))
+        file.unlink()
+
+
+def _shards(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """The blocks of each shard."""
+    shard: list[Block] = []
+    characters = 0
+    for block in blocks:
+        shard.append(block)
+        characters += sum(map(len, block.texts))
+        if len(shard) == SHARD_BLOCKS or characters > SHARD_CHARACTERS:
+            yield shard
+            shard, characters = [], 0
+    if shard:
+        yield shard
+
+
+def _encoded(
+    numbers: BlockTokenizer | SentenceNumbers, shards: Iterable[list[Block]]
+) -> Iterator[tuple[list[Block], EncodedTexts]]:
+    """Yield shards with their encoded texts. Meanwhile a thread encodes the next one, mostly in compiled functions."""
+    before: tuple[list[Block], Future[EncodedTexts]] | None = None
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        for shard in shards:
+            future = thread.submit(numbers.encode, [text for block in shard for text in block.texts])
+            if before is not None:
+                yield before[0], before[1].result()
+            before = shard, future
+        if before is not None:
+            yield before[0], before[1].result()
 
 
 class _Labels:
@@ -122,19 +169,22 @@ class _Labels:
         self._ids = {name: number for number, name in enumerate(self.names)}
         self._fixed = labels is not None
 
-    def ids(self, lines: Sequence[int], names: Sequence[str]) -> np.ndarray:
-        """The numbers of the names in these lines."""
-        if not self._ids.keys() >= set(names):
-            self._add(lines, names)
-        return np.array([self._ids[name] for name in names], np.int32)
+    def ids(self, block: Block) -> np.ndarray:
+        """The numbers of the labels of a block."""
+        if not self._ids.keys() >= set(block.labels):
+            self._add(block)
+        return np.array([self._ids[name] for name in block.labels], np.int32)
 
-    def _add(self, lines: Sequence[int], names: Sequence[str]) -> None:
-        for line, name in zip(lines, names):
+    def _add(self, block: Block) -> None:
+        for place, name in enumerate(block.labels):
             if name in self._ids:
                 continue
             if self._fixed:
                 known = f"the labels: {list_names(self.names)}.{did_you_mean(name, self.names)}"
-                raise DataError(self.source.name, line, f"unknown label {name!r}; {known}")
+                problem = f"unknown label {name!r}; {known}"
+                if block.lines:
+                    raise DataError(self.source.name, block.lines[place], problem)
+                raise ValueError(f"{self.source.name}: {problem}")
             self._ids[name] = len(self.names)
             self.names.append(name)
         if len(self.names) > MOST_LABELS:

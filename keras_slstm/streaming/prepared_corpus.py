@@ -12,24 +12,29 @@ from keras_slstm.datasets.records import PathLike
 from keras_slstm.errors import DataError
 from keras_slstm.files import read_json
 from keras_slstm.streaming.chunks import Chunk, Shard
-from keras_slstm.text.text_vectorizer import TextVectorizer
+from keras_slstm.streaming.drafts import make_vectorizer, texts_of_one
+from keras_slstm.streaming.sources import Kind
 
 MANIFEST = "corpus.json"  # written last: without it, the folder holds no corpus
 OPEN_SHARDS = 32  # files that are kept open
 
 
 class PreparedCorpus:
-    """A corpus that `prepare_corpus` stored in a folder.
+    """A corpus that `prepare_corpus`, `prepare_pairs` or `prepare_sentences` stored in a folder.
 
     Args:
         folder: The folder.
 
     Attributes:
+        kind: The kind of its examples: `"texts"`, `"pairs"` or `"sentences"`.
         labels: The label names, by id.
-        vectorizer: The `TextVectorizer` with the vocabulary of the corpus.
+        scheme: The scheme of tags that mark spans; None for other labels.
+        vectorizer: The `TextVectorizer`, or of sentences the `TokenVectorizer`, with the vocabulary of the corpus.
         fingerprint: A short hash of the files and settings from which the corpus was prepared.
-        sizes: The number of texts in each chunk, an array.
-        lengths, length_counts: The numbers of words that texts have, ascending, and how many texts have them, arrays.
+        texts_of_one: The number of texts of an example: 2 for pairs.
+        sizes: The number of examples in each chunk, an array.
+        lengths, length_counts: The numbers of words that examples have, ascending, and how many examples have them,
+            arrays. A pair has the length of its longer text.
 
     Raises:
         DataError: If the manifest of the folder is damaged.
@@ -52,19 +57,22 @@ class PreparedCorpus:
         try:
             self.fingerprint = str(manifest["fingerprint"])
             self.labels: list[str] = manifest["labels"]
-            self.vectorizer = TextVectorizer(**manifest["vectorizer"])
+            self.kind: Kind = manifest["kind"]
+            self.scheme: str | None = manifest["scheme"]
+            self.vectorizer = make_vectorizer(self.kind, manifest["vectorizer"])
             self.vectorizer.set_vocabulary(manifest["vocabulary"])
             self._shards: list[str] = manifest["shards"]
-            self._chunks = np.array(manifest["chunks"], dtype=np.int64).reshape(-1, 3)  # shard, record, texts
+            self._chunks = np.array(manifest["chunks"], dtype=np.int64).reshape(-1, 3)  # shard, record, examples
             self.lengths, self.length_counts = np.array(manifest["lengths"], dtype=np.int64).reshape(-1, 2).T
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(path, 1, f"not a manifest of a prepared corpus ({error!r})") from error
+        self.texts_of_one = texts_of_one(self.kind)
         self.sizes = self._chunks[:, 2]
         self._records = np.bincount(self._chunks[:, 0], minlength=len(self._shards))
         self._shard = lru_cache(OPEN_SHARDS)(self._open)
 
     def __len__(self) -> int:
-        """The number of texts."""
+        """The number of examples."""
         return int(self.sizes.sum())
 
     def read(self, numbers: Any) -> list[Chunk]:

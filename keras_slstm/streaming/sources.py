@@ -1,100 +1,179 @@
-"""The labelled texts of files and of TFDS data sets, one after another."""
+"""The labelled examples of files and of TFDS data sets, one after another."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from keras_slstm.datasets import prepared
+from keras_slstm.datasets.column_blocks import is_tab_separated, tab_separated_blocks
+from keras_slstm.datasets.conll import iterate_conll
+from keras_slstm.datasets.corpus import text_features
+from keras_slstm.datasets.loading import ReadRow, Row
+from keras_slstm.datasets.pair_corpus import pair_features
+from keras_slstm.datasets.pair_readers import pair_columns
+from keras_slstm.datasets.readers import text_columns
 from keras_slstm.datasets.records import Column, OnError, PathLike, iterate_columns
+from keras_slstm.datasets.tagged_corpus import tagged_features
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
-from keras_slstm.suggestions import did_you_mean, list_names
+from keras_slstm.suggestions import list_names
+from keras_slstm.text.tag_schemes import convert_tags, detect_scheme
 
 TFDS = "tfds:"  # a source that begins so is the name of a data set and its split: `tfds:glue/sst2/train`
-BLOCK = 1024  # examples that are read, tokenised and stored together
+BLOCK = 1024  # examples that are read and stored together
 
-Labelled = tuple[int, str, str]  # line, text, label
-Block = tuple[int, list[int], list[str], list[str]]  # number of the block in its source; lines, texts, labels
+# A text and its label; two texts and their label; or the words of a sentence and their tags.
+Kind = Literal["texts", "pairs", "sentences"]
+
+
+class Block(NamedTuple):
+    """Some examples of a source.
+
+    Attributes:
+        number: The number of the block in the source.
+        texts: The texts; those of a pair follow one another. Or sentences, each a list of words.
+        labels: The labels: one for each text or pair, or one for each word.
+        lines: The line of each label; none if the source has no lines.
+    """
+
+    number: int
+    texts: list[Any]
+    labels: list[str]
+    lines: list[int]
 
 
 class Source(NamedTuple):
-    """A file or a TFDS split of labelled texts.
+    """A file or a TFDS split of labelled examples.
 
     Args:
         name: A path, or `tfds:NAME/SPLIT`.
-        text_column, label_column: The names of the columns, keys or features.
+        kind: The kind of its examples.
+        columns: The columns, keys or features: those of the words and the tags, or of the texts and the label. None:
+            the usual ones.
+        scheme: The scheme to which tags are converted, or None.
+        found_scheme: The scheme of its tags; see `with_scheme`.
         on_error: `"raise"` or `"skip"`, for malformed lines.
         data_dir: Where TFDS keeps its data.
     """
 
     name: str
-    text_column: str = "text"
-    label_column: str = "label"
+    kind: Kind = "texts"
+    columns: tuple[Any, ...] = (None, None)
+    scheme: str | None = None
+    found_scheme: str | None = None
     on_error: OnError = "raise"
     data_dir: str | None = None
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
-        """Yield blocks of `BLOCK` examples: those whose number leaves the remainder `part` when divided by `parts`."""
-        examples = self._examples()
+        """Yield blocks of up to `BLOCK` examples: each whose number leaves the remainder `part` divided by `parts`."""
+        if self._has_tabs():
+            found = tab_separated_blocks(self.name, self._columns(), self.on_error, BLOCK, part, parts)
+            for number, lines, (*texts, labels) in found:
+                in_turn = [text for texts_of_one in zip(*texts) for text in texts_of_one]
+                yield Block(number, in_turn, list(map(str.strip, labels)), lines)
+            return
+        rows = self.rows()
         for number in itertools.count():
-            block = list(itertools.islice(examples, BLOCK))
+            block = list(itertools.islice(rows, BLOCK))
             if not block:
                 return
             if number % parts == part:
-                lines, texts, labels = zip(*block)
-                yield number, list(lines), list(texts), list(labels)
+                yield self._block(number, block)
 
     def state(self) -> list[str]:
         """Strings that change when the source does: its name, settings, size and time of the last change."""
-        settings = [self.text_column, self.label_column, self.on_error]
+        settings = list(map(str, (self.kind, self.columns, self.scheme, self.on_error)))
         if self.name.startswith(TFDS):
             return [self.name, *settings]
         found = Path(self.name).stat()
         return [str(Path(self.name).resolve()), str(found.st_size), str(found.st_mtime_ns), *settings]
 
-    def _examples(self) -> Iterator[Labelled]:
+    def rows(self) -> Iterator[Row]:
+        """Yield the examples, with the tags as they stand there."""
         if self.name.startswith(TFDS):
-            return self._tfds_examples()
-        if Path(self.name).suffix.lower() == ".parquet":
-            return self._parquet_examples()
-        columns = Column("text", [self.text_column]), Column("label", [self.label_column], (str, int))
-        rows = iterate_columns(self.name, columns, self.on_error)
-        return ((line, text, label.strip()) for line, (text, label) in rows)
+            return self._tfds_rows()
+        if self.kind == "sentences":
+            token_column, tag_column = self.columns
+            sentences = iterate_conll(self.name, tag_column, token_column, self.found_scheme, self.on_error)
+            return (Row(*sentence) for sentence in sentences)
+        if self.is_parquet():
+            return self._parquet_rows()
+        records = iterate_columns(self.name, self._columns(), self.on_error)
+        return (self._row(line, values) for line, values in records)
 
-    def _parquet_examples(self) -> Iterator[Labelled]:
+    def _block(self, number: int, rows: list[Row]) -> Block:
+        lines = [line for row in rows for line in row.lines]
+        if self.kind == "sentences":
+            return Block(number, [row.x for row in rows], [tag for row in rows for tag in self._tags(row)], lines)
+        texts = [text for row in rows for text in row.x] if self.kind == "pairs" else [row.x for row in rows]
+        return Block(number, texts, [row.y for row in rows], lines)
+
+    def _tags(self, row: Row) -> list[str]:
+        if self.scheme is None or self.found_scheme is None:
+            return list(row.y)
+        try:
+            return convert_tags(row.y, self.found_scheme, self.scheme)
+        except ValueError as error:  # of TFDS: the tags of files have been checked
+            raise ValueError(f"{self.name}, sentence {' '.join(row.x)[:200]!r}: {error}") from error
+
+    def _row(self, line: int, values: list[str]) -> Row:
+        *texts, label = values
+        return Row(texts if self.kind == "pairs" else texts[0], label.strip(), [line])
+
+    def _columns(self) -> list[Column]:
+        return pair_columns(*self.columns) if self.kind == "pairs" else text_columns(*self.columns)
+
+    def is_parquet(self) -> bool:
+        """Whether it is a Parquet file."""
+        return not self.name.startswith(TFDS) and Path(self.name).suffix.lower() == ".parquet"
+
+    def _has_tabs(self) -> bool:
+        """Whether it is a tab-separated file."""
+        if self.kind == "sentences" or self.name.startswith(TFDS) or self.is_parquet():
+            return False
+        return is_tab_separated(self.name, self._columns())
+
+    def _parquet_rows(self) -> Iterator[Row]:
         parquet = require("pyarrow.parquet", "stream")
         try:
             file = parquet.ParquetFile(self.name)
         except require("pyarrow", "stream").ArrowInvalid as error:
             raise DataError(self.name, 1, f"not a valid Parquet file ({error})") from error
         with file:
-            columns = [self.text_column, self.label_column]
-            for column in columns:
-                names = file.schema_arrow.names
-                if column not in names:
-                    hint = did_you_mean(column, names)
-                    raise DataError(self.name, 1, f'no column "{column}"; its columns: {list_names(names)}.{hint}')
-            rows = itertools.count(1)
-            for batch in file.iter_batches(BLOCK, columns=columns):
-                texts, labels = (batch.column(column).to_pylist() for column in columns)
-                for text, label, row in zip(texts, labels, rows):
-                    if not isinstance(text, str) or not text.strip() or not str(label).strip() or label is None:
-                        raise DataError(self.name, row, f"row {row} has no text or no label: {text!r}, {label!r}")
-                    yield row, text, str(label).strip()
+            known = file.schema_arrow.names
+            names = []
+            for column in self._columns():
+                name = column.among(known)
+                if name is None:
+                    hint = column.suggestion(known)
+                    raise DataError(self.name, 1, f"no column {column}; its columns: {list_names(known)}.{hint}")
+                names.append(name)
+            numbers = itertools.count(1)
+            for batch in file.iter_batches(BLOCK, columns=names):
+                columns = (batch.column(name).to_pylist() for name in names)
+                for number, (*texts, label) in zip(numbers, zip(*columns)):
+                    filled = all(isinstance(text, str) and text.strip() for text in texts)
+                    if not filled or label is None or not str(label).strip():
+                        found = ", ".join(map(repr, (*texts, label)))
+                        raise DataError(self.name, number, f"row {number} has no text or no label: {found}")
+                    yield self._row(number, [*texts, str(label)])
 
-    def _tfds_examples(self) -> Iterator[Labelled]:
+    def _tfds_rows(self) -> Iterator[Row]:
         name, _, split = self.name.removeprefix(TFDS).rpartition("/")
         builder = prepared.prepare(name, self.data_dir)
-        feature = builder.info.features[self.label_column]
-        names = getattr(feature, "names", None)
-        for number, record in enumerate(prepared.read_split(builder, split), start=1):
-            label: Any = record[self.label_column]
-            text = record[self.text_column].decode("utf-8")
-            if text.strip():
-                yield number, text, names[int(label)] if names else _as_text(label)
+        row_of = self._tfds_features(name, builder)
+        return (row for record in prepared.read_split(builder, split) if (row := row_of(record)) is not None)
+
+    def _tfds_features(self, name: str, builder: Any) -> ReadRow:
+        if self.kind == "sentences":
+            return tagged_features(name, builder, *self.columns)
+        row_of, labels = (pair_features if self.kind == "pairs" else text_features)(name, builder, *self.columns)
+        if not labels:
+            raise ValueError(f'"{name}" has scores, but a prepared corpus has labels.')
+        return row_of
 
 
 def make_sources(names: PathLike | list[PathLike] | tuple[PathLike, ...], **settings: Any) -> list[Source]:
@@ -102,7 +181,7 @@ def make_sources(names: PathLike | list[PathLike] | tuple[PathLike, ...], **sett
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: If there is no name, or one occurs twice.
+        ValueError: If there is no name, one occurs twice, or a file cannot hold examples of this kind.
     """
     several = names if isinstance(names, (list, tuple)) else [names]
     texts = [str(name) for name in several]
@@ -111,8 +190,16 @@ def make_sources(names: PathLike | list[PathLike] | tuple[PathLike, ...], **sett
     for text in texts:
         if not text.startswith(TFDS) and not Path(text).is_file():
             raise FileNotFoundError(f"There is no file {text}.")
-    return [Source(text, **settings) for text in texts]
+    sources = [Source(text, **settings) for text in texts]
+    for source in sources:
+        if source.kind == "sentences" and source.is_parquet():
+            raise ValueError(f"Tagged sentences are read from column files and TFDS, not from Parquet: {source.name}")
+    return sources
 
 
-def _as_text(label: Any) -> str:
-    return label.decode("utf-8") if isinstance(label, bytes) else str(label)
+def with_scheme(sources: list[Source]) -> list[Source]:
+    """The sources with the scheme of their tags, which is guessed from all of them; unchanged if none is wanted."""
+    if sources[0].scheme is None:
+        return sources
+    found = detect_scheme(row.y for source in sources for row in source.rows())
+    return [source._replace(found_scheme=found) for source in sources]

@@ -132,14 +132,6 @@ class TextVectorizer(WordVectorizer):
         counts = self.count(texts)
         return {*counts, *(_split_counts(counts) if self.split_words is None else ())}
 
-    def set_vocabulary(self, words: Sequence[str]) -> None:
-        """Use these words, in this order, from id 2 on.
-
-        Raises:
-            ValueError: If a word is empty, contains a line break, or occurs twice.
-        """
-        self._vocabulary.set(words)
-
     def tokenize(self, text: str) -> list[str]:
         """The tokens of one text; an empty list for an empty text.
 

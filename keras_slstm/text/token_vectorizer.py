@@ -101,7 +101,10 @@ class TokenVectorizer(WordVectorizer):
             ValueError: If there is no vocabulary yet, a sentence is not a list of tokens, or a token is empty.
         """
         self._check_adapted()
-        return [[self._word_id(token) for token in tokens] for tokens in check_sentences(sentences)]
+        return [self.word_ids(tokens) for tokens in check_sentences(sentences)]
+
+    def word_ids(self, words: Iterable[str]) -> list[int]:
+        return list(map(self._word_id, words))
 
     def encode_characters(self, sentences: Iterable[Sequence[str]]) -> list[list[list[int]]]:
         """The character ids of each word of each sentence, at most `max_characters` per word.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -71,12 +72,24 @@ class WordVectorizer(ConfigFromArguments, keras.layers.Layer):
         """Whether a vocabulary has been learned."""
         return bool(self._vocabulary.words)
 
+    def word_ids(self, words: Iterable[str]) -> list[int]:
+        """The ids of normalised words; 1 for unknown words."""
+        return self._vocabulary.ids(words)
+
     def describe(self) -> dict[str, Any]:
         """The vocabulary and options needed to encode sentences without this package, as JSON-serialisable values."""
         known = {"vocabulary": self.vocabulary, "lowercase": self.lowercase}
         if self._characters is not None:
             known |= {"character_vocabulary": self.characters, "max_characters": self.max_characters}
         return known
+
+    def set_vocabulary(self, words: Sequence[str]) -> None:
+        """Use these words, in this order, from id 2 on.
+
+        Raises:
+            ValueError: If a word is empty, contains a line break, or occurs twice.
+        """
+        self._vocabulary.set(words)
 
     def clear(self) -> None:
         """Forget all words and characters."""

@@ -15,6 +15,7 @@ from tests.processes import run_python
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
 
+ALL_DATA = ["--stream", "--data", __file__, "--dev-data", __file__, "--test-data", __file__]
 TINY = ["--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 16, "--learning-rate", 0.02,
         "--dropout", 0, "--mlp-dropout", 0, "--word-dropout", 0]  # fmt: skip
 LONG = ["--epochs", 14, "--patience", 14, "--plateau", 2, "--decay", 0.5]
@@ -151,6 +152,31 @@ def test_an_interrupted_training_resumes(data, tmp_path, command, monkeypatch, c
     check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys)
 
 
+@pytest.fixture
+def streamed(data, tmp_path):
+    """Options of a training that streams its pairs from disk."""
+    pytest.importorskip("array_record", reason="streaming needs the `stream` extra")
+    rows = data.read_text().splitlines(keepends=True)
+    for name, part in (("dev", rows[:41]), ("test", [rows[0], *rows[41:81]])):
+        (tmp_path / f"{name}.tsv").write_text("".join(part))
+    parts = ["--dev-data", tmp_path / "dev.tsv", "--test-data", tmp_path / "test.tsv"]
+    return ["--stream", "--data", data, *parts, "--output", tmp_path / "run", *TINY]
+
+
+def test_pairs_are_streamed_from_disk(streamed, tmp_path, command, capsys):
+    assert command(*streamed, "--task", "paraphrase", *LONG) == 0
+    out = capsys.readouterr().out
+    assert "400 / 40 / 40 pairs (paraphrase) for training / development / test, 2 labels" in out
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert result["test_accuracy"] > 0.9
+    assert (tmp_path / "pairs-prepared" / "corpus.json").is_file()
+
+
+@pytest.mark.backends("torch")
+def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch, capsys):
+    check_that_an_interrupted_training_resumes(command, streamed, monkeypatch, capsys)
+
+
 def test_pooling_is_named_with_the_encoder(data, tmp_path, command):
     options = ["--data", data, "--epochs", 1, "--limit", 20, "--output", tmp_path / "run", *TINY]
     assert command(*options, "--pooling", "mean", "--no-batch-norm", "--features", "inference") == 0
@@ -252,6 +278,8 @@ def test_settings_of_the_paper():
         (["--fixed-vectors"], "--fixed-vectors needs --vectors"),
         (["--variants", "lam"], "argument --variants: expected NAME=VALUE"),
         (["--architecture", "esim", "--pooling", "max"], "--architecture esim does not support --pooling"),
+        ([*ALL_DATA, "--task", "relatedness"], "--stream needs labels, but --task relatedness has scores"),
+        ([*ALL_DATA, "--limit", "3"], "--limit needs texts in memory, but --stream keeps them on disk"),
         (["--ensemble"], "--ensemble needs several seeds"),
         (["--dataset", "snli", "--test-data", "x.tsv"], "--test-data needs --data"),
     ],

@@ -18,6 +18,7 @@ from tests.cli.command_checks import check_that_an_interrupted_training_resumes
 pytest.importorskip("seqeval", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
 
+ALL_DATA = ["--stream", "--data", __file__, "--dev-data", __file__, "--test-data", __file__]
 TINY = ["--encoder", "bilstm", "--units", "8", "--embedding-dim", "8", "--learning-rate", "0.03", "--dropout", "0"]
 
 
@@ -165,6 +166,28 @@ def test_an_interrupted_training_resumes(files, tmp_path, command, monkeypatch, 
     check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys)
 
 
+@pytest.fixture
+def streamed(files, tmp_path):
+    """Options of a training that streams its sentences from disk."""
+    pytest.importorskip("array_record", reason="streaming needs the `stream` extra")
+    return ["--task", "ner", "--stream", *data_options(files), "--output", tmp_path / "run", *TINY]
+
+
+def test_sentences_are_streamed_from_disk(streamed, tmp_path, command, capsys):
+    assert command(*streamed, "--epochs", 20) == 0
+    out = capsys.readouterr().out
+    assert "60 / 9 / 11 sentences for training / development / test, 5 labels (BIOES)" in out
+    assert "Test F1 1.0000, accuracy 1.0000" in out
+    result = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert (result["characters"], result["split"]["sizes"]) == (None, [60, 9, 11])
+    assert (tmp_path / "train-prepared" / "corpus.json").is_file()
+
+
+@pytest.mark.backends("torch")
+def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch, capsys):
+    check_that_an_interrupted_training_resumes(command, streamed, monkeypatch, capsys)
+
+
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
     path = tmp_path / "broken.conll"
     for text, place in [("a B-X\nb\n", "2: expected 2 columns"), ("a B-X\n\nb O\nc I-X\n", '4: "I-X" continues')]:
@@ -179,6 +202,9 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
     [
         (["--encoder", "bilstm", "--steps", "3"], "--steps needs --encoder slstm"),
         (["--data", "nowhere"], "--data: nowhere does not exist"),
+        (["--stream"], "--stream needs --data, --dev-data and --test-data"),
+        ([*ALL_DATA, "--characters", "cnn"], "--characters needs texts in memory, but --stream keeps them on disk"),
+        ([*ALL_DATA, "--vectors", __file__], "--vectors needs texts in memory, but --stream keeps them on disk"),
         (["--limit", "0"], "--limit: expected an integer of at least 1"),
         (["--data", "a.conll", "--dataset", "ud_ewt"], "use either --dataset or --data, not both"),
         (["--test-data", "a.conll"], "--test-data needs --data"),

@@ -28,7 +28,7 @@ def corpus(tmp_path_factory):
     (folder / "a.tsv").write_text("label\ttext\n" + "".join(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BLOCK", 16)
-        patch.setattr(drafts, "SHARD_CHUNKS", 3)
+        patch.setattr(drafts, "SHARD_BLOCKS", 3)
         return prepare_corpus(folder / "a.tsv", folder / "out", TextVectorizer(min_count=1))
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_slstm.streaming.block_tokens import _PLAIN, END, BlockTokenizer, NumberedWords
-from keras_slstm.text import TextVectorizer
+from keras_slstm.streaming.block_tokens import _PLAIN, BlockTokenizer, SentenceNumbers
+from keras_slstm.text import TextVectorizer, TokenVectorizer
 
 pytestmark = pytest.mark.backends("torch")  # uses no tensors
 
@@ -24,8 +24,14 @@ _CHARACTERS = st.one_of(
 _TEXTS = st.lists(st.text(_CHARACTERS, max_size=20), min_size=1, max_size=6)
 
 
-def _expected(vectorizer, texts):
-    return [token for text in texts for token in [*vectorizer.tokenize(text), END]]
+def _check(vectorizer, texts):
+    """The words of each text are those of the vectoriser, and all are counted."""
+    encoded = BlockTokenizer(vectorizer).encode(texts)
+    words = ["[none]", *encoded.words]
+    rows = np.split([words[number] for number in encoded.ids], np.cumsum(encoded.lengths)[:-1])
+    tokens = list(map(vectorizer.tokenize, texts))
+    assert [row.tolist() for row in rows] == [found[: vectorizer.max_length] or ["[none]"] for found in tokens]
+    assert dict(zip(encoded.words, encoded.counts, strict=True)) == Counter(word for found in tokens for word in found)
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
@@ -34,7 +40,7 @@ def _expected(vectorizer, texts):
 @settings(max_examples=80, deadline=None)
 def test_tokens_are_those_of_the_vectorizer(tokenizer, lowercase, texts, split_words):
     vectorizer = TextVectorizer(tokenizer=tokenizer, lowercase=lowercase, split_words=split_words)
-    assert BlockTokenizer(vectorizer).tokens(texts) == _expected(vectorizer, texts)
+    _check(vectorizer, texts)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -45,24 +51,20 @@ def test_every_plain_character(lowercase):
     texts = [
         pattern.replace("#", character) for character in plain for pattern in ("#", "a#b", "a'#", "#'a", "a#'b ##")
     ]
-    assert BlockTokenizer(vectorizer).tokens(texts) == _expected(vectorizer, texts)
+    _check(vectorizer, texts)
 
 
-@given(texts=_TEXTS, max_length=st.sampled_from([None, 1, 2, 3]))
+@given(texts=_TEXTS, max_length=st.sampled_from([1, 2, 3]))
 @settings(max_examples=80, deadline=None)
-def test_ids_are_those_of_the_vectorizer(texts, max_length):
-    vectorizer = TextVectorizer(max_length=max_length, min_count=1)
-    vectorizer.adapt(["a z9 ' . é ab", *texts[:2]])
-    words = NumberedWords()
-    encoded = BlockTokenizer(vectorizer).encode(texts, words)
-    ids = {word: number for number, word in enumerate(vectorizer.vocabulary)}
-    final = np.array([1, 1, *(ids.get(word, 1) for word in words.names)])[encoded.ids]
-    rows, start = [], 0
-    for length in encoded.lengths:
-        rows.append(final[start : start + length].tolist())
-        start += length
-    assert rows == vectorizer.encode(texts)
-    assert start == len(final)
-    assert dict(zip(words.names, words.counts)) == Counter(
-        token for text in texts for token in vectorizer.tokenize(text)
-    )
+def test_texts_are_shortened(texts, max_length):
+    _check(TextVectorizer(max_length=max_length), texts)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_words_of_sentences_are_those_that_the_vectorizer_looks_up(lowercase):
+    vectorizer = TokenVectorizer(lowercase=lowercase, zero_digits=True)
+    encoded = SentenceNumbers(vectorizer).encode([["Rome", "in", "1999"], ["rome"], ["In", "2000", "x y"]])
+    words = "rome in 0000 rome in 0000" if lowercase else "Rome in 0000 rome In 0000"
+    assert [encoded.words[number - 1] for number in encoded.ids] == [*words.split(), "x y"]
+    assert encoded.lengths.tolist() == [3, 1, 3]
+    assert dict(zip(encoded.words, encoded.counts)) == Counter([*words.split(), "x y"])

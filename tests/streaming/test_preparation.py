@@ -24,7 +24,7 @@ LABELS = ["odd" if i % 2 else "even" for i in range(50)]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(sources, "BLOCK", 8)
-    monkeypatch.setattr(drafts, "SHARD_CHUNKS", 2)
+    monkeypatch.setattr(drafts, "SHARD_BLOCKS", 2)
 
 
 def write(path, texts=TEXTS, labels=LABELS):
@@ -133,28 +133,35 @@ def test_more_words_than_counters(tmp_path):
     texts = [f"w{i} the w{i + 1}" for i in range(50)]
     path = write(tmp_path / "a.tsv", texts)
     corpus = prepare_corpus(path, tmp_path / "out", TextVectorizer(min_count=1), max_words=8)
+    assert stored(corpus)[0] == corpus.vectorizer.encode(texts)
+    assert "the" in corpus.vectorizer.vocabulary
+    assert len(corpus.vectorizer.vocabulary) <= 10
+
+
+def test_a_shard_ends_where_it_has_enough_characters(tmp_path, monkeypatch):
+    monkeypatch.setattr(drafts, "SHARD_CHARACTERS", 10)
+    corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
     shards = sorted((tmp_path / "out").glob("shards-*/*"))
     assert len(shards) == len(corpus.sizes) == 7  # one block per shard; without the limit, two would share one
     assert all(shard.suffix == ".array_record" and "draft" not in shard.name for shard in shards)
-    assert stored(corpus)[0] == corpus.vectorizer.encode(texts)
-    assert "the" in corpus.vectorizer.vocabulary
+    assert stored(corpus) == (expected()[1], LABELS)
 
 
-@pytest.mark.parametrize("at", [3, 6], ids=["a draft", "a shard"])
-def test_an_interrupted_preparation_is_discarded(at, tmp_path, monkeypatch):
+@pytest.mark.parametrize("interrupted", ["savez", "write_chunks"], ids=["a draft", "a shard"])
+def test_an_interrupted_preparation_is_discarded(interrupted, tmp_path, monkeypatch):
     path = write(tmp_path / "a.tsv")
-    whole, calls = drafts.write_chunks, []
+    module = np if interrupted == "savez" else drafts
+    whole, calls = getattr(module, interrupted), []
 
-    def interrupted(path, chunks):
+    def stops(path, *chunks, **arrays):
         calls.append(path)
-        fails = len(calls) == at
-        whole(path, (1 / 0 if i and fails else chunk for i, chunk in enumerate(chunks)))
+        if len(calls) == 2:
+            raise ZeroDivisionError
+        whole(path, *chunks, **arrays)
 
-    monkeypatch.setattr(drafts, "write_chunks", interrupted)
+    monkeypatch.setattr(module, interrupted, stops)
     with pytest.raises(ZeroDivisionError):
         prepare_corpus(path, tmp_path / "out")
-    assert len(calls) == at
-    assert not calls[-1].exists()
     with pytest.raises(FileNotFoundError, match="no prepared corpus"):
         PreparedCorpus(tmp_path / "out")
     monkeypatch.undo()

@@ -13,12 +13,11 @@ import keras
 from keras_slstm.cli.classify import default_preset
 from keras_slstm.cli.names import ENCODER_SETTINGS, GRN
 from keras_slstm.cli.presets import Settings, load_presets
-from keras_slstm.cli.settings import settings_of
 from keras_slstm.cli.tasks import texts
 from keras_slstm.cli.tasks.jobs import Job, Results, train_all
 from keras_slstm.cli.tasks.reports import report_texts
 from keras_slstm.cli.tasks.show import show_labels
-from keras_slstm.cli.tasks.streamed import StreamedCorpus, load_streamed
+from keras_slstm.cli.tasks.streamed import StreamedCorpus, columns_of, load_streamed, text_vectorizer
 from keras_slstm.cli.tasks.training import (
     batch_options,
     best_score,
@@ -28,18 +27,17 @@ from keras_slstm.cli.tasks.training import (
     describe_encoder,
     finish,
     fit,
-    given_to_the_model,
     make_optimizer,
     options_named,
 )
-from keras_slstm.datasets.corpus import Corpus, Texts, load_corpus, load_folds
-from keras_slstm.datasets.tokenised import tokenizer_of
+from keras_slstm.datasets.corpus import Corpus, Texts, load_corpus, load_folds, read_texts
 from keras_slstm.datasets.travel_desk import handwritten_requests
 from keras_slstm.losses import SmoothedCrossentropy
 from keras_slstm.models.bcn import BCN
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.word_depths import DepthCounts, find_grn, read_depths
 from keras_slstm.streaming.batches import StreamedBatches
+from keras_slstm.streaming.corpora import prepare_corpus
 from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.batches import TextBatches
 from keras_slstm.training.fingerprint import fingerprint
@@ -66,11 +64,11 @@ def classify(arguments: argparse.Namespace) -> int:
 def load(arguments: argparse.Namespace) -> Sequence[tuple[Corpus | StreamedCorpus, int | None]]:
     """The corpora, or their folds, which are counted from 1."""
     if arguments.stream:
-        name = arguments.preset or default_preset(arguments, arguments.data)
-        settings = {"cased": arguments.cased, "tokenizer": arguments.tokenizer or tokenizer_of(arguments.data)}
-        settings |= given_to_the_model(settings_of(arguments, load_presets("classify")[name]))
-        further = {} if arguments.max_length is None else {"max_length": arguments.max_length}
-        return [(load_streamed(arguments, texts.vectorizer_options(settings) | further), None)]
+        columns = {"text_column": arguments.text_column, "label_column": arguments.label_column}
+        preset = load_presets("classify")[arguments.preset or default_preset(arguments, arguments.data)]
+        read = functools.partial(read_texts, on_error=arguments.on_error, **columns)
+        vectorizer = text_vectorizer(arguments, preset)
+        return [(load_streamed(arguments, prepare_corpus, vectorizer, read, Texts, **columns), None)]
     corpora: list[tuple[Corpus, int | None]] = []
     for name in data_names(arguments):
         options = {
@@ -140,7 +138,7 @@ def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) ->
         model, batches = build_model(arguments, settings, job, shared)
     # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(
-        *columns(corpus.train), corpus.validation.texts, corpus.validation.labels, model.vectorizer.vocabulary
+        *columns_of(corpus.train, columns), *columns(corpus.validation), model.vectorizer.vocabulary
     )
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     describe(corpus, "texts", f"{len(corpus.label_names)} labels", settings["encoder"], model, run)
@@ -163,9 +161,9 @@ def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) ->
     return result
 
 
-def columns(part: Texts | PreparedCorpus) -> tuple[list[str], ...]:
-    """The columns that identify the training part."""
-    return ([part.fingerprint],) if isinstance(part, PreparedCorpus) else (part.texts, part.labels)
+def columns(part: Texts) -> tuple[list[str], list[str]]:
+    """The columns that identify a part."""
+    return part.texts, part.labels
 
 
 def show_requests(model: SentenceClassifier) -> list[str]:

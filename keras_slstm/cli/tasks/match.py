@@ -15,6 +15,7 @@ from keras_slstm.cli.tasks import texts
 from keras_slstm.cli.tasks.jobs import Job, Results, limited, train_all
 from keras_slstm.cli.tasks.reports import report_pairs
 from keras_slstm.cli.tasks.show import show_pairs
+from keras_slstm.cli.tasks.streamed import StreamedCorpus, columns_of, load_streamed, text_vectorizer
 from keras_slstm.cli.tasks.training import (
     batch_options,
     best_score,
@@ -27,9 +28,12 @@ from keras_slstm.cli.tasks.training import (
     make_optimizer,
     options_named,
 )
-from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus
+from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus, read_pairs
 from keras_slstm.models.esim import ESIM
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
+from keras_slstm.streaming.batches import StreamedBatches
+from keras_slstm.streaming.corpora import prepare_pairs
+from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.pair_batches import PairBatches
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
@@ -55,8 +59,14 @@ def texts_of(part: Pairs) -> Iterator[str]:
     return (text for pair in part.texts for text in pair)
 
 
-def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
+def load(arguments: argparse.Namespace, name: str) -> PairCorpus | StreamedCorpus:
     """A corpus, by the name of a data set or a file."""
+    if arguments.stream:
+        names = ("first_column", "second_column", "label_column")
+        columns = {column: vars(arguments)[column] for column in names}
+        read = functools.partial(read_pairs, columns=tuple(columns.values()), on_error=arguments.on_error)
+        vectorizer = text_vectorizer(arguments, load_presets("match")[preset_name(arguments)])
+        return load_streamed(arguments, prepare_pairs, vectorizer, read, Pairs, **columns)
     files: dict[str, Any] = {}
     if arguments.data:
         scores = arguments.task == "relatedness"
@@ -79,7 +89,7 @@ def load(arguments: argparse.Namespace, name: str) -> PairCorpus:
     return limited(corpus, arguments.limit)
 
 
-def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
+def task_of(arguments: argparse.Namespace, corpus: PairCorpus | StreamedCorpus) -> str:
     """The requested task, or that of the data set."""
     if arguments.task:
         return str(arguments.task)
@@ -91,9 +101,14 @@ def task_of(arguments: argparse.Namespace, corpus: PairCorpus) -> str:
     return "paraphrase" if paraphrases else "inference"
 
 
+def preset_name(arguments: argparse.Namespace) -> str:
+    """The requested preset; otherwise `small` for your own data, or that of the paper."""
+    return arguments.preset or ("small" if arguments.data else arguments.architecture or "paper")
+
+
 def choose(arguments: argparse.Namespace, job: Job, task: str, shared: texts.SharedWords) -> tuple[Settings, int]:
     """The settings of a training run, and its maximum number of epochs."""
-    name = arguments.preset or ("small" if arguments.data else arguments.architecture or "paper")
+    name = preset_name(arguments)
     preset = load_presets("match")[name]
     settings = choose_settings(arguments, job, name, preset, "encoder", "cased", "limit")
     settings["tokenizer"] = texts.choose_tokenizer(arguments, job.corpus)
@@ -112,15 +127,15 @@ def choose(arguments: argparse.Namespace, job: Job, task: str, shared: texts.Sha
 
 def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) -> Results:
     """Train, test, save, and match a few pairs; return the results."""
-    corpus: PairCorpus = job.corpus
+    corpus = job.corpus
     task = task_of(arguments, corpus)
     settings, epochs = choose(arguments, job, task, shared)
     with options_named("--encoder-option", "--variants"):
         model, batches = build_model(arguments, settings, job, shared)
-    parts = (corpus.train, corpus.validation)
-    columns = (map(str, column) for part in parts for column in (texts_of(part), part.labels))
     # The vocabulary also matters: it contains words of the test part that have a vector.
-    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
+    settings["data"] = fingerprint(
+        *columns_of(corpus.train, columns), *columns(corpus.validation), model.vectorizer.vocabulary
+    )
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scores = "scores from {} to {}".format(*corpus.score_range) if corpus.score_range else ""
     targets = f"{len(corpus.label_names)} labels" if corpus.label_names else scores
@@ -147,18 +162,26 @@ def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) ->
     return result
 
 
+def columns(part: Pairs) -> tuple[Iterable[str], Iterable[str]]:
+    """The columns that identify a part."""
+    return texts_of(part), map(str, part.labels)
+
+
 def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, shared: texts.SharedWords
-) -> tuple[SentencePairClassifier, PairBatches]:
+) -> tuple[SentencePairClassifier, PairBatches | StreamedBatches]:
     """The compiled model with its vocabulary, and the training batches."""
     keras.utils.set_random_seed(job.seed)
-    corpus: PairCorpus = job.corpus
+    corpus = job.corpus
+    part = corpus.train
     options = {
         "labels": corpus.label_names or None,
         "score_range": corpus.score_range,
         **texts.model_options(settings, shared.vectors),
         "encoder_options": settings["encoder_options"],
     }
+    if isinstance(part, PreparedCorpus):
+        options["vectorizer"] = part.vectorizer
     if settings.get("model") == "esim":
         options.pop("mlp_dropout")  # one rate for all
         model = ESIM(**options)
@@ -170,8 +193,11 @@ def build_model(
             mlp_activation=settings.get("mlp_activation", "relu"),
             **options,
         )
-    part = corpus.train
-    model.adapt(shared.counts.get(id(corpus), part.texts), shared.vectors)
-    batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
+    batches: PairBatches | StreamedBatches
+    if isinstance(part, PreparedCorpus):
+        batches = StreamedBatches(part, settings["batch_size"], seed=job.seed)
+    else:
+        model.adapt(shared.counts.get(id(corpus), part.texts), shared.vectors)
+        batches = model.batches(part.texts, part.labels, **batch_options(arguments, settings, job.seed))
     model.compile(make_optimizer(settings, batches, arguments.epochs), jit_compile=settings["jit_compile"])
     return model, batches

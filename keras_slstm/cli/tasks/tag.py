@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ import numpy as np
 
 from keras_slstm.cli.names import ENCODER_SETTINGS
 from keras_slstm.cli.presets import Settings, load_presets
+from keras_slstm.cli.settings import settings_of
 from keras_slstm.cli.tag import default_preset
 from keras_slstm.cli.tasks.jobs import NEEDED, Job, Results, limited, train_all
 from keras_slstm.cli.tasks.reports import PREDICTIONS, draw, timed, write_predictions
 from keras_slstm.cli.tasks.show import show_tags, tokenize
+from keras_slstm.cli.tasks.streamed import MAX_TOKENS, StreamedCorpus, columns_of, load_streamed
 from keras_slstm.cli.tasks.training import (
     batch_options,
     best_score,
@@ -27,10 +29,12 @@ from keras_slstm.cli.tasks.training import (
     describe_coverage,
     finish,
     fit,
+    given_to_the_model,
     make_optimizer,
     options_named,
 )
-from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus
+from keras_slstm.datasets.loading import Sources
+from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus, read_tagged
 from keras_slstm.extras import require
 from keras_slstm.losses import CRFLoss, CRFMarginLoss
 from keras_slstm.metrics.summaries import right_by_length
@@ -38,6 +42,9 @@ from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.plots import transition_matrix
 from keras_slstm.printable import printable
+from keras_slstm.streaming.batches import StreamedBatches
+from keras_slstm.streaming.corpora import prepare_sentences
+from keras_slstm.streaming.prepared_corpus import PreparedCorpus
 from keras_slstm.text.tag_schemes import span_scores, split_tag
 from keras_slstm.text.token_batches import TokenBatches
 from keras_slstm.text.token_vectorizer import TokenVectorizer
@@ -66,8 +73,19 @@ def tag(arguments: argparse.Namespace) -> int:
     )
 
 
-def load(arguments: argparse.Namespace, name: str) -> TaggedCorpus:
+def load(arguments: argparse.Namespace, name: str) -> TaggedCorpus | StreamedCorpus:
     """Load a corpus."""
+    if arguments.stream:
+        common = {"scheme": arguments.scheme, "on_error": arguments.on_error}
+
+        def read(path: str) -> Sources:
+            return read_tagged(path, columns=(arguments.token_column, arguments.tag_column), **common)[0]
+
+        preset = load_presets("tag")[arguments.preset or default_preset(arguments, name)]
+        min_count = given_to_the_model(settings_of(arguments, preset)).get("min_count")
+        vectorizer = make_vectorizer(arguments, min_count, max_tokens=MAX_TOKENS, max_characters=None)
+        columns = {"token_column": arguments.token_column, "tag_column": arguments.tag_column}
+        return load_streamed(arguments, prepare_sentences, vectorizer, read, TaggedSentences, **common, **columns)
     corpus = load_tagged_corpus(
         name,
         data_dir=arguments.data_dir,
@@ -98,9 +116,10 @@ def load_vectors(arguments: argparse.Namespace, jobs: Sequence[Job]) -> WordVect
     return vectors
 
 
-def make_vectorizer(arguments: argparse.Namespace, min_count: int | None = None) -> TokenVectorizer:
+def make_vectorizer(arguments: argparse.Namespace, min_count: int | None = None, **further: Any) -> TokenVectorizer:
     """Return the vectoriser."""
-    return TokenVectorizer(min_count=min_count, lowercase=not arguments.cased, zero_digits=arguments.zero_digits)
+    options = {"lowercase": not arguments.cased, "zero_digits": arguments.zero_digits, **further}
+    return TokenVectorizer(min_count=min_count, **options)
 
 
 def choose(arguments: argparse.Namespace, job: Job) -> tuple[Settings, int]:
@@ -126,13 +145,14 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     settings, epochs = choose(arguments, job)
     with options_named("--encoder-option", "--variants", "--head-option"):
         model, batches = build_model(arguments, settings, job, vectors)
-    columns = (map(" ".join, column) for part in (corpus.train, corpus.validation) for column in vars(part).values())
     # The vocabulary also matters: it contains words of the test part that have a vector.
-    settings["data"] = fingerprint(*columns, model.vectorizer.vocabulary)
+    settings["data"] = fingerprint(
+        *columns_of(corpus.train, columns), *columns(corpus.validation), model.vectorizer.vocabulary
+    )
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
     scheme = f" ({corpus.scheme})" if corpus.scheme else ""
     describe(corpus, "sentences", f"{len(corpus.label_names)} labels{scheme}", settings["encoder"], model, run)
-    coverage = describe_coverage(vectors, model.vectorizer, corpus.train.tokens)
+    coverage = None if vectors is None else describe_coverage(vectors, model.vectorizer, corpus.train.tokens)
     monitor, name = ("val_f1", "F1") if corpus.scheme else ("val_accuracy", "accuracy")
     score = DevelopmentScore(corpus.validation.tokens, corpus.validation.tags)
     trained = fit(arguments, run, model, batches, settings, epochs, monitor, callbacks=[score])
@@ -213,12 +233,19 @@ def measure(
     return json.loads(json.dumps(scores, default=float)), by_length
 
 
+def columns(part: TaggedSentences) -> Iterator[Iterable[str]]:
+    """The columns that identify a part."""
+    return (map(" ".join, column) for column in vars(part).values())
+
+
 def build_model(
     arguments: argparse.Namespace, settings: Settings, job: Job, vectors: WordVectors | None
-) -> tuple[SequenceTagger, TokenBatches]:
-    """The compiled model with its vocabulary, and the batches to train it on."""
+) -> tuple[SequenceTagger, TokenBatches | StreamedBatches]:
+    """The compiled model with its vocabulary, and the training batches."""
     keras.utils.set_random_seed(job.seed)
     options = {name: settings[name] for name in ENCODER_SETTINGS if name in settings}
+    part = job.corpus.train
+    streamed = isinstance(part, PreparedCorpus)
     model = SequenceTagger(
         job.corpus.label_names,
         scheme=job.corpus.scheme,
@@ -233,12 +260,15 @@ def build_model(
         word_dropout=settings["word_dropout"],
         embeddings_initializer=settings.get("embeddings_initializer"),
         trainable_embeddings=not settings["fixed_vectors"],
-        vectorizer=make_vectorizer(arguments, settings.get("min_count")),
+        vectorizer=part.vectorizer if streamed else make_vectorizer(arguments, settings.get("min_count")),
         dtype=settings["dtype"],
     )
-    part = job.corpus.train
-    model.adapt(part.tokens, vectors)
-    batches = model.batches(part.tokens, part.tags, **batch_options(arguments, settings, job.seed))
+    batches: TokenBatches | StreamedBatches
+    if streamed:
+        batches = StreamedBatches(part, settings["batch_size"], seed=job.seed)
+    else:
+        model.adapt(part.tokens, vectors)
+        batches = model.batches(part.tokens, part.tags, **batch_options(arguments, settings, job.seed))
     # Metrics on the training part would decode every batch.
     optimizer = make_optimizer(settings, batches, arguments.epochs)
     model.compile(optimizer, make_loss(settings, model), metrics=[], jit_compile=settings["jit_compile"])
