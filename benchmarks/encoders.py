@@ -3,10 +3,13 @@
     KERAS_BACKEND=tensorflow python -m benchmarks.encoders --output runs/encoders-tensorflow
 
 For each sentence length, the benchmark measures training (forward and backward, without an optimizer), inference and
-memory. The *floor* is the time of the matrix products in the S-LSTM's equations on the same backend, compiled in the
-same mode, in the same run; the backward pass adds twice as many products. The *best floor* runs them in the fastest
-mode of the backend. A CAS-LSTM is also compared with Keras' stacked LSTM layers of the same size, and a SuBiLSTM with a
-BiLSTM (`benchmarks.subilstm` measures more). All encoders run in turn, and the medians over the rounds are reported.
+memory. The *floor* is the time of the matrix products on which the outputs of the S-LSTM depend, on the same backend,
+compiled in the same mode, in the same run: a sentence vector needs fewer than the outputs of all words. The backward
+pass adds twice as many products; the gradients of the weights are computed step by step or for all steps at once,
+whichever is faster. The *best floor* runs them in the fastest mode of the backend. A CAS-LSTM is also compared with
+Keras' stacked LSTM layers of the same size, a SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more), and the
+S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). All encoders run in turn, and
+the medians over the rounds are reported.
 """
 
 from __future__ import annotations
@@ -27,12 +30,18 @@ import numpy as np
 
 import keras_slstm
 from benchmarks import memory, timing
+from benchmarks.peers import AUTHORS, PORT, peers
 from keras_slstm.files import write_json
 from keras_slstm.models.encoders import build_encoder
 from keras_slstm.training.results import conditions
 
 # The Keras layers to which an encoder is compared directly.
 COUNTERPARTS = {"CAS-LSTM": "2 stacked LSTM", "Bi-CAS-LSTM": "2 stacked BiLSTM", "SuBiLSTM": "BiLSTM"}
+# Other implementations of an encoder: these are compared with ours.
+COUNTERPARTS |= {AUTHORS: "S-LSTM", PORT: "S-LSTM"}
+SEQUENCES = "S-LSTM, all words"
+FLOOR, FLOOR_SEQUENCES = "floor", "floor, all words"
+JOINED = ", weight gradients of all steps at once"
 
 
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
@@ -46,6 +55,7 @@ def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
 
     return {
         "S-LSTM": lambda: keras_slstm.SLSTM(units, steps=steps),
+        SEQUENCES: lambda: keras_slstm.SLSTM(units, steps=steps, return_sequences=True),
         "BiLSTM": bilstm,
         "2 stacked BiLSTM": lambda: keras.Sequential([bilstm(return_sequences=True), bilstm()]),
         "2 stacked LSTM": lambda: keras.Sequential([lstm(return_sequences=True), lstm()]),
@@ -56,40 +66,71 @@ def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
     }
 
 
-def products(batch: int, length: int, units: int, steps: int) -> list[tuple[int, int, int, int]]:
-    """Return the matrix products in eq. 2 and 3 for `length` words, two boundary words and one sentence node."""
+def products(batch: int, length: int, units: int, steps: int, sequences: bool) -> list[tuple[int, int, int, int]]:
+    """Return the matrix products in eq. 2 and 3 for `length` words, two boundary words and one sentence node.
+
+    Before the first step, all words are the same vector, so that W needs a row for each place in the window; and the
+    cells are zero, so that g stays zero. After the last step, only `sequences` need the words.
+    """
     words, d = batch * (length + 2), units
+    updates = steps - 1 if sequences else steps - 2
     return [
         (words, d, 7 * d, 1),  # x_i U, the same in every step
-        (words, 3 * d, 7 * d, steps),  # xi_i W
-        (words, d, d, steps),  # h_i U_f
-        (batch, d, 7 * d, steps),  # g V
-        (batch, d, 3 * d, steps),  # g W_g, g W_f, g W_o
-        (batch, d, 2 * d, steps),  # mean(h) U_g, mean(h) U_o
+        (words, 3 * d, 7 * d, updates),  # xi_i W
+        (words, d, d, steps - 1),  # h_i U_f
+        (batch, d, 7 * d, updates - 1),  # g V
+        (batch, d, 3 * d, steps - 2),  # g W_g, g W_f, g W_o
+        (batch, d, 2 * d, steps - 1),  # mean(h) U_g, mean(h) U_o
     ]
+
+
+def floors(args: argparse.Namespace, batch: int, length: int, kind: str) -> dict[tuple[str, str], timing.Step]:
+    """Return the steps of the floors, in each way and mode, by name and mode."""
+    dtype = "float32" if args.dtype == "float32" else args.dtype.removeprefix("mixed_")
+    ways = {"": False, JOINED: True} if kind == "training" else {"": False}
+    return {
+        (name + way, mode): timing.matrix_products(
+            products(batch, length, args.units, args.steps, sequences), dtype, mode, kind == "training", join
+        )
+        for name, sequences in ((FLOOR, False), (FLOOR_SEQUENCES, True))
+        for way, join in ways.items()
+        for mode in timing.MODES
+    }
+
+
+def fastest_floors(seconds: dict[tuple[str, str], list[float]]) -> dict[tuple[str, str], list[float]]:
+    """Keep the faster way of each floor, under the name of the floor."""
+    kept = {key: taken for key, taken in seconds.items() if not key[0].endswith(JOINED)}
+    for (name, mode), taken in seconds.items():
+        if name.endswith(JOINED):
+            key = name.removesuffix(JOINED), mode
+            kept[key] = min(kept[key], taken, key=statistics.median)
+    return kept
+
+
+def chosen_encoders(args: argparse.Namespace) -> dict[str, Callable[[], Any]]:
+    """Return the encoders and peers to measure, by name."""
+    found = encoders(args.units, args.steps) | peers(args.units, args.steps, args.peers)
+    return {name: make for name, make in found.items() if not args.encoders or name in args.encoders}
 
 
 def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str, Any]]:
     """Time all encoders in all modes for one batch size and length."""
     x = timing.tensor(np.random.default_rng(0).normal(size=(batch, length, args.units)).astype("float32"), "float32")
-    needed = products(batch, length, args.units, args.steps)
-    floor_dtype = "float32" if args.dtype == "float32" else args.dtype.removeprefix("mixed_")
     rows = []
     for kind in ("inference", "training"):
-        run: dict[tuple[str, str], timing.Step] = {}
+        run = floors(args, batch, length, kind)
         for mode in timing.MODES:
-            run["floor", mode] = timing.matrix_products(needed, floor_dtype, mode, backward=kind == "training")
-            for name, make in encoders(args.units, args.steps).items():
-                if args.encoders and name not in args.encoders:
-                    continue
+            for name, make in chosen_encoders(args).items():
                 layer = make()
                 layer.build(x.shape)
                 step = timing.training_step if kind == "training" else timing.inference
                 run[name, mode] = step(layer, x, mode)
-        seconds = timing.in_turn(run, args.rounds)
-        best = min((seconds["floor", mode] for mode in timing.MODES), key=statistics.median)
+        seconds = fastest_floors(timing.in_turn(run, args.rounds))
         for (name, mode), taken in seconds.items():
-            median, ratio = statistics.median(taken), timing.median_ratio(taken, seconds["floor", mode])
+            floor = FLOOR_SEQUENCES if name in (SEQUENCES, FLOOR_SEQUENCES) else FLOOR
+            best = min((seconds[floor, other] for other in timing.MODES), key=statistics.median)
+            median, ratio = statistics.median(taken), timing.median_ratio(taken, seconds[floor, mode])
             to_best = timing.median_ratio(taken, best)
             counterpart = COUNTERPARTS.get(name, "")
             compared = {}
@@ -170,8 +211,8 @@ def picture(rows: list[dict[str, Any]], batch: int, path: Path) -> None:
     for axis, (kind, mode) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels):
         for name in dict.fromkeys(row["encoder"] for row in rows):
             chosen = [r for r in rows if (r["kind"], r["mode"], r["encoder"], r["batch"]) == (kind, mode, name, batch)]
-            style = {"color": "0.5", "linestyle": "--"} if name == "floor" else {"marker": "o"}
-            label = "floor of the S-LSTM" if name == "floor" else name
+            style = {"color": "0.5", "linestyle": "--"} if name.startswith(FLOOR) else {"marker": "o"}
+            label = name.replace(FLOOR, "floor of the S-LSTM")
             axis.plot([r["length"] for r in chosen], [r["seconds"] * 1e3 for r in chosen], label=label, **style)
         axis.set(
             title=f"{kind}, {mode.replace('xla', 'XLA')}, batch {batch}",
@@ -193,7 +234,8 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=300)
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--dtype", default="float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
-    parser.add_argument("--encoders", nargs="+", choices=list(encoders(1, 1)), help="(default: all)")
+    parser.add_argument("--encoders", nargs="+", help="names as in the table (default: all)")
+    parser.add_argument("--peers", type=Path, help="folder with the repositories that `benchmarks.peers` names")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-memory", action="store_true", help="do not measure memory")
     parser.add_argument("--output", type=Path, default=Path("runs", f"encoders-{timing.BACKEND}"))
@@ -203,9 +245,11 @@ def main() -> None:
     if args.peak_of:
         print_peak_memory(args)
         return
+    if unknown := set(args.encoders or []) - set(names := chosen_encoders(args)):
+        parser.error(f"--encoders: {', '.join(sorted(unknown))} is none of {', '.join(names)}")
 
     args.output.mkdir(parents=True, exist_ok=True)
-    settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of")}
+    settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of", "peers")}
     path = args.output / "encoders.json"
     head = {"conditions": conditions(), "settings": settings}
     rows: list[dict[str, Any]] = []
@@ -227,8 +271,8 @@ def main() -> None:
                 keras.backend.clear_session()
                 gc.collect()  # the functions compiled for one size use gigabytes
     if not args.no_memory:
-        for name in args.encoders or encoders(args.units, args.steps):
-            if name not in peaks:
+        for name in encoders(args.units, args.steps):
+            if name in chosen_encoders(args) and name not in peaks:
                 peaks[name] = {str(n): peak_memory(args, name, max(args.batches), n) for n in args.lengths}
                 print(f"peak memory of training, batch {max(args.batches)}: {name} {peaks[name]} MB", flush=True)
                 keep()

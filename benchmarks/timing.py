@@ -124,7 +124,9 @@ def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables
     return compiled(backward, mode, *arguments)
 
 
-def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode: str, backward: bool) -> Step:
+def matrix_products(
+    products: list[tuple[int, int, int, int]], dtype: str, mode: str, backward: bool, join: bool = False
+) -> Step:
     """Return a step that computes products `(rows, k) @ (k, columns)`: the floor of a layer that needs them.
 
     Each product is a separate compiled call, because a compiler would compute equal products only once. `in_turn`
@@ -135,17 +137,23 @@ def matrix_products(products: list[tuple[int, int, int, int]], dtype: str, mode:
         dtype: The dtype of the operands.
         mode: One of `MODES`.
         backward: Whether to run the two products of each product's gradient as well.
+        join: Whether the gradient of the second operand is one product over all `times`, instead of one for each.
     """
     rng = np.random.default_rng(0)
+
+    def operand(*shape: int) -> Any:
+        return tensor(rng.normal(size=shape).astype("float32"), dtype)
+
     steps: list[tuple[Step, int]] = []
     for rows, k, columns, times in products:
-        a, b, d = (
-            tensor(rng.normal(size=shape).astype("float32"), dtype)
-            for shape in ((rows, k), (k, columns), (rows, columns))
-        )
+        if times < 1:
+            continue
+        a, b, d = operand(rows, k), operand(k, columns), operand(rows, columns)
         steps.append((compiled(lambda a, b: a @ b, mode, a, b), times))
         if backward:
             steps.append((compiled(lambda d, b: d @ keras.ops.transpose(b), mode, d, b), times))
+            if join:
+                a, d, times = operand(times * rows, k), operand(times * rows, columns), 1
             steps.append((compiled(lambda a, d: keras.ops.transpose(a) @ d, mode, a, d), times))
     empty = compiled(lambda a: a, mode, tensor(np.zeros((1, 1), "float32"), dtype))
     calls = sum(times for _, times in steps)

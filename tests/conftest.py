@@ -22,9 +22,11 @@ import keras
 import pytest
 
 if keras.backend.backend() == "jax":
-    from tests import numpy_initializers
+    from keras_slstm.ops.backend import numpy_initializers
 
-    numpy_initializers.use()
+    # Keras' own layers, too, draw their initial weights without compiling.
+    for initializer in numpy_initializers.BUILT_IN:
+        initializer.__call__ = lambda self, shape, dtype=None, **_: numpy_initializers.draw(self, shape, dtype)
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf

@@ -10,6 +10,7 @@ import keras
 from keras_slstm.configs import ConfigFromArguments, serialize_argument
 from keras_slstm.layers.padded_inputs import PaddedInputs
 from keras_slstm.layers.quantized_kernels import QuantizedKernels
+from keras_slstm.ops.backend.numpy_initializers import draws_without_compiling
 from keras_slstm.types import Shape
 
 _KINDS = {
@@ -81,7 +82,9 @@ def _with_own_seed(initializer: Any) -> Any:
     if not isinstance(initializer, keras.initializers.Initializer):
         return initializer
     config = initializer.get_config()
-    return type(initializer).from_config(config) if config.get("seed", "none") is None else initializer
+    if config.get("seed") is not None:
+        return initializer
+    return draws_without_compiling(type(initializer).from_config(config))
 
 
 def _drawn_in_float32(initializer: Any) -> Any:

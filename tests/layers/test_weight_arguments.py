@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from keras_slstm import layers
-from tests.backend import to_numpy
+from keras_slstm.ops.backend import numpy_initializers
+from tests.backend import BACKEND, to_numpy
 
 
 def _kernels(**kwargs):
@@ -40,3 +41,53 @@ def test_weights_of_half_precision_are_drawn_in_float32(dtype):
     assert layer.recurrent_kernel.dtype == dtype
     expected = to_numpy(keras.initializers.Orthogonal(seed=0)(tuple(layer.recurrent_kernel.shape)))
     np.testing.assert_allclose(to_numpy(layer.recurrent_kernel).astype("float32"), expected, rtol=0.01, atol=0.01)
+
+
+@pytest.mark.backends("jax")
+@pytest.mark.skipif(BACKEND != "jax", reason="other backends compile no initialisers")
+class TestInitialValuesOnJAX:
+    def test_weights_are_drawn_without_compiling(self):
+        import jax
+
+        compiled = []
+        jax.monitoring.register_event_duration_secs_listener(
+            lambda event, *_, **__: compiled.append(event) if event.endswith("backend_compile_duration") else None
+        )
+        try:
+            jax.jit(lambda x: x + 1)(np.ones(17))
+            assert compiled  # the event has this name
+            compiled.clear()
+            layers.SLSTM(13).build((None, None, 11))
+            assert len(compiled) <= 1  # the state of the seed generator
+        finally:
+            jax.monitoring.clear_event_listeners()
+
+    @pytest.mark.parametrize(
+        ("name", "std", "largest"),
+        [
+            ("glorot_uniform", (2 / 500) ** 0.5, (6 / 500) ** 0.5),
+            ("he_normal", (2 / 300) ** 0.5, 2 * (2 / 300) ** 0.5 / 0.8796),
+            ("random_uniform", 0.05 / 3**0.5, 0.05),
+            ("random_normal", 0.05, 0.3),
+            ("truncated_normal", 0.05 * 0.8796, 0.1),
+            ("zeros", 0, 0),
+        ],
+    )
+    def test_the_distribution_is_that_of_keras(self, name, std, largest):
+        drawn = to_numpy(numpy_initializers.draw(keras.initializers.get(name), (300, 200)))
+        assert abs(drawn.mean()) <= 0.02 * std
+        np.testing.assert_allclose(drawn.std(), std, rtol=0.02)
+        assert np.abs(drawn).max() <= largest
+
+    def test_orthogonal_kernels(self):
+        for shape in ((6, 4), (4, 6)):
+            q = to_numpy(numpy_initializers.draw(keras.initializers.Orthogonal(gain=2.0), shape))
+            q = q if shape == (6, 4) else q.T
+            np.testing.assert_allclose(q.T @ q, 4 * np.eye(4), atol=1e-5)
+
+    def test_a_seed_gives_the_same_weights(self):
+        def kernel():
+            keras.utils.set_random_seed(3)
+            return _kernels()[0]
+
+        np.testing.assert_array_equal(kernel(), kernel())

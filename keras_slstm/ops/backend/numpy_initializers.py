@@ -1,28 +1,36 @@
-"""Keras' initializers in NumPy, because JAX would compile each of them for every shape."""
+"""Initial weights drawn by NumPy on JAX, which compiles Keras' initializers for every shape.
+
+The weights of an S-LSTM take JAX about ten seconds, and a saved model draws them only to overwrite them.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
 import keras
 import numpy as np
 from keras import initializers
 
-
-def use() -> None:
-    """Make NumPy draw initial weights from now on, reproducibly and from the same distributions."""
-    for initializer, draw in _DRAWS.items():
-        initializer.__call__ = _on_numpy(draw)
+from keras_slstm.types import Shape, Tensor
 
 
-def _on_numpy(draw: Any) -> Any:
-    def call(self: Any, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        dtype = jnp.dtype(keras.backend.standardize_dtype(dtype))
-        return jnp.asarray(np.asarray(draw(self, tuple(shape))).astype(dtype))  # NumPy casts: nothing is compiled
+def draws_without_compiling(initializer: Any) -> Any:
+    """Return `initializer`; on JAX, if it is one of Keras' own, a function that draws from the same distribution."""
+    if keras.backend.backend() != "jax" or type(initializer) not in _DRAWS:
+        return initializer
+    return lambda shape, dtype=None: draw(initializer, shape, dtype)
 
-    return call
+
+def draw(initializer: Any, shape: Shape, dtype: Any = None) -> Tensor:
+    """Draw reproducibly what a built-in initializer of Keras describes, with other numbers than Keras."""
+    import jax
+
+    numpy_draw = next(_DRAWS[kind] for kind in type(initializer).__mro__ if kind in _DRAWS)
+    values = np.asarray(numpy_draw(initializer, tuple(shape)))
+    dtype = jax.numpy.dtype(keras.backend.standardize_dtype(dtype))
+    return jax.device_put(values.astype(dtype))  # NumPy casts: nothing is compiled
 
 
 def _generator(initializer: Any) -> np.random.Generator:
@@ -35,8 +43,8 @@ def _generator(initializer: Any) -> np.random.Generator:
 def _truncated(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Draw normal numbers, and redraw those beyond two standard deviations."""
     drawn = rng.normal(size=shape)
-    while np.any(far := np.abs(drawn) > 2):
-        drawn = np.where(far, rng.normal(size=shape), drawn)
+    while np.any(np.abs(drawn) > 2):
+        drawn = np.where(np.abs(drawn) > 2, rng.normal(size=shape), drawn)
     return drawn
 
 
@@ -61,12 +69,22 @@ def _orthogonal(self: Any, shape: tuple[int, ...]) -> np.ndarray:
     return self.gain * np.reshape(q.T if rows < columns else q, shape)
 
 
-_DRAWS: dict[Any, Any] = {
+_VARIANCE_SCALINGS = (
+    initializers.VarianceScaling,
+    initializers.GlorotUniform,
+    initializers.GlorotNormal,
+    initializers.HeUniform,
+    initializers.HeNormal,
+    initializers.LecunUniform,
+    initializers.LecunNormal,
+)
+_DRAWS: dict[type, Callable[[Any, tuple[int, ...]], np.ndarray]] = {
     initializers.Zeros: lambda self, shape: np.zeros(shape),
     initializers.Ones: lambda self, shape: np.ones(shape),
     initializers.RandomUniform: lambda self, shape: _generator(self).uniform(self.minval, self.maxval, shape),
     initializers.RandomNormal: lambda self, shape: _generator(self).normal(self.mean, self.stddev, shape),
     initializers.TruncatedNormal: lambda self, shape: self.mean + self.stddev * _truncated(_generator(self), shape),
-    initializers.VarianceScaling: _variance_scaling,
     initializers.Orthogonal: _orthogonal,
+    **dict.fromkeys(_VARIANCE_SCALINGS, _variance_scaling),
 }
+BUILT_IN = tuple(_DRAWS)
