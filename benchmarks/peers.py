@@ -77,7 +77,12 @@ def _mingru(units: int) -> Peer:
 def _slstm_port(path: Path, units: int, steps: int) -> Peer:
     import torch
 
-    names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "Variable": torch.autograd.Variable}
+    names: dict[str, Any] = {
+        "torch": torch,
+        "nn": torch.nn,
+        "F": torch.nn.functional,
+        "Variable": torch.autograd.Variable,
+    }
     _define_classes(path, names)
     layer = names["sLSTM"](units, units, steps=steps)
 
@@ -107,7 +112,7 @@ def _slstm_of_authors(path: Path, units: int, steps: int) -> Peer:
     # Today's TensorFlow wants the initial value of a variable inside of a function as a callable.
     changed = {"random_normal": lambda *args, **kwargs: partial(tf.compat.v1.random_normal, *args, **kwargs)}
     config = SimpleNamespace(hidden_size=units, step=1, random_initialize=False)
-    names = {"tf": SimpleNamespace(**{**vars(tf.compat.v1), **changed}), "config": config}
+    names: dict[str, Any] = {"tf": SimpleNamespace(**{**vars(tf.compat.v1), **changed}), "config": config}
     _define_classes(path, names)
     model = SimpleNamespace(config=config, dropout=1.0)
     authors = names["Classifer"]
