@@ -7,14 +7,15 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from benchmarks import timing
 
 MEGABYTE = 1e6
 
 
-def in_new_process(module: str, *arguments: str) -> float:
-    """Return the megabytes that `python -m module arguments` prints with `print_growth`."""
+def in_new_process(module: str, *arguments: str) -> Any:
+    """Return the JSON of the last line that `python -m module arguments` prints."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
     return json.loads(done.stdout.splitlines()[-1])
@@ -22,12 +23,17 @@ def in_new_process(module: str, *arguments: str) -> float:
 
 def print_growth(step: timing.Step) -> None:
     """Run a step three times and print by how many megabytes it raised the peak resident set size."""
+    print(json.dumps(growth(step)))
+
+
+def growth(step: timing.Step, times: int = 3) -> float:
+    """Run a step several times and return by how many megabytes it raised the peak resident set size."""
     # Run a small product first, so that the memory that a backend allocates once is not counted.
     timing.matrix_products([(8, 8, 8, 1)], "float32", timing.MODES[0], backward=True)()
     before = largest_resident_set()
-    for _ in range(3):
+    for _ in range(times):
         step()
-    print(json.dumps(largest_resident_set() - before))
+    return largest_resident_set() - before
 
 
 def largest_resident_set() -> float:

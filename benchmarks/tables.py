@@ -297,6 +297,7 @@ TABLES = {
     "suffixes": lambda: timed_tables.suffixes(RESULTS),
     "crf": lambda: timed_tables.crf_speed(RESULTS),
     "latency": lambda: timed_tables.latencies(RESULTS),
+    "long-texts": lambda: timed_tables.long_text_costs(RESULTS),
     "streaming": lambda: timed_tables.streaming(RESULTS),
     "studies": study_report.tables,
     "claims": study_report.claims,

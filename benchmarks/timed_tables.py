@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf, depth, latency, subilstm
+from benchmarks import crf, depth, latency, long_texts, subilstm
 from keras_slstm.training.results import read_results
 
 
@@ -135,3 +135,13 @@ def streaming(results: Path) -> str:
         cells += [f"{run['cpu_seconds']:.0f}", f"{run['peak_megabytes']:,.0f}", f"{run['sentences_per_second']:,.0f}"]
         lines.append(f"| {way} | " + " | ".join([*cells, f"{100 * run['share_of_waiting']:.1f}%"]) + " |")
     return "\n".join(lines)
+
+
+def long_text_costs(results: Path) -> str:
+    """Return the memory and time of training steps on one long text, for each backend."""
+    lines: list[str] = []
+    for path in sorted(results.glob("long-texts-*/long_texts.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        where = machine(result["conditions"])
+        lines += ["", f"One text, {result['settings']['units']} units; {where}:", "", long_texts.table(result)]
+    return "\n".join(lines[1:])

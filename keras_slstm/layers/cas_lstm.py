@@ -58,6 +58,9 @@ class CASLSTM(MaskedRNN):
             of a sentence.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful: As in `keras.layers.LSTM`.
+        segment_length: For long texts: number of words per segment. The gradient stores the states between the segments
+            and recomputes one segment at a time, which takes less memory and one more forward pass. Values and
+            gradients do not change. None: it stores all states.
         **kwargs: The other arguments of `CASLSTMCell` and `keras.layers.Layer`.
 
     Call arguments:
@@ -106,6 +109,7 @@ class CASLSTM(MaskedRNN):
         return_state: bool = False,
         go_backwards: bool = False,
         stateful: bool = False,
+        segment_length: int | None = None,
         **kwargs: Any,
     ) -> None:
         cell_arguments = {"units": units, "num_layers": num_layers, "lam": lam, "peephole": peephole}
@@ -114,6 +118,7 @@ class CASLSTM(MaskedRNN):
             dropout,
             recurrent_dropout,
             seed,
+            segment_length,
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,
@@ -129,12 +134,13 @@ class CASLSTM(MaskedRNN):
         """Zeros, `(batch, units)` each."""
         return keras.tree.flatten(self.cell.get_initial_state(batch_size))
 
-    def inner_loop(
-        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
+    def loop_weights(self) -> list[LayerWeights]:
+        return self.cell.layer_weights()  # type: ignore[no-any-return]
+
+    def loop(
+        self, weights: Any, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        if self.stateful:  # on PyTorch, updating the variables would change tensors that the gradient reads
-            initial_state = [ops.copy(state) for state in initial_state]
-        layers = self._run(sequences, initial_state, mask, training)
+        layers = self._run(weights, sequences, initial_state, mask, training)
         states = [_last(*pair) for layer in layers for pair in ((layer.h, layer.hs), (layer.c, layer.cs))]
         return states[-2], _swap_batch_and_time(layers[-1].hs), states
 
@@ -157,7 +163,7 @@ class CASLSTM(MaskedRNN):
         if initial_state is None:
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
         states = [ops.convert_to_tensor(state, dtype=self.compute_dtype) for state in initial_state]
-        layers = self._run(sequences, states, mask, training=False)
+        layers = self._run(self.loop_weights(), sequences, states, mask, training=False)
         opened = [
             gates(one.weights, one.x, _before(one.h, one.hs), _before(one.c, one.cs), one.lower_cells) for one in layers
         ]
@@ -167,14 +173,21 @@ class CASLSTM(MaskedRNN):
             for lower, upper in pairwise(opened)
         ]
 
-    def _run(self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, training: bool) -> list[_LayerRun]:
+    def _run(
+        self,
+        layer_weights: list[LayerWeights],
+        sequences: Tensor,
+        states: list[Tensor],
+        mask: Tensor | None,
+        training: bool,
+    ) -> list[_LayerRun]:
         """Run the layers, one after the other, over the whole sentence."""
         x = _swap_batch_and_time(self._in_reading_order(sequences))
         if mask is not None:
             mask = ops.expand_dims(_swap_batch_and_time(self._in_reading_order(mask)), -1)
         lower_cells = None
         runs: list[_LayerRun] = []
-        for weights, h, c in zip(self.cell.layer_weights(), states[::2], states[1::2], strict=True):
+        for weights, h, c in zip(layer_weights, states[::2], states[1::2], strict=True):
             rate = self.layer_dropout if runs else self.dropout
             if rate and training:
                 x = x * dropout_mask(x[:1], rate, self.seed_generator)

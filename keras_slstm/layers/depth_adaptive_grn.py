@@ -85,6 +85,8 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g as well.
         return_depths: Whether to return the depths as well.
+        rematerialize: For long texts: whether the gradient stores only the states after each layer and recomputes one
+            layer at a time, as it always does on JAX where words are skipped. Values and gradients do not change.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel`, `inner_kernel`, `depth_kernel`,
             `initial_kernel` and the kernels of the BiLSTM.
         recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
@@ -165,6 +167,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         return_sequences: bool = False,
         return_state: bool = False,
         return_depths: bool = False,
+        rematerialize: bool = False,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "orthogonal",
         bias_initializer: Any = "zeros",
@@ -199,6 +202,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         self.return_sequences = check_bool("return_sequences", return_sequences)
         self.return_state = check_bool("return_state", return_state)
         self.return_depths = check_bool("return_depths", return_depths)
+        self.rematerialize = check_bool("rematerialize", rematerialize)
         self.set_weight_arguments(locals())
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
@@ -280,6 +284,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
             h_dropout_mask,
             g_dropout_mask,
             training,
+            self.rematerialize,
         )
         outputs = [h if self.return_sequences else g[:, 0]]
         if self.return_state:

@@ -11,11 +11,13 @@ from keras import ops
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.padded_inputs import PaddedInputs
 from keras_slstm.layers.quantized_kernels import SavesQuantized
+from keras_slstm.layers.recurrent_segments import loop_in_segments
 from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.layers.state_checks import check_states
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.masks import not_empty, with_a_word, zero_padding
 from keras_slstm.types import Shape, Tensor
-from keras_slstm.validation import check_bool, check_rate
+from keras_slstm.validation import check_bool, check_optional_integer, check_rate
 
 
 class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
@@ -24,19 +26,27 @@ class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
     Unlike in Keras' own layers, outputs at masked positions are always 0, the last output is the state after the last
     *real* word wherever the padding is, and a row of padding gives zeros.
 
-    A subclass defines `inner_loop` as in `RNN` (which sees no NaN in the padding) and, if its constructor takes other
-    arguments, `get_config`.
+    A subclass defines `loop_weights`, the tensors of its weights in the compute dtype, and `loop`, which is
+    `inner_loop` of `RNN` as a function of them (and sees no NaN in the padding). If its constructor takes other
+    arguments, it also defines `get_config`.
 
     Args:
         cell: A layer with `units`, `state_size` and the methods of `WeightArguments`. The arguments of the cell are
             arguments of the layer, too.
-        dropout, recurrent_dropout: Rates, for `inner_loop` to apply.
+        dropout, recurrent_dropout: Rates, for `loop` to apply.
         seed: Seed of the dropout.
+        segment_length: Number of words that the gradient recomputes at a time, or None to store all states.
         **kwargs: Arguments of `keras.layers.RNN`.
     """
 
     def __init__(
-        self, cell: keras.Layer, dropout: float, recurrent_dropout: float, seed: int | None, **kwargs: Any
+        self,
+        cell: keras.Layer,
+        dropout: float,
+        recurrent_dropout: float,
+        seed: int | None,
+        segment_length: int | None = None,
+        **kwargs: Any,
     ) -> None:
         for flag in ("return_sequences", "return_state", "go_backwards", "stateful", "unroll"):
             if flag in kwargs:
@@ -49,6 +59,7 @@ class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
         self.dropout = check_rate("dropout", dropout)
         self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
         self.seed = seed
+        self.segment_length = check_optional_integer("segment_length", segment_length, least=1)
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
@@ -85,6 +96,23 @@ class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
             states = [zero_padding(state, rows) for state in states]
         return (output, *states) if self.return_state else output
 
+    def inner_loop(
+        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        if self.stateful:  # on PyTorch, updating the variables would change tensors that the gradient reads
+            initial_state = [ops.copy(state) for state in initial_state]
+        if self.segment_length is None or in_export_mode():  # an export takes no gradient
+            return self.loop(self.loop_weights(), sequences, initial_state, mask, training)
+        return loop_in_segments(self, sequences, initial_state, mask, training)
+
+    def loop_weights(self) -> Any:
+        raise NotImplementedError
+
+    def loop(
+        self, weights: Any, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        raise NotImplementedError
+
     def _check_states(self, states: Any, batch: Any) -> None:
         if states is not None:
             check_states(states, self.state_size, batch, self.name, "initial states")
@@ -107,6 +135,7 @@ class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
             "dropout": self.dropout,
             "recurrent_dropout": self.recurrent_dropout,
             "seed": self.seed,
+            "segment_length": self.segment_length,
             **self.cell.weight_config(),
         }
 

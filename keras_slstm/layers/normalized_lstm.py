@@ -122,14 +122,16 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
 class _Recurrence:
     """The cell in the loop over time: inputs are already projected, and all steps share one dropout mask."""
 
-    def __init__(self, cell: NormalizedLSTMCell, dropout_mask: Tensor | None) -> None:
-        self.cell = cell
+    def __init__(self, recurrent_kernel: Tensor, dropout_mask: Tensor | None, state_size: list[int]) -> None:
+        self.recurrent_kernel = recurrent_kernel
         self.dropout_mask = dropout_mask
-        self.state_size = cell.state_size
+        self.state_size = state_size
 
     def call(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
         h, c = states
-        return self.cell.step(projected, [h if self.dropout_mask is None else h * self.dropout_mask, c])
+        h = h if self.dropout_mask is None else h * self.dropout_mask
+        h, c = normalized_lstm_step(projected + h @ self.recurrent_kernel, c)
+        return h, [h, c]
 
     __call__ = call
 
@@ -148,6 +150,7 @@ class NormalizedLSTM(MaskedRNN):
         recurrent_dropout: Fraction of the units of h to drop before U multiplies it, the same for all words.
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful, unroll: As in `keras.layers.LSTM`.
+        segment_length: For long texts: number of words per segment that the gradient recomputes, as in `CASLSTM`.
         **kwargs: The other arguments of `NormalizedLSTMCell` and `keras.layers.Layer`.
 
     Call arguments:
@@ -190,6 +193,7 @@ class NormalizedLSTM(MaskedRNN):
         go_backwards: bool = False,
         stateful: bool = False,
         unroll: bool = False,
+        segment_length: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -197,6 +201,7 @@ class NormalizedLSTM(MaskedRNN):
             dropout,
             recurrent_dropout,
             seed,
+            segment_length,
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,
@@ -235,9 +240,14 @@ class NormalizedLSTM(MaskedRNN):
         self._started.assign(ops.maximum(self._started.value, ops.cast(read, self._started.dtype)))
         return result
 
-    def inner_loop(
-        self, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool = False
+    def loop_weights(self) -> tuple[Tensor, ...]:
+        weights = self.cell.kernel, self.cell.recurrent_kernel, self.cell.bias
+        return tuple(ops.cast(weight, self.compute_dtype) for weight in weights)
+
+    def loop(
+        self, weights: Any, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        kernel, recurrent_kernel, bias = weights
         h_mask = None
         if self.dropout and training:
             sequences = sequences * dropout_mask(sequences[:, :1], self.dropout, self.seed_generator)
@@ -248,13 +258,13 @@ class NormalizedLSTM(MaskedRNN):
             mask = None if mask is None else ops.flip(mask, axis=1)
         # A loop only: it is never called as a layer and owns no weights.
         loop = keras.layers.RNN(
-            _Recurrence(self.cell, h_mask),
+            _Recurrence(recurrent_kernel, h_mask, self.cell.state_size),
             return_sequences=self.return_sequences,
             stateful=self.stateful,
             unroll=self.unroll,
             name="loop",
         )
-        _, outputs, states = loop.inner_loop(self.cell.project(sequences), initial_state, mask)
+        _, outputs, states = loop.inner_loop(sequences @ kernel + bias, initial_state, mask)
         # The last output of Keras may be that of a masked position; the state never is.
         return states[0], outputs, states
 

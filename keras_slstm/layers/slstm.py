@@ -64,6 +64,8 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
             call. Cells are never dropped.
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g of the first sentence node as well.
+        rematerialize: For long texts: whether the gradient stores only the states after each step and recomputes one
+            step at a time, which takes less memory and longer. Values and gradients do not change.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.
         recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
             `sentence_gate_kernel`, `node_kernel` and `node_recurrent_kernel`.
@@ -137,6 +139,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         recurrent_dropout: float = 0.0,
         return_sequences: bool = False,
         return_state: bool = False,
+        rematerialize: bool = False,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "orthogonal",
         bias_initializer: Any = "zeros",
@@ -163,6 +166,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         self.recurrent_dropout = check_rate("recurrent_dropout", recurrent_dropout)
         self.return_sequences = check_bool("return_sequences", return_sequences)
         self.return_state = check_bool("return_state", return_state)
+        self.rematerialize = check_bool("rematerialize", rematerialize)
         self.set_weight_arguments(locals())
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
@@ -202,7 +206,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
             transition_weights, shared_h0 = weights
             h0 = words_h0 if shared_h0 is None else shared_h0
             words = self.return_sequences or not self.sentence_nodes
-            return slstm(transition_weights, x, mask, h0, self.steps, h_mask, g_mask, words)
+            return slstm(transition_weights, x, mask, h0, self.steps, h_mask, g_mask, words, self.rematerialize)
 
         weights = (self.transition_weights(), shared_h0)
         h, g, c_g = shard_map(run, weights, x, words_mask, words_h0, h_dropout_mask, g_dropout_mask)

@@ -57,9 +57,10 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
             recurrence; with tied weights, prefixes and suffixes share it.
         rematerialize: Whether the gradient recomputes the gates, for a few words at a time, instead of storing those of
             all words and suffixes. A training step then takes longer, but a fraction of the memory. With `max_context`,
-            and where XLA compiles for any length, it recomputes those of all words of one recurrence at a time. On
-            CPUs, XLA recomputes everything at the same time and saves only a third of the memory; it saves most of it
-            if the environment has `XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false`.
+            it recomputes the contexts of 256 words at a time. Where XLA compiles for any length, it recomputes the
+            gates of one whole recurrence at a time. On CPUs, XLA recomputes everything at the same time and saves only
+            a third of the memory; it saves most of it if the environment has
+            `XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false`.
         return_sequences: Whether to return the H_i instead of the sentence vector.
         unit_forget_bias: Whether the forget gates of LSTMs start open, with a bias of 1.
         kernel_initializer, kernel_regularizer, kernel_constraint: For W and K.

@@ -83,6 +83,7 @@ def depth_adaptive_grn(
     h_dropout_mask: Tensor | None = None,
     g_dropout_mask: Tensor | None = None,
     training: bool = False,
+    rematerialize: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Update each word up to its depth (eq. 14).
 
@@ -98,6 +99,7 @@ def depth_adaptive_grn(
         max_depth: L.
         h_dropout_mask, g_dropout_mask: As in `keras_slstm.ops.slstm.slstm`.
         training: Whether a gradient will be taken; it changes only the speed of the kernel.
+        rematerialize: Whether the gradient of the kernel recomputes one layer at a time.
 
     Returns:
         h, `(batch, time, d)`, g and c_g, `(batch, 1, d)`.

@@ -75,3 +75,39 @@ def seed_of(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.ra
             "wrapper such as `Bidirectional`, outside of it; or set the dropout of this layer to 0."
         )
     return seed if replay is None else replay
+
+
+class RepeatedDraws:
+    """Lets a function that runs several times draw the same random numbers each time, as if it had run once.
+
+    Args:
+        seed: The generator, or one that is replayed now.
+    """
+
+    def __init__(self, seed: keras.random.SeedGenerator) -> None:
+        self._seed = seed
+        replay = _replays.get().get(id(seed))
+        self._start = seed.state.value * 1 if replay is None else Replay.after(replay.start, replay.count)
+        self._count = 0
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Draw the numbers that follow the present state of the generator inside the context."""
+        replay = Replay(self._start)
+        with replays({id(self._seed): replay}):
+            yield
+        self._count = replay.count
+
+    def finish(self) -> None:
+        """Move the generator on by the numbers that were drawn.
+
+        Raises:
+            ValueError: As `seed_of`.
+        """
+        if not self._count:
+            return
+        seed = seed_of(self._seed)
+        if isinstance(seed, Replay):
+            seed.count += self._count
+        else:
+            seed.state.assign(Replay.after(self._start, self._count))

@@ -56,6 +56,7 @@ def slstm(
     h_dropout_mask: Tensor | None = None,
     g_dropout_mask: Tensor | None = None,
     return_words: bool = True,
+    rematerialize: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Run all steps.
 
@@ -68,6 +69,7 @@ def slstm(
         steps: Number of steps, at least 1.
         h_dropout_mask, g_dropout_mask: Multiply h and g before every product, in the same shapes, or None.
         return_words: Whether h is needed.
+        rematerialize: Whether the gradient of the kernel recomputes one step at a time.
 
     Returns:
         h (None without `return_words`), g and c_g after the last step, zero at masked words.

@@ -95,7 +95,9 @@ CASES = [
         stochastic=True,
         variant=True,
     ),
-    LayerCase("cas_lstm_trainable", lambda: layers.CASLSTM(5, num_layers=3, lam="trainable"), variant=True),
+    LayerCase(
+        "cas_lstm_trainable", lambda: layers.CASLSTM(5, num_layers=3, lam="trainable", segment_length=2), variant=True
+    ),
     LayerCase("cas_lstm_unweighted", lambda: layers.CASLSTM(5, lam=None), variant=True),
     LayerCase(
         "cas_lstm_peephole",
@@ -111,7 +113,7 @@ CASES = [
     ),
     LayerCase(
         "cas_lstm_bidirectional",
-        lambda: keras.layers.Bidirectional(layers.CASLSTM(5, return_sequences=True)),
+        lambda: keras.layers.Bidirectional(layers.CASLSTM(5, return_sequences=True, segment_length=4)),
         outputs=("sequence",),
         wrapped=True,
     ),
@@ -137,7 +139,14 @@ CASES = [
     LayerCase(
         "slstm_states",
         lambda: layers.SLSTM(
-            5, steps=3, dropout=0.2, recurrent_dropout=0.3, seed=7, return_sequences=True, return_state=True
+            5,
+            3,
+            dropout=0.2,
+            recurrent_dropout=0.3,
+            seed=7,
+            return_sequences=True,
+            return_state=True,
+            rematerialize=True,
         ),
         outputs=("sequence", "vector", "vector"),
         interior="cut",
@@ -199,7 +208,15 @@ CASES = [
     LayerCase(
         "depth_adaptive_grn_gumbel",
         lambda: layers.DepthAdaptiveGRN(
-            5, 5, depth_units=5, dropout=0.2, recurrent_dropout=0.3, seed=7, return_sequences=True, return_state=True
+            5,
+            5,
+            depth_units=5,
+            dropout=0.2,
+            recurrent_dropout=0.3,
+            seed=7,
+            return_sequences=True,
+            return_state=True,
+            rematerialize=True,
         ),
         outputs=("sequence", "vector", "vector"),
         interior="cut",

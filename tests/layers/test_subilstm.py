@@ -10,7 +10,7 @@ import pytest
 
 from keras_slstm import layers
 from keras_slstm.layers.subilstm import COMBINATIONS
-from keras_slstm.ops.kernels import suffix_tensorflow
+from keras_slstm.ops.kernels import suffix_rnn, suffix_tensorflow
 from tests.backend import BACKEND, EXACT, EXACT_GRADIENT, MODES, default_cotangent, dtype_policy, evaluate, to_numpy
 from tests.layer_case import randomize
 from tests.oracles.differences import central_differences
@@ -137,6 +137,18 @@ def _long_difference(variant, masked, name):
 def test_rematerialisation_has_the_same_gradients(masked):
     mask = LONG_MASK if masked else None
     found, expected = (_run(_layer(LONG, rematerialize=again), mask, LONG) for again in (True, False))
+    np.testing.assert_allclose(found.input_gradient, expected.input_gradient, **EXACT)
+    for one, other in zip(found.weight_gradients.values(), expected.weight_gradients.values(), strict=True):
+        np.testing.assert_allclose(one, other, **EXACT)
+
+
+@pytest.mark.parametrize("block", [1, 4])
+@pytest.mark.parametrize("variant", [{"max_context": 2, "recurrent_dropout": 0.3, "seed": 5}, {"max_context": 30}])
+def test_contexts_of_blocks_of_words_have_the_same_gradients(variant, block, monkeypatch):
+    monkeypatch.setattr(suffix_rnn, "BLOCK", block)
+    layers = (_layer(LONG, rematerialize=again, **variant) for again in (True, False))
+    found, expected = (_run(layer, LONG_MASK, LONG, training=True) for layer in layers)
+    np.testing.assert_allclose(found.outputs[0], expected.outputs[0], **EXACT)
     np.testing.assert_allclose(found.input_gradient, expected.input_gradient, **EXACT)
     for one, other in zip(found.weight_gradients.values(), expected.weight_gradients.values(), strict=True):
         np.testing.assert_allclose(one, other, **EXACT)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
 from keras_slstm.ops import slstm as equation
 from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
+from keras_slstm.ops.backend.segments import repeat
+from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.kernels.gated_mean import gated_mean
 from keras_slstm.ops.kernels.tensorflow_ops import part
 from keras_slstm.ops.projection import project
@@ -27,16 +29,21 @@ def slstm(
     h_dropout_mask: Tensor | None = None,
     g_dropout_mask: Tensor | None = None,
     return_words: bool = True,
+    rematerialize: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Always used: saves most of the first step and, unless words are returned, the word updates of the last one."""
     arranged, inputs = arrange_weights(weights, h0.shape[-1]), make_inputs(weights, x, mask)
     dropout_masks = h_dropout_mask, g_dropout_mask
-    if steps > 1 and len(h0.shape) == 1 and h_dropout_mask is None:
+    rematerialize = rematerialize and not in_export_mode()  # an export takes no gradient
+    if steps > 1 and len(h0.shape) == 1 and h_dropout_mask is None and not rematerialize:
         state, remaining = _first_transition(arranged, h0, inputs, weights.nodes(h0.shape[-1])), steps - 1
     else:
         state, remaining = initial_state(weights, x, mask, h0), steps
-    for _ in range(remaining - 1):
-        state = transition(arranged, state, inputs, *dropout_masks)
+    if rematerialize and remaining > 1:
+        state = repeat(_transition_again, (arranged, inputs, *dropout_masks), state, remaining - 1)
+    else:
+        for _ in range(remaining - 1):
+            state = transition(arranged, state, inputs, *dropout_masks)
     if return_words:
         state = transition(arranged, state, inputs, *dropout_masks)
         return state.h, state.g, state.c_g
@@ -142,6 +149,11 @@ def transition(
     cells = _neighbours(c, window)
     h, c = word_update(a, [*cells[:window][::-1], *cells[window + 1 :]], c, node_cells)
     return State(*_zero_padding(h, c, inputs), g, c_g)
+
+
+def _transition_again(constants: Any, state: State) -> State:
+    weights, inputs, *dropout_masks = constants
+    return transition(weights, state, inputs, *dropout_masks)
 
 
 def _drop(h: Tensor, g: Tensor, h_dropout_mask: Tensor | None, g_dropout_mask: Tensor | None) -> tuple[Tensor, Tensor]:

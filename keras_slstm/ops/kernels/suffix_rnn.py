@@ -15,12 +15,16 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import subilstm as equation
+from keras_slstm.ops.backend.segments import scan_segments
 from keras_slstm.ops.kernels import suffix_blocks, suffix_tensorflow
 from keras_slstm.ops.kernels.recurrent_cells import CELLS, Recurrence
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.ops.subilstm import Context, RecurrentWeights
-from keras_slstm.types import Tensor
+from keras_slstm.types import Tensor, Tensors
+
+# The number of words whose contexts are read at once if the gradient recomputes them.
+BLOCK = 256
 
 
 @kernel_of(equation.from_first_word)
@@ -100,29 +104,41 @@ def _with_one_more_if_empty(x: Tensor) -> Tensor:
 def _within(recurrence: Recurrence, context: Context, rematerialize: bool) -> Tensor:
     """The last h of a cell that reads each word and its context, `(time, batch, d)`.
 
-    Each word with its context is a short sentence, and the cell reads all of them as one batch. All padding must
-    follow the words.
+    Each word with its context is a short sentence, and the cell reads all of them as one batch, or with `rematerialize`
+    those of a block of words. Padding may stand behind the words only.
     """
     projected, widest = recurrence.projected, context.widest
     time, batch = ops.shape(projected)[:2]
     if isinstance(time, int):
         widest = min(widest, max(time - 1, 0))
     mask_f = ops.ones_like(projected[..., :1]) if recurrence.mask_f is None else recurrence.mask_f
+    blocks = -(-time // BLOCK) if rematerialize else 1
+    length = -(-time // blocks)
+    more = blocks * length - time + widest
+    padded = tuple(ops.pad(x, ((0, more), (0, 0), (0, 0))) for x in (projected, mask_f))
+    in_reach = ops.cast(ops.arange(widest + 1, dtype="int32") <= context.words, mask_f.dtype)[:, None, None]
 
     def contexts(x: Tensor) -> Tensor:
-        padded = ops.pad(x, ((0, widest), (0, 0), (0, 0)))
-        stacked = ops.stack([padded[j : j + time] for j in range(widest + 1)])
-        return ops.reshape(stacked, (widest + 1, time * batch, x.shape[-1]))
+        stacked = ops.stack([x[j : j + length] for j in range(widest + 1)])
+        return ops.reshape(stacked, (widest + 1, length * batch, x.shape[-1]))
 
-    in_reach = ops.cast(ops.arange(widest + 1, dtype="int32") <= context.words, mask_f.dtype)[:, None, None]
-    dropout_mask = recurrence.dropout_mask
-    short = recurrence._replace(
-        projected=contexts(projected),
-        mask_f=contexts(mask_f) * in_reach,
-        dropout_mask=None if dropout_mask is None else ops.tile(dropout_mask, (time, 1)),
-    )
-    (states,) = _run(short, False, rematerialize)
-    return ops.reshape(states[-1], (time, batch, recurrence.units))
+    def read(recurrence: Recurrence, state: Tensors, now: Tensors) -> Tensors:
+        dropout_mask = recurrence.dropout_mask
+        short = recurrence._replace(
+            projected=contexts(now[0]),
+            mask_f=contexts(now[1]) * in_reach,
+            dropout_mask=None if dropout_mask is None else ops.tile(dropout_mask, (length, 1)),
+        )
+        (states,) = _run(short, False, rematerialize)
+        return (ops.reshape(states[-1], (length, batch, recurrence.units)),)
+
+    if isinstance(blocks, int) and blocks == 1:
+        return read(recurrence, (), padded)[0]
+    place = ops.arange(blocks, dtype="int32")[:, None] * length + ops.arange(length + widest, dtype="int32")
+    inputs = tuple(ops.take(x, place, axis=0) for x in padded)
+    like = ops.zeros((length, batch, recurrence.units), dtype=projected.dtype)
+    (every,) = scan_segments(read, recurrence._replace(projected=None, mask_f=None), (), inputs, (like,))
+    return ops.reshape(every, (-1, batch, recurrence.units))[:time]
 
 
 def _run(recurrence: Recurrence, every: bool, rematerialize: bool) -> tuple[Tensor, ...]:

@@ -36,3 +36,7 @@ def draw(rng: np.random.Generator) -> Iterator[Case]:
     one_deep_word = np.where(np.arange(BATCH * TIME).reshape(BATCH, TIME) == 3, L, 1)
     yield case("one deep word", one_deep_word, training=True)
     yield case("full", None, mask)
+    again = {"rematerialize": True}
+    yield case("random, rematerialized", drawn, mask, MODES, h_dropout_mask=h_mask, g_dropout_mask=g_mask, **again)
+    yield case("one deep word, rematerialized", one_deep_word, training=True, **again)
+    yield case("full, rematerialized", None, mask, **again)

@@ -46,3 +46,8 @@ def draw(rng: np.random.Generator) -> Iterator[Case]:
     yield case("no nodes", 2, 0, 2, masked=True)
     yield case("no neighbours", 0, 1, 2, masked=True, h0=each_word, return_words=False)
     yield case("wide", WORDS + 1, 2, 2, masked=True, h0=each_word, **dropout_masks)
+    again = {"rematerialize": True}
+    yield case("paper, rematerialized", 1, 1, 3, masked=True, **again)
+    yield case("sentence, rematerialized", 1, 1, 3, return_words=False, **again)
+    yield case("no nodes, rematerialized", 2, 0, 3, **again)
+    yield case("wide, rematerialized", WORDS + 1, 2, 2, masked=True, h0=each_word, **dropout_masks, **again)
