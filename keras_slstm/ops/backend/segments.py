@@ -139,11 +139,35 @@ def _jax(segment: Segment, constants: Tensors, initial: Tensors, inputs: Tensors
 
 
 def _torch(segment: Segment, constants: Tensors, initial: Tensors, inputs: Tensors, like: Tensors) -> Tensors:
-    from torch.utils.checkpoint import checkpoint
+    import torch
+
+    # Not `torch.utils.checkpoint`: it does not free what the closures of `keras.ops.custom_gradient` hold.
+    class Recomputed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *tensors: Tensor) -> Tensors:
+            ctx.save_for_backward(*tensors)
+            return run(*tensors)
+
+        @staticmethod
+        def backward(ctx: Any, *upstream: Tensor) -> Tensors:
+            needed = ctx.needs_input_grad
+            tensors = [x.detach().requires_grad_(wanted) for x, wanted in zip(ctx.saved_tensors, needed, strict=True)]
+            with torch.enable_grad():
+                found = run(*tensors)
+            pairs = [(x, d) for x, d in zip(found, upstream, strict=True) if x.requires_grad]
+            wanted = [x for x in tensors if x.requires_grad]
+            results, d_results = zip(*pairs)
+            gradients = iter(torch.autograd.grad(results, wanted, d_results, allow_unused=True))
+            return tuple(next(gradients) if x.requires_grad else None for x in tensors)
+
+    def run(*tensors: Tensor) -> Tensors:
+        held, before = tensors[: len(constants)], tensors[len(constants) : len(constants) + len(initial)]
+        # An output must be no input, whose gradient it would replace.
+        return tuple(x.view_as(x) for x in segment(held, before, tensors[len(constants) + len(initial) :]))
 
     state, history = initial, []
     for t in range(inputs[0].shape[0]):
-        found = checkpoint(segment, constants, state, tuple(x[t] for x in inputs), use_reentrant=False)
+        found = Recomputed.apply(*constants, *state, *(x[t] for x in inputs))  # type: ignore[no-untyped-call]
         history.append(found[: len(like)])
         state = found[len(like) :]
     return *(ops.stack(list(column)) for column in zip(*history)), *state

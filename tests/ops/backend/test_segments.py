@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from keras import ops
@@ -52,3 +55,25 @@ def test_repeats_a_step(mode):
     for found, expected in zip(gradients(repeated, *arrays, mode=mode), gradients(unrolled, *arrays), strict=True):
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.backends("torch")
+def test_stores_nothing_inside_a_step():
+    """Not even what a gradient written by hand refers to."""
+    inside = []
+
+    @ops.custom_gradient
+    def square(x):
+        return x * x, lambda *args, upstream=None: 2 * x * (args[0] if upstream is None else upstream)
+
+    def step(kernel, state):
+        hidden = state @ kernel
+        inside.append(weakref.ref(hidden))
+        return square(hidden)
+
+    first, kernel = (ops.convert_to_tensor(x).requires_grad_() for x in (X, KERNEL))
+    last = repeat(step, kernel, first, 3)
+    gc.collect()
+    assert len(inside) == 3
+    assert all(tensor() is None for tensor in inside)
+    assert last.requires_grad
