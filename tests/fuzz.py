@@ -96,6 +96,13 @@ LAYERS: dict[str, dict[str, list[Any]]] = {
         "return_state": _YES_NO,
         "go_backwards": _YES_NO,
     },
+    "MinGRU": {
+        "units": [1, 3, 5],
+        "dropout": _RATES,
+        "return_sequences": _YES_NO,
+        "return_state": _YES_NO,
+        "go_backwards": _YES_NO,
+    },
     "CASLSTM": {
         "units": [1, 3, 5],
         "num_layers": [1, 2, 3],

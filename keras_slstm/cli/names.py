@@ -1,7 +1,7 @@
 """Values of options. A test compares them with the modules that define them, which would load Keras here."""
 
 ENCODERS = (
-    "slstm", "lstm", "bilstm", "stacked_bilstm", "normalized_bilstm", "caslstm", "bi_caslstm", "subilstm",
+    "slstm", "lstm", "bilstm", "stacked_bilstm", "normalized_bilstm", "mingru", "caslstm", "bi_caslstm", "subilstm",
     "subilstm_untied", "cnn", "stacked_cnn", "transformer", "depth_adaptive_grn", "full_depth_grn",
 )  # fmt: skip
 GRN = ("depth_adaptive_grn", "full_depth_grn")

@@ -9,6 +9,7 @@ from keras_slstm.layers.char_cnn import CharCNN
 from keras_slstm.layers.crf import CRF
 from keras_slstm.layers.crf_decoder import CRFDecoder
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
+from keras_slstm.layers.min_gru import MinGRU, MinGRUCell
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM, NormalizedLSTMCell
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
 from keras_slstm.layers.second_order_crf import SecondOrderCRF
@@ -29,6 +30,8 @@ __all__ = [
     "DepthAdaptiveGRN",
     "MaskedGlobalAveragePooling1D",
     "MaskedGlobalMaxPooling1D",
+    "MinGRU",
+    "MinGRUCell",
     "NormalizedLSTM",
     "NormalizedLSTMCell",
     "SecondOrderCRF",

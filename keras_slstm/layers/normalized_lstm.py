@@ -7,12 +7,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.layers.masked_rnn import MaskedRNN, make_cell
+from keras_slstm.layers.masked_rnn import make_cell
+from keras_slstm.layers.projected_rnn import ProjectedRNN
 from keras_slstm.layers.state_checks import check_states
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.backend.precision import tanh
-from keras_slstm.ops.dropout import dropout_mask
-from keras_slstm.types import Shape, Tensor
+from keras_slstm.types import Shape, Tensor, Tensors
 from keras_slstm.validation import check_features, check_integer
 
 
@@ -99,16 +99,22 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
 
     def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
         check_states(states, self.state_size, inputs.shape[0], self.name)
-        return self.step(self.project(ops.cast(inputs, self.compute_dtype)), states)
+        weights = self.weight_tensors()
+        return self.step(weights, self.project(weights, ops.cast(inputs, self.compute_dtype)), states)
 
-    def project(self, inputs: Tensor) -> Tensor:
-        """The part that does not depend on the states, x W + b, of one word or of all: `(..., 4 units)`."""
-        return inputs @ ops.convert_to_tensor(self.kernel) + self.bias
+    def weight_tensors(self) -> Tensors:
+        """W, U and b in the compute dtype."""
+        return tuple(ops.cast(x, self.compute_dtype) for x in (self.kernel, self.recurrent_kernel, self.bias))
 
-    def step(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
-        """The rest of the step, from `project(inputs)` and the states."""
+    def project(self, weights: Tensors, inputs: Tensor) -> Tensor:
+        """Compute what does not depend on the states, x W + b, of one word or of all: `(..., 4 units)`."""
+        kernel, _, bias = weights
+        return inputs @ kernel + bias
+
+    def step(self, weights: Tensors, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
+        """Compute the rest of the step, from `project(weights, inputs)` and the states."""
         h, c = states
-        h, c = normalized_lstm_step(projected + h @ ops.convert_to_tensor(self.recurrent_kernel), c)
+        h, c = normalized_lstm_step(projected + h @ weights[1], c)
         return h, [h, c]
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
@@ -119,25 +125,8 @@ class NormalizedLSTMCell(WeightArguments, keras.layers.Layer):
         return [zeros + ops.cast(self.initial_state, self.compute_dtype), zeros]
 
 
-class _Recurrence:
-    """The cell in the loop over time: inputs are already projected, and all steps share one dropout mask."""
-
-    def __init__(self, recurrent_kernel: Tensor, dropout_mask: Tensor | None, state_size: list[int]) -> None:
-        self.recurrent_kernel = recurrent_kernel
-        self.dropout_mask = dropout_mask
-        self.state_size = state_size
-
-    def call(self, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
-        h, c = states
-        h = h if self.dropout_mask is None else h * self.dropout_mask
-        h, c = normalized_lstm_step(projected + h @ self.recurrent_kernel, c)
-        return h, [h, c]
-
-    __call__ = call
-
-
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class NormalizedLSTM(MaskedRNN):
+class NormalizedLSTM(ProjectedRNN):
     """LSTM whose input and forget gates are normalised against each other: the baseline of the S-LSTM paper.
 
     The equations and the weights are those of `NormalizedLSTMCell` (`layer.cell`). x W + b is computed once
@@ -239,34 +228,6 @@ class NormalizedLSTM(MaskedRNN):
             read = ops.any(ops.cast(mask, "bool"), axis=1, keepdims=True)
         self._started.assign(ops.maximum(self._started.value, ops.cast(read, self._started.dtype)))
         return result
-
-    def loop_weights(self) -> tuple[Tensor, ...]:
-        weights = self.cell.kernel, self.cell.recurrent_kernel, self.cell.bias
-        return tuple(ops.cast(weight, self.compute_dtype) for weight in weights)
-
-    def loop(
-        self, weights: Any, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        kernel, recurrent_kernel, bias = weights
-        h_mask = None
-        if self.dropout and training:
-            sequences = sequences * dropout_mask(sequences[:, :1], self.dropout, self.seed_generator)
-        if self.recurrent_dropout and training:
-            h_mask = dropout_mask(initial_state[0], self.recurrent_dropout, self.seed_generator)
-        if self.go_backwards:  # Keras cannot do this in an unrolled loop on PyTorch
-            sequences = ops.flip(sequences, axis=1)
-            mask = None if mask is None else ops.flip(mask, axis=1)
-        # A loop only: it is never called as a layer and owns no weights.
-        loop = keras.layers.RNN(
-            _Recurrence(recurrent_kernel, h_mask, self.cell.state_size),
-            return_sequences=self.return_sequences,
-            stateful=self.stateful,
-            unroll=self.unroll,
-            name="loop",
-        )
-        _, outputs, states = loop.inner_loop(sequences @ kernel + bias, initial_state, mask)
-        # The last output of Keras may be that of a masked position; the state never is.
-        return states[0], outputs, states
 
     def reset_state(self) -> None:
         """Return to the trained first h and the zero c (with `stateful`)."""

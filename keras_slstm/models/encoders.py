@@ -14,6 +14,7 @@ from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.convolution_stack import ConvolutionStack
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.layers.layer_stack import LayerStack
+from keras_slstm.layers.min_gru import MinGRU
 from keras_slstm.layers.normalized_lstm import NormalizedLSTM
 from keras_slstm.layers.pooled_states import PooledStates
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D, MaskedGlobalMaxPooling1D
@@ -42,6 +43,8 @@ def build_encoder(name: str, units: int, return_sequences: bool = False, **optio
             - `"stacked_bilstm"`: `num_layers` (default 2) of them.
             - `"normalized_bilstm"`: the paper's baseline, a bidirectional `NormalizedLSTM` with trained words
               `<s>` and `</s>` around the sentence.
+            - `"mingru"`: `num_layers` (default 3) bidirectional `MinGRU`. The sentence vector is the two final
+              states of the last layer, `(batch, 2 * units)`.
             - `"caslstm"`: `CASLSTM` of `num_layers` (default 2) layers. The sentence vector is the maximum over the
               words, `(batch, units)`.
             - `"bi_caslstm"`: two of them, one for each direction, `(batch, 2 * units)`.
@@ -171,6 +174,12 @@ def _normalized_bilstm(units: int, return_sequences: bool, **options: Any) -> ke
     return BoundaryWords(layer, dtype=options.get("dtype"))
 
 
+def _mingru(units: int, return_sequences: bool, num_layers: int = 3, **options: Any) -> keras.layers.Layer:
+    sequences = [True] * (check_integer("num_layers", num_layers, 1) - 1) + [return_sequences]
+    layers = [_bidirectional(MinGRU, units, return_sequences=returned, **options) for returned in sequences]
+    return LayerStack(layers, dtype=options.get("dtype"))
+
+
 def _caslstm(units: int, return_sequences: bool, **options: Any) -> keras.layers.Layer:
     return _pooled(CASLSTM(units, return_sequences=True, **options), MaskedGlobalMaxPooling1D, return_sequences)
 
@@ -220,6 +229,7 @@ _ENCODERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "bilstm": _bilstm,
     "stacked_bilstm": _stacked_bilstm,
     "normalized_bilstm": _normalized_bilstm,
+    "mingru": _mingru,
     "caslstm": _caslstm,
     "bi_caslstm": _bi_caslstm,
     "subilstm": SuBiLSTM,

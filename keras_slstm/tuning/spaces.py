@@ -52,6 +52,14 @@ def stacked_bilstm_space(hp: Any) -> dict[str, Any]:
     return {"num_layers": hp.Choice("num_layers", LAYERS, default=2), **recurrent_space(hp)}
 
 
+def mingru_space(hp: Any) -> dict[str, Any]:
+    """Depth and dropout of a stack of bidirectional minGRUs."""
+    return {
+        "num_layers": hp.Choice("num_layers", LAYERS, default=3),
+        "dropout": hp.Float("dropout", 0.0, 0.5, step=0.1, default=0.0),
+    }
+
+
 def caslstm_space(hp: Any) -> dict[str, Any]:
     """Depth, vertical gate and dropout of a `CASLSTM`."""
     gate = hp.Choice("vertical_gate", list(VERTICAL_GATES), default="lam=0.5")
@@ -114,6 +122,7 @@ _SPACES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "bilstm": recurrent_space,
     "stacked_bilstm": stacked_bilstm_space,
     "normalized_bilstm": recurrent_space,
+    "mingru": mingru_space,
     "caslstm": caslstm_space,
     "bi_caslstm": caslstm_space,
     "subilstm": subilstm_space,

@@ -11,6 +11,7 @@ LAYERS = [
     keras_slstm.SLSTM(2),
     keras_slstm.CASLSTM(2),
     keras_slstm.NormalizedLSTM(2),
+    keras_slstm.MinGRU(2),
     keras_slstm.SuBiLSTM(2),
     keras_slstm.DepthAdaptiveGRN(2),
     keras_slstm.CRF(3),

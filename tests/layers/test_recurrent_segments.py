@@ -33,6 +33,10 @@ def normalized_lstm(segment_length, **options):
     return layers.NormalizedLSTM(5, segment_length=segment_length, **options)
 
 
+def min_gru(segment_length, **options):
+    return layers.MinGRU(5, segment_length=segment_length, **options)
+
+
 def built(make, segment_length, batch=None, **options):
     with dtype_policy("float64"):
         layer = make(segment_length, **options)
@@ -60,6 +64,7 @@ OPTIONS = [
     (lstm, "right", 11, {}),
     (normalized_lstm, "left", 4, {"return_state": True, **DROPOUT}),
     (normalized_lstm, "right", 5, {"return_sequences": True, "go_backwards": True}),
+    (min_gru, "both sides", 4, {"return_sequences": True, "dropout": 0.5, "seed": 3}),
 ]
 
 

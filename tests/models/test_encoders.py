@@ -39,7 +39,7 @@ def test_baseline_reads_the_boundary_words(mask, return_sequences):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "mixed_bfloat16"])
-@pytest.mark.parametrize("name", ["slstm", "bilstm", "stacked_bilstm", "normalized_bilstm", "caslstm", "bi_caslstm"])
+@pytest.mark.parametrize("name", ["slstm", "bilstm", "stacked_bilstm", "normalized_bilstm", "mingru", "caslstm"])
 def test_dtype_reaches_every_weight(name, dtype):
     layer = build_encoder(name, 2, dtype=dtype)
     layer.build(X.shape)
