@@ -13,7 +13,7 @@ from keras_slstm.cli.tasks import embed
 from keras_slstm.datasets.builders import CR, Mrpc, Sick
 from keras_slstm.models import ESIM, SentenceClassifier
 from keras_slstm.training.results import read_results
-from tests.datasets.original_files import refuse_network, write
+from tests.datasets.builders.original_files import refuse_network, write
 
 WORDS = ["oslo", "rome", "paris", "lima"]
 

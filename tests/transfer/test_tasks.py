@@ -9,7 +9,7 @@ pytest.importorskip("tensorflow_datasets")
 from keras_slstm.datasets import Pairs, Texts
 from keras_slstm.datasets.builders import CR, Mrpc, Sick, Sst
 from keras_slstm.transfer.tasks import TASKS, Task, TaskData, load_task
-from tests.datasets.original_files import refuse_network, write
+from tests.datasets.builders.original_files import refuse_network, write
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from keras_slstm.datasets.builders import CR, MPQA, Dbpedia, FduMtl, Sst, Trec
 from keras_slstm.datasets.builders.fdu_mtl import DOMAINS, TRAINING_LINES
 from keras_slstm.datasets.builders.trec import FINE, FINE_TYPES
 from keras_slstm.errors import DataError
-from tests.datasets.original_files import prepare, refuse_network, rows, write
+from tests.datasets.builders.original_files import prepare, refuse_network, rows, write
 
 
 @pytest.fixture(autouse=True)

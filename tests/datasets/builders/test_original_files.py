@@ -13,7 +13,7 @@ from keras_slstm.datasets import builders, load_corpus  # noqa: E402
 from keras_slstm.datasets.builders import FduMtl, MovieReview, Subj, Trec  # noqa: E402
 from keras_slstm.datasets.builders.original_files import Originals, published_lines  # noqa: E402
 from keras_slstm.errors import DataError  # noqa: E402
-from tests.datasets import original_files  # noqa: E402
+from tests.datasets.builders import original_files  # noqa: E402
 
 SENTENCES = {"pos": ["a fine film .", "très bien … really"], "neg": ["dull .", "a café\u0085of boredom"]}
 EXPECTED = sorted((label, text) for label, texts in SENTENCES.items() for text in texts)

@@ -5,7 +5,7 @@ tfds = pytest.importorskip("tensorflow_datasets")
 from keras_slstm.datasets import load_tagged_corpus  # noqa: E402
 from keras_slstm.datasets.builders import Conll2003, UdEwt  # noqa: E402
 from keras_slstm.errors import DataError  # noqa: E402
-from tests.datasets import original_files  # noqa: E402
+from tests.datasets.builders import original_files  # noqa: E402
 
 NEWS = {
     "eng.train": ["-DOCSTART- -X- O O", "", "EU NNP I-NP I-ORG", "Ltd NNP B-NP B-ORG", "", "Oslo NNP I-NP I-LOC"],

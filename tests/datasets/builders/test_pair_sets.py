@@ -11,7 +11,7 @@ pytest.importorskip("tensorflow_datasets")
 from keras_slstm.datasets import load_pair_corpus
 from keras_slstm.datasets.builders import Mrpc, MultiNli, Qqp, Sick, Snli, Stsb
 from keras_slstm.errors import DataError
-from tests.datasets.original_files import prepare, refuse_network, write
+from tests.datasets.builders.original_files import prepare, refuse_network, write
 
 
 @pytest.fixture(autouse=True)
