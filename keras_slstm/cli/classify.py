@@ -47,10 +47,10 @@ def add_arguments(parser: Parser) -> None:
     data = parser.group("data")
     data.add("--text-column", metavar="NAME", advanced=True, help="column of the texts (default: text)")
     add_text_options(parser)
-    data.add("--max-length", type=options.count, metavar="N", advanced=True,
+    data.add("--max-length", type=options.positive_int, metavar="N", advanced=True,
              help="read only the first N words of each text (default: all)")  # fmt: skip
     add_stream(parser)
-    data.add("--folds", type=options.several, metavar="N", advanced=True,
+    data.add("--folds", type=options.at_least_two, metavar="N", advanced=True,
              help="cross-validate with N folds, for data without a test part (default: none)")  # fmt: skip
     add_vector_options(parser, "train them, except for bcn and depth-adaptive-grn")
     presets = load_presets("classify")

@@ -34,9 +34,9 @@ def add_arguments(parser: Parser) -> None:
                  help=f"tasks to test the vectors on: {', '.join(TRANSFER_TASKS)} (default: all)")  # fmt: skip
     transfer.add("--classifier", default="logistic", choices=TRANSFER_CLASSIFIERS, advanced=True,
                  help="classifier to train on the vectors")  # fmt: skip
-    transfer.add("--folds", type=options.several, default=10, metavar="N", advanced=True,
+    transfer.add("--folds", type=options.at_least_two, default=10, metavar="N", advanced=True,
                  help="number of folds in each cross-validation")  # fmt: skip
-    transfer.add("--task-limit", type=options.count, metavar="N", advanced=True,
+    transfer.add("--task-limit", type=options.positive_int, metavar="N", advanced=True,
                  help="use at most N training examples of each task (default: all)")  # fmt: skip
     match.add_pair_options(parser, DATASET, "subilstm", visible=())
     parser.set_defaults(stream=False)

@@ -36,10 +36,21 @@ def add_arguments(parser: Parser) -> None:
              help="folder with the original files of the data set (default: download them)")  # fmt: skip
     what.add("--data-dir", metavar="FOLDER", shown="never", advanced=True,
              help="folder in which TensorFlow Datasets keeps its data (default: its own)")  # fmt: skip
-    what.add("--limit", type=options.count, default=1000, metavar="N", help="number of texts to count, drawn at random")
+    what.add(
+        "--limit",
+        type=options.positive_int,
+        default=1000,
+        metavar="N",
+        help="number of texts to count, drawn at random",
+    )
     what.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed for drawing them")
     what.add(
-        "--show", type=options.count, default=5, metavar="N", advanced=True, help="number of texts to show without TEXT"
+        "--show",
+        type=options.positive_int,
+        default=5,
+        metavar="N",
+        advanced=True,
+        help="number of texts to show without TEXT",
     )
     what.add("--bins", type=options.number(int, "a multiple of 10", lambda n: n >= 10 and n % 10 == 0), default=50,
              metavar="N", advanced=True, help="bins in the histograms of gates, a multiple of 10")  # fmt: skip

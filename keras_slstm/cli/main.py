@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from types import ModuleType
 
-from keras_slstm.cli.options import Parser, written
+from keras_slstm.cli.options import Parser, recorded_command
 from keras_slstm.suggestions import did_you_mean
 from keras_slstm.version import __version__
 
@@ -89,7 +89,7 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
     """
     parser = make_parser(command)
     arguments = parser.parse_args(words)
-    line, local = written(parser, arguments), parser.local_options()
+    line, local = recorded_command(parser, arguments), parser.local_options()
     arguments.words, arguments.command_line, arguments.local_options = [command, *words], line, local
     return arguments
 

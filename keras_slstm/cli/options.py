@@ -121,11 +121,11 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=28, width=100)
 
 
-def refuse(arguments: argparse.Namespace, names: Collection[str], reason: str) -> None:
+def check_not_given(arguments: argparse.Namespace, names: Collection[str], reason: str) -> None:
     """Raise ValueError for the first of these options that was given, with the reason.
 
-    >>> refuse(argparse.Namespace(words=["predict", "--beam", "3"]), ["max_length"], "is for translations")
-    >>> refuse(argparse.Namespace(words=["predict", "--beam=3"]), ["beam"], "is for translations")
+    >>> check_not_given(argparse.Namespace(words=["predict", "--beam", "3"]), ["max_length"], "is for translations")
+    >>> check_not_given(argparse.Namespace(words=["predict", "--beam=3"]), ["beam"], "is for translations")
     Traceback (most recent call last):
     ValueError: --beam is for translations
     """
@@ -137,13 +137,13 @@ def refuse(arguments: argparse.Namespace, names: Collection[str], reason: str) -
             raise ValueError(f"{option} {reason}")
 
 
-def written(parser: Parser, arguments: argparse.Namespace) -> str:
+def recorded_command(parser: Parser, arguments: argparse.Namespace) -> str:
     """The command as recorded, to repeat elsewhere: without defaults and without paths on this machine.
 
     >>> parser = Parser("keras-slstm classify", "Classify texts.", "")
     >>> parser.group("data").add("--data", shown="PATH", help="your own file")
-    >>> parser.group("data").add("--units", type=count, help="size of the states")
-    >>> written(parser, parser.parse_args(["--data", "mails.tsv", "--units", "3"]))
+    >>> parser.group("data").add("--units", type=positive_int, help="size of the states")
+    >>> recorded_command(parser, parser.parse_args(["--data", "mails.tsv", "--units", "3"]))
     'keras-slstm classify --data PATH --units 3'
     """
     words = parser.prog.split()
@@ -181,13 +181,13 @@ def number(kind: Callable[[str], Any], expected: str, allowed: Callable[[Any], b
     return read
 
 
-count = number(int, "an integer of at least 1", lambda value: value >= 1)
-several = number(int, "an integer of at least 2", lambda value: value >= 2)
-natural = number(int, "an integer of at least 0", lambda value: value >= 0)
-positive = number(float, "a number above 0", lambda value: 0 < value < math.inf)
-not_negative = number(float, "a number of at least 0", lambda value: 0 <= value < math.inf)
-share = number(float, "a number of at least 0 and below 1", lambda value: 0 <= value < 1)
-factor = number(float, "a number above 0 and at most 1", lambda value: 0 < value <= 1)
+positive_int = number(int, "an integer of at least 1", lambda value: value >= 1)
+at_least_two = number(int, "an integer of at least 2", lambda value: value >= 2)
+non_negative_int = number(int, "an integer of at least 0", lambda value: value >= 0)
+positive_float = number(float, "a number above 0", lambda value: 0 < value < math.inf)
+non_negative_float = number(float, "a number of at least 0", lambda value: 0 <= value < math.inf)
+fraction = number(float, "a number of at least 0 and below 1", lambda value: 0 <= value < 1)
+positive_fraction = number(float, "a number above 0 and at most 1", lambda value: 0 < value <= 1)
 seed = number(int, "an integer from 0 to 4294967295", lambda value: 0 <= value < 2**32)
 
 
@@ -211,7 +211,7 @@ def name_and_factor(text: str) -> tuple[str, float]:
     """Parse `PER=3` as a name and a number of at least 0; the name may contain equals signs."""
     name, _, value = text.rpartition("=")
     try:
-        return name, not_negative(value)
+        return name, non_negative_float(value)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
             f"expected NAME=FACTOR with a number of at least 0, but got {text!r}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from keras_slstm.cli import options
 from keras_slstm.cli.names import STUDIES, TUNERS
-from keras_slstm.cli.options import Parser, refuse
+from keras_slstm.cli.options import Parser, check_not_given
 from keras_slstm.cli.training_options import add_data_options, check_data_options, short_name
 
 SUMMARY = "Search for good hyperparameters, keep the best model, and write a report."
@@ -32,7 +32,7 @@ TASKS = {
     "pairs": ("sick/entailment", "bi_caslstm"),
 }
 # Options of some tasks only.
-OF_TASKS = {"scheme": ("tagging",), "tokenizer": ("classification", "pairs"), "features": ("pairs",)}
+TASKS_OF_OPTIONS = {"scheme": ("tagging",), "tokenizer": ("classification", "pairs"), "features": ("pairs",)}
 MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several machines
 
 
@@ -63,21 +63,21 @@ def add_arguments(parser: Parser) -> None:
 
     search = parser.group("search")
     search.add("--tuner", choices=TUNERS, help="method that chooses the trials (default: random; grid for --study)")
-    search.add("--max-trials", type=options.count, metavar="N",
+    search.add("--max-trials", type=options.positive_int, metavar="N",
                help="maximum number of trials (default: 20; no limit "
                "for hyperband and grid)")  # fmt: skip
-    search.add("--epochs", type=options.count, default=20, metavar="N", help="maximum number of epochs per run")
-    search.add("--patience", type=options.natural, default=5, metavar="N", advanced=True,
+    search.add("--epochs", type=options.positive_int, default=20, metavar="N", help="maximum number of epochs per run")
+    search.add("--patience", type=options.non_negative_int, default=5, metavar="N", advanced=True,
                help="stop a training run after N epochs without a better development score; 0: never")  # fmt: skip
     search.add("--seeds", type=options.seed, nargs="+", default=[0], metavar="N", advanced=True,
                help="random seeds, with one training for each in every trial")  # fmt: skip
     search.add("--objective", metavar="NAME", advanced=True,
                help="metric to optimise, such as val_loss (default: accuracy, F1 or Pearson's correlation on the "
                "development part)")  # fmt: skip
-    search.add("--confirm", type=options.count, metavar="N",
+    search.add("--confirm", type=options.positive_int, metavar="N",
                help="at the end, train and test both the best and the default settings N times")  # fmt: skip
     search.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed for choosing trials")
-    search.add("--factor", type=options.several, default=3, metavar="N", advanced=True,
+    search.add("--factor", type=options.at_least_two, default=3, metavar="N", advanced=True,
                help="for hyperband: let one trial in N continue, with N times as many epochs")  # fmt: skip
     search.add("--dtype", default="float32", metavar="NAME", advanced=True, help="precision, such as mixed_bfloat16")
     search.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
@@ -95,7 +95,7 @@ def add_arguments(parser: Parser) -> None:
     parser.hide("test_data", "confirm", "overwrite")
 
     devices = parser.group("devices")
-    devices.add("--workers", type=options.count, default=1, metavar="N", shown="never", advanced=True,
+    devices.add("--workers", type=options.positive_int, default=1, metavar="N", shown="never", advanced=True,
                 help="number of processes on this machine that train trials in parallel")  # fmt: skip
     devices.add("--gpus", nargs="+", default=[], metavar="GPU", shown="never", advanced=True,
                 help="GPUs to distribute among the workers, such as 0 1 (default: every worker sees all)")  # fmt: skip
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Search, or report on a search."""
     if arguments.report:
         others = [name for name in vars(arguments) if name not in ("report", "imports")]
-        refuse(arguments, [*others, "import"], "cannot be combined with --report, which only reads a search")
+        check_not_given(arguments, [*others, "import"], "cannot be combined with --report, which only reads a search")
         from keras_slstm.cli.tasks.search_report import report
 
         return report(arguments.report)
@@ -127,9 +127,9 @@ def run(arguments: argparse.Namespace) -> int:
 def set_defaults(arguments: argparse.Namespace) -> None:
     """Set the defaults that depend on other options; raise ValueError for contradictory options."""
     dataset, arguments.default_encoder = TASKS[arguments.task]
-    for name, tasks in OF_TASKS.items():
+    for name, tasks in TASKS_OF_OPTIONS.items():
         if arguments.task not in tasks:
-            refuse(arguments, [name], f"belongs to --task {' and '.join(tasks)}, not {arguments.task}")
+            check_not_given(arguments, [name], f"belongs to --task {' and '.join(tasks)}, not {arguments.task}")
     check_data_options(arguments, dataset)
     if arguments.study and arguments.tuner not in (None, "grid"):
         raise ValueError(f"--study needs --tuner grid, not {arguments.tuner}")
@@ -141,7 +141,7 @@ def set_defaults(arguments: argparse.Namespace) -> None:
         raise ValueError("--gpus needs --workers of at least 2")
     arguments.tuner = arguments.tuner or ("grid" if arguments.study else "random")
     if arguments.tuner != "hyperband":
-        refuse(arguments, ["factor"], f"belongs to --tuner hyperband, not {arguments.tuner}")
+        check_not_given(arguments, ["factor"], f"belongs to --tuner hyperband, not {arguments.tuner}")
     if arguments.max_trials is None and arguments.tuner in ("random", "bayesian"):
         arguments.max_trials = 20
     if arguments.output is None:

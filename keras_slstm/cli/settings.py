@@ -27,57 +27,67 @@ def _of_training(metavar: str, kind: Callable[[str], Any], meaning: str) -> _Set
 
 
 SETTINGS = {
-    "units": _of_model("N", options.count, "size of the encoder's states in each direction"),
-    "num_layers": _of_model("N", options.count, "number of layers"),
-    "embedding_dim": _of_model("N", options.count, "size of the word vectors"),
+    "units": _of_model("N", options.positive_int, "size of the encoder's states in each direction"),
+    "num_layers": _of_model("N", options.positive_int, "number of layers"),
+    "embedding_dim": _of_model("N", options.positive_int, "size of the word vectors"),
     "embeddings_initializer": _of_model(
         "NAME", str, "initializer for word vectors that are not in --vectors: wide, which is N(0, 0.5), or one of Keras"
     ),
-    "min_count": _of_model("N", options.natural, "treat rarer words as unknown; 0 means 2, or 1 for little text"),
+    "min_count": _of_model(
+        "N", options.non_negative_int, "treat rarer words as unknown; 0 means 2, or 1 for little text"
+    ),
     "split_words": _of_model(
         "WHEN",
         options.one_of("auto", "yes", "no"),
         "whether to split off clitics and to split at hyphens; auto: if more words then have a vector",
     ),
-    "subwords": _of_model("N", options.count, "number of subwords in the vocabulary of both languages"),
-    "longest": _of_model("N", options.count, "maximum length of training texts in subwords; longer ones are skipped"),
-    "steps": _of_model("N", options.count, "number of steps of the S-LSTM"),
-    "window": _of_model("N", options.count, "number of neighbours on each side that a word of the S-LSTM reads"),
-    "sentence_nodes": _of_model("N", options.count, "number of sentence nodes of the S-LSTM"),
+    "subwords": _of_model("N", options.positive_int, "number of subwords in the vocabulary of both languages"),
+    "longest": _of_model(
+        "N", options.positive_int, "maximum length of training texts in subwords; longer ones are skipped"
+    ),
+    "steps": _of_model("N", options.positive_int, "number of steps of the S-LSTM"),
+    "window": _of_model("N", options.positive_int, "number of neighbours on each side that a word of the S-LSTM reads"),
+    "sentence_nodes": _of_model("N", options.positive_int, "number of sentence nodes of the S-LSTM"),
     "readout": _of_model("PARTS", str, f"parts of the S-LSTM that make the sentence vector: {', '.join(READOUTS)}"),
-    "max_depth": _of_model("N", options.count, "maximum number of layers of the depth-adaptive GRN"),
+    "max_depth": _of_model("N", options.positive_int, "maximum number of layers of the depth-adaptive GRN"),
     "characters": _of_model("KIND", str, f"kind of word vectors from characters: none, {' or '.join(CHARACTERS)}"),
-    "mlp_units": _of_model("N", options.natural, "size of hidden layers between encoder and labels; 0 for none"),
-    "mlp_layers": _of_model("N", options.count, "number of these hidden layers"),
-    "dropout": _of_training("RATE", options.share, "fraction of the features of word and sentence vectors to drop"),
-    "mlp_dropout": _of_training("RATE", options.share, "fraction of the features of the hidden layers to drop"),
-    "word_dropout": _of_training("RATE", options.share, "fraction of the words to replace with the unknown word"),
-    "l2": _of_training("FACTOR", options.not_negative, "L2 penalty on the weights of the output layer"),
-    "label_smoothing": _of_training("SHARE", options.share, "fraction of the probability to spread over all labels"),
-    "learning_rate": _of_training("RATE", options.positive, "learning rate of Adam in the first epoch"),
+    "mlp_units": _of_model(
+        "N", options.non_negative_int, "size of hidden layers between encoder and labels; 0 for none"
+    ),
+    "mlp_layers": _of_model("N", options.positive_int, "number of these hidden layers"),
+    "dropout": _of_training("RATE", options.fraction, "fraction of the features of word and sentence vectors to drop"),
+    "mlp_dropout": _of_training("RATE", options.fraction, "fraction of the features of the hidden layers to drop"),
+    "word_dropout": _of_training("RATE", options.fraction, "fraction of the words to replace with the unknown word"),
+    "l2": _of_training("FACTOR", options.non_negative_float, "L2 penalty on the weights of the output layer"),
+    "label_smoothing": _of_training("SHARE", options.fraction, "fraction of the probability to spread over all labels"),
+    "learning_rate": _of_training("RATE", options.positive_float, "learning rate of Adam in the first epoch"),
     "decay": _of_training(
         "FACTOR",
-        options.factor,
+        options.positive_fraction,
         "factor that lowers the learning rate: over all updates, in each epoch, or as --plateau says",
     ),
     "plateau": _of_training(
-        "N", options.natural, "epochs without progress before --decay applies; 0: it always applies"
+        "N", options.non_negative_int, "epochs without progress before --decay applies; 0: it always applies"
     ),
-    "clip": _of_training("NORM", options.positive, "maximum norm of all gradients together"),
-    "weight_decay": _of_training("RATE", options.not_negative, "weight decay for Adam"),
-    "batch_size": _of_training("N", options.count, "batch size, summed over all processes"),
+    "clip": _of_training("NORM", options.positive_float, "maximum norm of all gradients together"),
+    "weight_decay": _of_training("RATE", options.non_negative_float, "weight decay for Adam"),
+    "batch_size": _of_training("N", options.positive_int, "batch size, summed over all processes"),
     "batch_order": _of_training(
         "KIND",
         options.one_of("auto", "by_length", "random"),
         "how to group examples into batches; auto: by_length, but random with batch normalisation",
     ),
     "updates": _of_training(
-        "N", options.natural, "number of weight updates, unless --epochs is given; 0: as many as --epochs needs"
+        "N",
+        options.non_negative_int,
+        "number of weight updates, unless --epochs is given; 0: as many as --epochs needs",
     ),
-    "patience_updates": _of_training("N", options.natural, "stop after N updates without a better score; 0: never"),
-    "epochs": _of_training("N", options.count, "maximum number of passes through the training part"),
-    "patience": _of_training("N", options.count, "stop after N epochs without a better score"),
-    "beam": _of_model("N", options.count, "number of translations that the beam search keeps at each step"),
+    "patience_updates": _of_training(
+        "N", options.non_negative_int, "stop after N updates without a better score; 0: never"
+    ),
+    "epochs": _of_training("N", options.positive_int, "maximum number of passes through the training part"),
+    "patience": _of_training("N", options.positive_int, "stop after N epochs without a better score"),
+    "beam": _of_model("N", options.positive_int, "number of translations that the beam search keeps at each step"),
 }
 
 

@@ -47,7 +47,7 @@ def add_reading_options(parser: Parser) -> None:
 
 def add_limit(parser: Parser, what: str) -> None:
     """Add the option that limits the training data; `what` is the kind of the examples."""
-    parser.group("data").add("--limit", type=options.count, metavar="N", advanced=True,
+    parser.group("data").add("--limit", type=options.positive_int, metavar="N", advanced=True,
                              help=f"train on at most N {what} (default: all)")  # fmt: skip
 
 
@@ -140,13 +140,14 @@ def add_device_options(parser: Parser) -> None:
     devices = parser.group("devices")
     devices.add("--strategy", choices=STRATEGIES, shown="never", advanced=True,
                 help="devices to train on; auto uses all that it finds (default: one device)")  # fmt: skip
-    devices.add("--workers", type=options.count, default=1, metavar="N", shown="never", advanced=True,
+    devices.add("--workers", type=options.positive_int, default=1, metavar="N", shown="never", advanced=True,
                 help="number of processes on this machine that train one model together")  # fmt: skip
-    devices.add("--restarts", type=options.natural, default=0, metavar="N", shown="never", advanced=True,
+    devices.add("--restarts", type=options.non_negative_int, default=0, metavar="N", shown="never", advanced=True,
                 help="number of times to restart --workers after a failure")  # fmt: skip
-    devices.add("--save-every", type=options.count, metavar="STEPS", shown="never", advanced=True,
+    devices.add("--save-every", type=options.positive_int, metavar="STEPS", shown="never", advanced=True,
                 help="also save the training state every STEPS steps (default: only after each epoch)")  # fmt: skip
-    devices.add("--timeout", type=options.positive, default=600.0, metavar="SECONDS", shown="never", advanced=True,
+    devices.add("--timeout", type=options.positive_float, default=600.0, metavar="SECONDS", shown="never",
+                advanced=True,
                 help="give up on a process that neither connects nor answers within this time")  # fmt: skip
 
 
@@ -202,9 +203,9 @@ SEARCH_OPTIONS = ("beam", "length_penalty", "max_length")
 def add_search_options(parser: Parser, beam: int = 5) -> None:
     """Add the options for the search of translations."""
     search = parser.group("translation")
-    search.add("--beam", type=options.count, default=beam, metavar="N", advanced=True,
+    search.add("--beam", type=options.positive_int, default=beam, metavar="N", advanced=True,
                help="number of translations that the beam search keeps at each step")  # fmt: skip
-    search.add("--length-penalty", type=options.not_negative, default=1.0, metavar="POWER", advanced=True,
+    search.add("--length-penalty", type=options.non_negative_float, default=1.0, metavar="POWER", advanced=True,
                help="divide scores by this power of the length; 0 prefers short translations")  # fmt: skip
-    search.add("--max-length", type=options.count, metavar="N", advanced=True,
+    search.add("--max-length", type=options.positive_int, metavar="N", advanced=True,
                help="maximum length in subwords (default: twice the length of the text, plus 10)")  # fmt: skip

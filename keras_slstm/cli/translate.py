@@ -62,9 +62,9 @@ def add_arguments(parser: Parser) -> None:
     )
     add_dtype(parser)
     add_settings(parser, presets, visible=("units", "epochs"))
-    model.add("--length-penalty", type=options.not_negative, default=1.0, metavar="POWER", advanced=True,
+    model.add("--length-penalty", type=options.non_negative_float, default=1.0, metavar="POWER", advanced=True,
               help="divide scores by this power of the length; 0 prefers short translations")  # fmt: skip
-    model.add("--max-length", type=options.count, metavar="N", advanced=True,
+    model.add("--max-length", type=options.positive_int, metavar="N", advanced=True,
               help="maximum length in subwords (default: twice the length of the text, plus 10)")  # fmt: skip
     add_run_options(parser, "runs/DATA-CELL", devices=False)
 

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 
-def right_by_length(lengths: Sequence[int], right: Sequence[bool]) -> dict[str, list[int]]:
+def correct_by_length(lengths: Sequence[int], correct: Sequence[bool]) -> dict[str, list[int]]:
     """For each length, the number of sentences, and how many of them were classified correctly."""
     counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-    for length, correct in zip(lengths, right, strict=True):
+    for length, is_correct in zip(lengths, correct, strict=True):
         counts[length][0] += 1
-        counts[length][1] += bool(correct)
+        counts[length][1] += bool(is_correct)
     return {str(length): counts[length] for length in sorted(counts)}
 
 

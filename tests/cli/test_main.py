@@ -14,9 +14,17 @@ import pytest
 
 from keras_slstm.cli import names
 from keras_slstm.cli.main import COMMANDS, main, make_parser, one_line, parse
-from keras_slstm.cli.options import Parser, count, name_and_value, positive, seed, share, written
+from keras_slstm.cli.options import (
+    Parser,
+    fraction,
+    name_and_value,
+    positive_float,
+    positive_int,
+    recorded_command,
+    seed,
+)
 from keras_slstm.cli.presets import load_presets
-from keras_slstm.cli.tasks.embed import as_match
+from keras_slstm.cli.tasks.embed import match_arguments
 from keras_slstm.cli.tasks.jobs import _on_devices
 from keras_slstm.cli.tasks.progress import EpochLines
 from tests.backend import BACKEND
@@ -116,7 +124,7 @@ def test_the_command_can_be_repeated_elsewhere():
         (["model"], {"metavar": "MODEL", "shown": "PATH"}),
         (["--data"], {"shown": "PATH"}),
         (["--output"], {"shown": "never"}),
-        (["--units"], {"type": count}),
+        (["--units"], {"type": positive_int}),
         (["--cased"], {"action": "store_true"}),
         (["--encoder-option"], {"nargs": "+", "type": name_and_value, "default": []}),
     )
@@ -124,19 +132,19 @@ def test_the_command_can_be_repeated_elsewhere():
     given += ["--encoder-option", "num_layers=3", "initial=zeros"]
     arguments = parser.parse_args(given)
     words = "keras-slstm try PATH --data PATH --units 3 --cased --encoder-option num_layers=3 "
-    assert written(parser, arguments) == words + "'initial=\"zeros\"'"
+    assert recorded_command(parser, arguments) == words + "'initial=\"zeros\"'"
     assert parser.local_options() == {"model", "data", "output"}
-    assert written(parser, parser.parse_args(["m.keras"])) == "keras-slstm try PATH"
+    assert recorded_command(parser, parser.parse_args(["m.keras"])) == "keras-slstm try PATH"
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [
-        (count, "0", "expected an integer of at least 1, but got 0"),
-        (count, "many", "expected an integer of at least 1, but got many"),
-        (positive, "nan", "expected a number above 0, but got nan"),
-        (positive, "inf", "expected a number above 0, but got inf"),
-        (share, "1", "expected a number of at least 0 and below 1, but got 1"),
+        (positive_int, "0", "expected an integer of at least 1, but got 0"),
+        (positive_int, "many", "expected an integer of at least 1, but got many"),
+        (positive_float, "nan", "expected a number above 0, but got nan"),
+        (positive_float, "inf", "expected a number above 0, but got inf"),
+        (fraction, "1", "expected a number of at least 0 and below 1, but got 1"),
         (seed, "-1", "expected an integer from 0 to 4294967295, but got -1"),
         (name_and_value, "steps", "expected NAME=VALUE, but got 'steps'"),
     ],
@@ -181,7 +189,7 @@ def test_a_command_without_options_for_devices_trains_alone(name, monkeypatch):
     """This also holds on a machine where TF_CONFIG is set."""
     monkeypatch.setenv("TF_CONFIG", "{}")
     arguments = parse(name, [])
-    for given in (arguments, *([as_match(arguments)] if name == "embed" else [])):
+    for given in (arguments, *([match_arguments(arguments)] if name == "embed" else [])):
         with _on_devices(given) as scope:
             assert scope is contextlib.nullcontext
 

@@ -34,7 +34,7 @@ class Tagger(SimpleNamespace):
 
 @pytest.mark.parametrize(("scheme", "line"), [("BIO", "[{}: x 0.50]"), (None, "{}/B-x  (least sure: 0.50)")])
 def test_many_sentences_are_tagged_in_parts(scheme, line, monkeypatch, capsys):
-    monkeypatch.setattr(show, "AT_ONCE", 4)
+    monkeypatch.setattr(show, "CHUNK", 4)
     model = Tagger(scheme=scheme, sizes=[])
     show.show_tags(model, [[str(i)] for i in range(10)])
     assert model.sizes == [4, 4, 2]
@@ -53,7 +53,7 @@ def test_many_sentences_are_tagged_in_parts(scheme, line, monkeypatch, capsys):
     ],
 )
 def test_progress_is_shown_only_on_a_terminal(number, out, error, is_shown, monkeypatch):
-    monkeypatch.setattr(show, "AT_ONCE", 4)
+    monkeypatch.setattr(show, "CHUNK", 4)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", out())
     monkeypatch.setattr(sys, "stderr", error())

@@ -1,8 +1,8 @@
-from keras_slstm.metrics.summaries import mean_and_spread, right_by_length
+from keras_slstm.metrics.summaries import correct_by_length, mean_and_spread
 
 
-def test_right_by_length():
-    assert right_by_length([3, 2, 3, 3], [True, False, False, True]) == {"2": [1, 0], "3": [3, 2]}
+def test_correct_by_length():
+    assert correct_by_length([3, 2, 3, 3], [True, False, False, True]) == {"2": [1, 0], "3": [3, 2]}
 
 
 def test_mean_and_spread():

@@ -28,7 +28,7 @@ from keras_slstm.cli.tasks.training import (
     finish,
     fit,
     make_optimizer,
-    options_named,
+    naming_options,
 )
 from keras_slstm.datasets.corpus import Corpus, Texts, load_corpus, load_folds, read_texts
 from keras_slstm.datasets.travel_desk import handwritten_requests
@@ -47,7 +47,7 @@ from keras_slstm.training.training_run import TrainingRun
 # Presets and architectures of papers that do not train the word vectors.
 _FIXED_VECTORS = {"bcn", "depth-adaptive-grn"}
 # Settings that are omitted if they have these values.
-_NOTHING = {"characters": "none", "label_smoothing": 0.0, "pooling": None, "max_length": None, "limit": None}
+_DEFAULTS = {"characters": "none", "label_smoothing": 0.0, "pooling": None, "max_length": None, "limit": None}
 
 
 def classify(arguments: argparse.Namespace) -> int:
@@ -127,14 +127,14 @@ def choose(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) -
     for setting, encoders in ENCODER_SETTINGS.items():
         if arguments.encoder not in encoders:
             settings.pop(setting)
-    return {key: value for key, value in settings.items() if _NOTHING.get(key, ...) != value}, preset["epochs"]
+    return {key: value for key, value in settings.items() if _DEFAULTS.get(key, ...) != value}, preset["epochs"]
 
 
 def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) -> Results:
     """Train, test, save, and classify a few texts; return the results."""
     corpus = job.corpus
     settings, epochs = choose(arguments, job, shared)
-    with options_named("--encoder-option", "--variants"):
+    with naming_options("--encoder-option", "--variants"):
         model, batches = build_model(arguments, settings, job, shared)
     # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_slstm.cli.main import make_parser
-from keras_slstm.cli.options import written
+from keras_slstm.cli.options import recorded_command
 from keras_slstm.cli.tasks.jobs import Results, finished_before
 from keras_slstm.cli.tasks.match import match
 from keras_slstm.cli.tasks.saved import load_model
@@ -48,7 +48,7 @@ def write_vectors(arguments: argparse.Namespace) -> int:
 
 def train(arguments: argparse.Namespace) -> int:
     """Train, unless the same command has already done so; return the exit status."""
-    training = as_match(arguments)
+    training = match_arguments(arguments)
     if not (training.output / "model.keras").exists() or training.overwrite:
         return match(training, texts_of_tasks(training))
     before = finished_before(training, training.output)
@@ -58,12 +58,12 @@ def train(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def as_match(arguments: argparse.Namespace) -> argparse.Namespace:
+def match_arguments(arguments: argparse.Namespace) -> argparse.Namespace:
     """The options for `keras-slstm match`: the same run serves all tasks."""
     parser = make_parser("match")
     defaults = vars(parser.parse_args([]))
     training = argparse.Namespace(**{name: getattr(arguments, name, value) for name, value in defaults.items()})
-    training.command_line, training.local_options = written(parser, training), parser.local_options()
+    training.command_line, training.local_options = recorded_command(parser, training), parser.local_options()
     return training
 
 

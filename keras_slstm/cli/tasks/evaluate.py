@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_slstm.cli.options import refuse
+from keras_slstm.cli.options import check_not_given
 from keras_slstm.cli.tasks import tag, translate
 from keras_slstm.cli.tasks.predict import search_options
 from keras_slstm.cli.tasks.reports import Results, report_pairs, report_texts
@@ -41,12 +41,12 @@ def check_options(arguments: argparse.Namespace, model: Any) -> None:
     """Raise ValueError for an option that does not apply to this model or data."""
     if not isinstance(model, Seq2Seq):
         others = ("target_file", *SEARCH_OPTIONS)
-        refuse(arguments, others, f"needs a translation model, but {arguments.model} is another model")
+        check_not_given(arguments, others, f"needs a translation model, but {arguments.model} is another model")
     columns = {f"{name}_column" for kind in _COLUMNS.values() for name in kind}
     own = {f"{name}_column" for name in _COLUMNS[kind_of(model)]}
-    refuse(arguments, sorted(columns - own), f"does not apply to {arguments.model}, a {type(model).__name__}")
+    check_not_given(arguments, sorted(columns - own), f"does not apply to {arguments.model}, a {type(model).__name__}")
     if Path(arguments.data).is_file():
-        refuse(
+        check_not_given(
             arguments, ("part",), f"needs a data set, but {arguments.data} is a file, of which all examples are used"
         )
 

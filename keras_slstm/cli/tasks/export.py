@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from keras_slstm.cli.export import FORMATS
-from keras_slstm.cli.options import refuse
+from keras_slstm.cli.options import check_not_given
 from keras_slstm.cli.tasks.predict import search_options
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.cli.training_options import SEARCH_OPTIONS
@@ -30,7 +30,7 @@ def export(arguments: argparse.Namespace) -> int:
     if isinstance(model, Seq2Seq):
         options = search_options(arguments)
     else:
-        refuse(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
+        check_not_given(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
     format = arguments.format or FORMATS.get(target.suffix) or ("ids" if isinstance(model, Seq2Seq) else "text")
     if format in ("text", "ids") and target.suffix in FORMATS:
         raise ValueError(f"--format {format} writes a folder, but {target} is the name of a file")

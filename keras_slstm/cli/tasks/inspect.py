@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_slstm.cli.options import refuse
+from keras_slstm.cli.options import check_not_given
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.datasets.any_texts import read_any_texts
 from keras_slstm.datasets.readers import read_lines
@@ -44,13 +44,13 @@ def inspect(arguments: argparse.Namespace) -> int:
 def check_options(arguments: argparse.Namespace, kind: str) -> None:
     """Raise ValueError for an option or a text that does not apply to depths or to gates."""
     if kind == "depths":
-        refuse(arguments, ["bins"], f"is for gates, but {arguments.model} has depths")
+        check_not_given(arguments, ["bins"], f"is for gates, but {arguments.model} has depths")
         return
     if arguments.text:
         raise ValueError(
             f"TEXT is for depths, but {arguments.model} has none: use --file or --dataset to count its gates"
         )
-    refuse(arguments, ["show"], f"is for depths, but {arguments.model} has none")
+    check_not_given(arguments, ["show"], f"is for depths, but {arguments.model} has none")
 
 
 def files_of(kind: str, output: Path) -> list[Path]:
@@ -64,11 +64,11 @@ def files_of(kind: str, output: Path) -> list[Path]:
 def check_places(paths: Sequence[Path]) -> None:
     """Raise FileExistsError if the output would replace a file that is not from an earlier inspection."""
     before = [path for path in paths if path.exists()]
-    if before and not has_own_numbers(paths[-1]):
+    if before and not is_own_table(paths[-1]):
         raise FileExistsError(f"--output: {before[-1]} exists and was not written by inspect: choose another file")
 
 
-def has_own_numbers(path: Path) -> bool:
+def is_own_table(path: Path) -> bool:
     """Whether an inspection has written this file of numbers."""
     try:
         names = set(read_json(path))

@@ -22,9 +22,9 @@ from keras_slstm.training.run_folder import RunFolder
 Results = dict[str, Any]
 NEEDED = {"sklearn.metrics": "examples", "matplotlib": "plots"}
 # Options that are not recorded, but must agree in all processes that train together.
-_IN_COMMON = {"seed", "save_every", "overwrite", "strategy"}
+_SHARED_OPTIONS = {"seed", "save_every", "overwrite", "strategy"}
 # Options that only add runs to a table; finished runs stay valid.
-_OF_THE_TABLE = re.compile(r" --(variants|ensemble)( (?!--)\S+)*")
+_TABLE_OPTIONS = re.compile(r" --(variants|ensemble)( (?!--)\S+)*")
 
 
 class Job(NamedTuple):
@@ -131,7 +131,7 @@ def finished_before(arguments: argparse.Namespace, folder: Path) -> Results:
     before = read_json(path)
     if "command" not in before:
         raise ValueError(f"{path} is not the results file of a run: choose another --output, or add --overwrite")
-    alike = {_OF_THE_TABLE.sub("", line) for line in (before["command"], arguments.command_line)}
+    alike = {_TABLE_OPTIONS.sub("", line) for line in (before["command"], arguments.command_line)}
     vectors = vectors_name(arguments)  # the recorded command does not name files
     if len(alike) > 1 or before.get("vectors") != vectors:
         raise ValueError(
@@ -159,7 +159,7 @@ def _on_devices(arguments: argparse.Namespace) -> Iterator[Callable[[], contextl
         yield contextlib.nullcontext
         return
     strategy = distribute.strategy(name, arguments.timeout)
-    left_out = {*arguments.local_options, "local_options", "words"} - _IN_COMMON
+    left_out = {*arguments.local_options, "local_options", "words"} - _SHARED_OPTIONS
     options = {option: value for option, value in vars(arguments).items() if option not in left_out}
     distribute.check_equal({"option": options}, "options")
     if distribute.is_chief():

@@ -26,7 +26,7 @@ from keras_slstm.cli.tasks.training import (
     finish,
     fit,
     make_optimizer,
-    options_named,
+    naming_options,
 )
 from keras_slstm.datasets.pair_corpus import PairCorpus, Pairs, load_pair_corpus, read_pairs
 from keras_slstm.models.esim import ESIM
@@ -130,7 +130,7 @@ def train(arguments: argparse.Namespace, job: Job, shared: texts.SharedWords) ->
     corpus = job.corpus
     task = task_of(arguments, corpus)
     settings, epochs = choose(arguments, job, task, shared)
-    with options_named("--encoder-option", "--variants"):
+    with naming_options("--encoder-option", "--variants"):
         model, batches = build_model(arguments, settings, job, shared)
     # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(

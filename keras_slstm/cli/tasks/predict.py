@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from keras_slstm.cli.options import refuse
+from keras_slstm.cli.options import check_not_given
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.cli.tasks.show import show_labels, show_pairs, show_tags, show_translations, tokenize
 from keras_slstm.cli.training_options import SEARCH_OPTIONS
@@ -20,7 +20,7 @@ def predict(arguments: argparse.Namespace) -> int:
     """Print the predictions of a saved model for texts; return the exit status."""
     model = load_model(arguments.model)
     if not isinstance(model, Seq2Seq):
-        refuse(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
+        check_not_given(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
     if isinstance(model, SentencePairClassifier):
         show_pairs(model, read_pairs(arguments))
     elif isinstance(model, SequenceTagger):

@@ -18,7 +18,7 @@ from keras_slstm.distribute import is_chief
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file
 from keras_slstm.metrics.correlations import pearson, spearman
-from keras_slstm.metrics.summaries import right_by_length
+from keras_slstm.metrics.summaries import correct_by_length
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.plots import confusion_matrix, learning_curve
@@ -45,7 +45,7 @@ def report_texts(model: SentenceClassifier, part: Texts, folder: Path | None = N
         rows = zip(part.labels, found, (f"{row.max():.4f}" for row in probabilities), part.texts)
         write_predictions(folder / PREDICTIONS, ("label", "prediction", "probability", "text"), rows)
         draw_confusion(part.labels, found, model.labels, folder / "confusion.png")
-    return {**measures, "test_seconds": seconds, "right_by_length": _right_by_length(lengths, part.labels, found)}
+    return {**measures, "test_seconds": seconds, "right_by_length": _correct_by_length(lengths, part.labels, found)}
 
 
 def report_pairs(
@@ -67,11 +67,11 @@ def report_pairs(
         rows = zip(part.labels, found, sure, *zip(*part.texts))
         write_predictions(folder / PREDICTIONS, ("label", "prediction", "probability", *heads), rows)
         draw_confusion(part.labels, found, model.labels, folder / "confusion.png")
-    return {**measures, "test_seconds": seconds, "right_by_length": _right_by_length(lengths, part.labels, found)}
+    return {**measures, "test_seconds": seconds, "right_by_length": _correct_by_length(lengths, part.labels, found)}
 
 
-def _right_by_length(lengths: Sequence[int], wanted: Sequence[str], found: Sequence[str]) -> dict[str, list[int]]:
-    return right_by_length(lengths, [one == other for one, other in zip(wanted, found)])
+def _correct_by_length(lengths: Sequence[int], wanted: Sequence[str], found: Sequence[str]) -> dict[str, list[int]]:
+    return correct_by_length(lengths, [one == other for one, other in zip(wanted, found)])
 
 
 def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
@@ -137,7 +137,7 @@ def draw(path: Path, picture: Callable[[Path], None]) -> None:
         print(f"{path} could not be drawn: {' '.join(str(error).split())}", file=sys.stderr)
 
 
-def say_where(folder: Path, results: Path) -> None:
+def print_files(folder: Path, results: Path) -> None:
     """Print the files that a run has written."""
     own = {"run.json", "progress.json", "settings.json", "results.json", "model.keras"}
     beside = sorted(path.name for path in folder.iterdir() if path.name not in own and path.suffix != ".h5")

@@ -18,7 +18,7 @@ from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
 from keras_slstm.printable import printable
 from keras_slstm.text.text_vectorizer import TextVectorizer
 
-AT_ONCE = 1_000  # sentences tagged together: memory holds their probabilities
+CHUNK = 1_000  # sentences tagged together: memory holds their probabilities
 _COLORS = (36, 33, 35, 32, 34, 31)  # of a terminal, cycled over the span types
 
 
@@ -61,13 +61,13 @@ def with_progress(sentences: Sequence[Sequence[str]]) -> Iterator[Sequence[Seque
 
     If standard output is a file and standard error a terminal, show the progress there.
     """
-    is_shown = len(sentences) > AT_ONCE and sys.stderr.isatty() and not sys.stdout.isatty()
+    is_shown = len(sentences) > CHUNK and sys.stderr.isatty() and not sys.stdout.isatty()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:
         task = bar.add_task("Sentences", total=len(sentences))
-        for start in range(0, len(sentences), AT_ONCE):
-            yield sentences[start : start + AT_ONCE]
-            bar.advance(task, AT_ONCE)
+        for start in range(0, len(sentences), CHUNK):
+            yield sentences[start : start + CHUNK]
+            bar.advance(task, CHUNK)
 
 
 def mark(tokens: Sequence[str], spans: Sequence[FoundSpan], colors: Mapping[str, int]) -> str:

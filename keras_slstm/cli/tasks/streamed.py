@@ -11,7 +11,7 @@ from typing import Any
 from keras_slstm.cli.presets import Settings
 from keras_slstm.cli.settings import settings_of
 from keras_slstm.cli.tasks import texts
-from keras_slstm.cli.tasks.training import given_to_the_model
+from keras_slstm.cli.tasks.training import without_model_defaults
 from keras_slstm.cli.training_options import short_name
 from keras_slstm.datasets.loading import Sources
 from keras_slstm.datasets.tokenised import tokenizer_of
@@ -79,7 +79,7 @@ def load_streamed(
 def text_vectorizer(arguments: argparse.Namespace, preset: Settings) -> TextVectorizer:
     """The vectoriser of the training texts."""
     settings = {"cased": arguments.cased, "tokenizer": arguments.tokenizer or tokenizer_of(arguments.data)}
-    settings |= given_to_the_model(settings_of(arguments, preset))
+    settings |= without_model_defaults(settings_of(arguments, preset))
     max_length = getattr(arguments, "max_length", None)
     return TextVectorizer(max_tokens=MAX_TOKENS, max_length=max_length, **texts.vectorizer_options(settings))
 

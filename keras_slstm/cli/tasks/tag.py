@@ -29,15 +29,15 @@ from keras_slstm.cli.tasks.training import (
     describe_coverage,
     finish,
     fit,
-    given_to_the_model,
     make_optimizer,
-    options_named,
+    naming_options,
+    without_model_defaults,
 )
 from keras_slstm.datasets.loading import Sources
 from keras_slstm.datasets.tagged_corpus import TaggedCorpus, TaggedSentences, load_tagged_corpus, read_tagged
 from keras_slstm.extras import require
 from keras_slstm.losses import CRFLoss, CRFMarginLoss
-from keras_slstm.metrics.summaries import right_by_length
+from keras_slstm.metrics.summaries import correct_by_length
 from keras_slstm.models.development_score import DevelopmentScore
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.plots import transition_matrix
@@ -82,7 +82,7 @@ def load(arguments: argparse.Namespace, name: str) -> TaggedCorpus | StreamedCor
             return read_tagged(path, columns=(arguments.token_column, arguments.tag_column), **common)[0]
 
         preset = load_presets("tag")[arguments.preset or default_preset(arguments, name)]
-        min_count = given_to_the_model(settings_of(arguments, preset)).get("min_count")
+        min_count = without_model_defaults(settings_of(arguments, preset)).get("min_count")
         vectorizer = make_vectorizer(arguments, min_count, max_tokens=MAX_TOKENS, max_characters=None)
         columns = {"token_column": arguments.token_column, "tag_column": arguments.tag_column}
         return load_streamed(arguments, prepare_sentences, vectorizer, read, TaggedSentences, **common, **columns)
@@ -143,7 +143,7 @@ def train(arguments: argparse.Namespace, job: Job, vectors: WordVectors | None) 
     """Train, test, save, and tag a few sentences; return the results."""
     corpus = job.corpus
     settings, epochs = choose(arguments, job)
-    with options_named("--encoder-option", "--variants", "--head-option"):
+    with naming_options("--encoder-option", "--variants", "--head-option"):
         model, batches = build_model(arguments, settings, job, vectors)
     # The vocabulary also matters: it contains words of the test part that have a vector.
     settings["data"] = fingerprint(
@@ -213,7 +213,7 @@ def measure(
     true_words = [label for labels in part.tags for label in labels]
     found_words = [label for labels in predicted for label in labels]
     right = [wanted == got for wanted, got in zip(true_words, found_words)]
-    by_length = right_by_length([len(labels) for labels in part.tags for _ in labels], right)
+    by_length = correct_by_length([len(labels) for labels in part.tags for _ in labels], right)
     scores: dict[str, Any] = {"accuracy": sum(right) / len(right)}
     if model.scheme:
         seqeval, schemes = require("seqeval.metrics", "examples"), require("seqeval.scheme", "examples")

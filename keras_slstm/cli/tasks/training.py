@@ -15,7 +15,7 @@ from keras_slstm.cli.presets import Settings
 from keras_slstm.cli.settings import settings_of
 from keras_slstm.cli.tasks.jobs import Job, Results, vectors_name
 from keras_slstm.cli.tasks.progress import EpochLines
-from keras_slstm.cli.tasks.reports import draw_learning_curve, say_where
+from keras_slstm.cli.tasks.reports import draw_learning_curve, print_files
 from keras_slstm.distribute import is_chief
 from keras_slstm.files import write_json
 from keras_slstm.models.raw_data import UPDATES_AN_EPOCH
@@ -31,7 +31,7 @@ from keras_slstm.training.training_run import TrainingRun
 
 _MLP = ("mlp_units", "mlp_layers", "mlp_dropout")
 # Values that select the model's own default; such settings are not passed on.
-_LEFT_TO_THE_MODEL = {"embeddings_initializer": "wide", "min_count": 0, "split_words": "auto", "batch_order": "auto"}
+_MODEL_DEFAULTS = {"embeddings_initializer": "wide", "min_count": 0, "split_words": "auto", "batch_order": "auto"}
 
 
 def choose_settings(
@@ -57,7 +57,7 @@ def choose_settings(
     for name in ("plateau", "weight_decay", "updates", "patience", "patience_updates"):
         if not settings.get(name):
             settings.pop(name, None)
-    settings = given_to_the_model(settings)
+    settings = without_model_defaults(settings)
     settings |= {name: vars(arguments)[name] for name in ("dtype", *further)}
     settings["preset"] = preset_name
     if "encoder_option" in arguments:
@@ -74,13 +74,13 @@ def choose_settings(
     return settings
 
 
-def given_to_the_model(settings: Settings) -> Settings:
+def without_model_defaults(settings: Settings) -> Settings:
     """The settings, without those that select the model's default."""
-    return {name: value for name, value in settings.items() if _LEFT_TO_THE_MODEL.get(name, ...) != value}
+    return {name: value for name, value in settings.items() if _MODEL_DEFAULTS.get(name, ...) != value}
 
 
 @contextlib.contextmanager
-def options_named(*names: str) -> Iterator[None]:
+def naming_options(*names: str) -> Iterator[None]:
     """Name these options in the error if their NAME=VALUE pairs are not valid arguments."""
     try:
         yield
@@ -248,5 +248,5 @@ def finish(
         append_result(arguments.results, result)
     run.finish()
     draw_learning_curve(run.history, run.best_epoch, run.folder / "learning_curve.png")
-    say_where(run.folder, arguments.results)
+    print_files(run.folder, arguments.results)
     return result

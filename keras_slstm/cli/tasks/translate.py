@@ -19,7 +19,7 @@ from keras_slstm.cli.tasks.training import (
     finish,
     fit,
     make_optimizer,
-    options_named,
+    naming_options,
 )
 from keras_slstm.datasets.parallel_corpus import ParallelCorpus, TextPairs, load_parallel_corpus
 from keras_slstm.files import complete_file
@@ -101,7 +101,7 @@ def train(arguments: argparse.Namespace, job: Job) -> Results:
         "length_penalty": arguments.length_penalty,
         "max_length": arguments.max_length,
     }
-    with options_named("--cell-option"):
+    with naming_options("--cell-option"):
         model, batches = build_model(settings, corpus.train)
     columns = [column for part in (corpus.train, corpus.validation) for column in (part.sources, part.targets)]
     settings["data"] = fingerprint(*columns)
