@@ -13,7 +13,7 @@ from keras_slstm.layers.state_checks import check_states
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.attention import Memory, attend, remember
 from keras_slstm.ops.backend.precision import tanh
-from keras_slstm.ops.masks import with_a_word, zero_padding
+from keras_slstm.ops.masks import pad_empty, zero_padding
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
 
@@ -126,7 +126,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         if sequences.shape[0] == 0:
             return ops.zeros((*ops.shape(sequences)[:2], self.output_size), dtype=self.compute_dtype)
         time = ops.shape(sequences)[1]
-        sequences, mask = with_a_word(sequences, mask)
+        sequences, mask = pad_empty(sequences, mask)
         states = self.first_states(ops.shape(sequences)[0], initial_state)
         # This RNN only runs the loop: it is never called as a layer and owns no weights.
         loop = keras.layers.RNN(_Step(self, self.remember(memory, memory_mask)), return_sequences=True, name="loop")

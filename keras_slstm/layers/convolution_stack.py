@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.masked_inputs import masked_inputs
-from keras_slstm.ops.masks import pad_empty_axis, with_a_word, zero_padding
+from keras_slstm.ops.masks import pad_empty, pad_empty_axis, zero_padding
 from keras_slstm.types import Shape
 from keras_slstm.validation import check_integer
 
@@ -55,7 +55,7 @@ class ConvolutionStack(ConfigFromArguments, keras.layers.Layer):
     def call(self, inputs: Any, mask: Any = None) -> Any:
         x, mask = masked_inputs(self, inputs, mask)
         batch, time = ops.shape(x)[:2]
-        x, mask = with_a_word(x, mask)  # no backend convolves an empty tensor correctly
+        x, mask = pad_empty(x, mask)  # no backend convolves an empty tensor correctly
         x, mask = pad_empty_axis(x, 0), None if mask is None else pad_empty_axis(mask, 0)
         for convolution in self.convolutions:
             x = zero_padding(convolution(x), mask)

@@ -221,7 +221,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         )
         return keras.layers.Bidirectional(lstm, name="bilstm", dtype=self.dtype_policy)
 
-    def parts_with_kernels(self) -> list[Any]:
+    def quantizable_parts(self) -> list[Any]:
         if self.bilstm is None:
             return [self]
         return [self, self.bilstm.forward_layer.cell, self.bilstm.backward_layer.cell]

@@ -10,17 +10,17 @@ from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.padded_inputs import PaddedInputs
-from keras_slstm.layers.quantized_kernels import SavesQuantized
+from keras_slstm.layers.quantized_kernels import QuantizedBuildConfig
 from keras_slstm.layers.recurrent_segments import loop_in_segments
 from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.layers.state_checks import check_states
 from keras_slstm.ops.export_mode import in_export_mode
-from keras_slstm.ops.masks import not_empty, with_a_word, zero_padding
+from keras_slstm.ops.masks import not_empty, pad_empty, zero_padding
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_optional_integer, check_rate
 
 
-class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
+class MaskedRNN(Rematerialized, QuantizedBuildConfig, PaddedInputs, keras.layers.RNN):
     """A `keras.layers.RNN` around a cell, which works in `keras.layers.Bidirectional` and with `initial_state`.
 
     Unlike in Keras' own layers, outputs at masked positions are always 0, the last output is the state after the last
@@ -67,7 +67,7 @@ class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
         super().build(sequences_shape, initial_state_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
 
-    def parts_with_kernels(self) -> list[Any]:
+    def quantizable_parts(self) -> list[Any]:
         return [self.cell]
 
     def call(
@@ -83,7 +83,7 @@ class MaskedRNN(Rematerialized, SavesQuantized, PaddedInputs, keras.layers.RNN):
         self._check_states(initial_state, ops.shape(sequences)[0])
         rows = not_empty(sequences, mask)
         time = ops.shape(sequences)[1]
-        sequences, mask = with_a_word(sequences, mask)
+        sequences, mask = pad_empty(sequences, mask)
         result = super().call(sequences, initial_state=initial_state, mask=mask, training=training)
         if rows is None:
             return result

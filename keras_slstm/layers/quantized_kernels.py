@@ -16,28 +16,28 @@ from keras_slstm.types import Tensor
 MODES = {"int8": 127, "int4": 7}
 
 
-class SavesQuantized(LowRankKernels):
+class QuantizedBuildConfig(LowRankKernels):
     """Mixin for layers whose build config records which parts are quantised, so that saved files restore them."""
 
-    def parts_with_kernels(self) -> list[Any]:
+    def quantizable_parts(self) -> list[Any]:
         """The layers with kernels, this one or inside it, in an order that depends only on its arguments."""
         return [self]
 
     def get_build_config(self) -> dict[str, Any] | None:
         config: dict[str, Any] | None = super().get_build_config()  # type: ignore[misc]
-        modes = [getattr(part, "quantized_as", None) for part in self.parts_with_kernels()]
+        modes = [getattr(part, "quantized_as", None) for part in self.quantizable_parts()]
         return {**config, "quantized_as": modes} if config and any(modes) else config
 
     def build_from_config(self, config: Mapping[str, Any]) -> None:
         sizes = dict(config)
         modes = sizes.pop("quantized_as", [])
         super().build_from_config(sizes)  # type: ignore[misc]
-        for part, mode in zip(self.parts_with_kernels(), modes):
+        for part, mode in zip(self.quantizable_parts(), modes):
             if mode and not part.quantized_as:
                 part.quantize(mode)
 
 
-class QuantizedKernels(SavesQuantized):
+class QuantizedKernels(QuantizedBuildConfig):
     """Mixin that adds `quantize`, as in Keras' dense layers.
 
     A kernel becomes integers Q, `(rows, columns)` int8, and a scale s per column, so that it is approximately Q s. In
@@ -53,7 +53,7 @@ class QuantizedKernels(SavesQuantized):
     _kernel_names: Any = ()
     _kernel_scales: Any = None
 
-    def note_kernel(self, name: str) -> None:
+    def register_kernel(self, name: str) -> None:
         """Register the weight of that name as a kernel."""
         self._kernel_names = (*self._kernel_names, name)
 

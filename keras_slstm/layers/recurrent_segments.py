@@ -7,7 +7,7 @@ from typing import Any
 from keras import ops
 
 from keras_slstm.ops.backend.segments import scan_segments
-from keras_slstm.ops.draws import RepeatedDraws
+from keras_slstm.ops.seeds import RepeatedSeeds
 from keras_slstm.types import Tensor, Tensors
 
 
@@ -38,11 +38,11 @@ def loop_in_segments(
         return ops.flip(x, axis=0) if layer.go_backwards else x
 
     inputs = (cut(sequences),) if mask is None else (cut(sequences), cut(ops.cast(mask, sequences.dtype)))
-    draws = RepeatedDraws(layer.seed_generator)  # all words have the same dropout
+    repeated = RepeatedSeeds(layer.seed_generator)  # all words have the same dropout
 
     def segment(weights: Any, state: Tensors, now: Tensors) -> Tensors:
         word_mask = ops.cast(now[1], "bool") if len(now) > 1 else None
-        with draws.again():
+        with repeated.again():
             last, outputs, states = layer.loop(weights, now[0], list(state[1:]), word_mask, training)
         return *((outputs,) if layer.return_sequences else ()), last, *states
 
@@ -50,7 +50,7 @@ def loop_in_segments(
     like = ops.zeros((ops.shape(sequences)[0], length, layer.units), dtype=layer.compute_dtype)
     outputs = (like,) if layer.return_sequences else ()
     found = scan_segments(segment, layer.loop_weights(), (ops.zeros_like(first[0]), *first), inputs, outputs)
-    draws.finish()
+    repeated.finish()
     if not layer.return_sequences:
         return found[0], like, list(found[1:])  # Keras does not read the outputs
     every, last, *states = found

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 
 from keras_slstm.ops.backend.recomputed import is_recomputed
-from keras_slstm.ops.draws import Replay, is_replayed, replays
 from keras_slstm.ops.dropout import dropout
+from keras_slstm.ops.seeds import ReplayedSeeds, is_replayed, replay_seeds
 from keras_slstm.types import Tensor
 
 
@@ -18,7 +18,7 @@ class Rematerialized:
 
     It reads the seed states before the call, starts every computation of the call from them, and advances them
     afterwards. The random numbers are therefore those of the layer outside the scope. The layer must draw them with
-    `keras_slstm.ops.dropout` or `seed_of`.
+    `keras_slstm.ops.dropout` or `current_seed`.
     """
 
     def rematerialized_call(self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -36,8 +36,8 @@ class Rematerialized:
             counts = [0] * len(seeds)
 
             def replayed(*args: Any, **kwargs: Any) -> Any:
-                found = {id(seed): Replay(start) for seed, start in zip(seeds, starts, strict=True)}
-                with replays(found):
+                found = {id(seed): ReplayedSeeds(start) for seed, start in zip(seeds, starts, strict=True)}
+                with replay_seeds(found):
                     result = layer_call(*args, **kwargs, **flags)
                 counts[:] = [found[id(seed)].count for seed in seeds]
                 return result
@@ -46,7 +46,7 @@ class Rematerialized:
             result = computed(*args, **tensors)
             for seed, start, count in zip(seeds, starts, counts, strict=True):
                 if count:
-                    seed.state.assign(Replay.after(start, count))
+                    seed.state.assign(ReplayedSeeds.after(start, count))
             return result
 
         return call

@@ -11,10 +11,10 @@ from keras import ops
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.layers.rematerialized import Rematerialized
 from keras_slstm.layers.weight_arguments import WeightArguments
-from keras_slstm.ops.draws import seed_of
 from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.ops.kernels.suffix_rnn import from_every_word, from_first_and_every_word, from_first_word
-from keras_slstm.ops.masks import masked_max, not_empty, with_a_word, zero_padding
+from keras_slstm.ops.masks import masked_max, not_empty, pad_empty, zero_padding
+from keras_slstm.ops.seeds import current_seed
 from keras_slstm.ops.subilstm import Context, RecurrentWeights, combine
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_bool, check_choice, check_features, check_integer, check_rate
@@ -186,7 +186,7 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
         if x.shape[0] == 0:
             return ops.zeros(self.compute_output_shape(ops.shape(x)), dtype=x.dtype)
         rows, time = not_empty(x, mask), ops.shape(x)[1]
-        x, mask = with_a_word(x, mask)
+        x, mask = pad_empty(x, mask)
         if self.dropout and training:
             x = x * dropout_mask(x[:, :1], self.dropout, self.seed_generator)
         words = ops.transpose(x, (1, 0, 2))
@@ -213,7 +213,7 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
             return Context(self.max_context, self.max_context)
         low, high = self.max_context
         if training:
-            return Context(keras.random.randint((), low, high + 1, seed=seed_of(self.seed_generator)), high)
+            return Context(keras.random.randint((), low, high + 1, seed=current_seed(self.seed_generator)), high)
         return Context(high, high)
 
     def _encode(

@@ -52,7 +52,7 @@ class WeightArguments(QuantizedKernels, PaddedInputs, ConfigFromArguments):
         `recurrent`, unless `quantized` is False.
         """
         if like in _OF_KERNELS and len(shape) == 2 and quantized:
-            self.note_kernel(name)
+            self.register_kernel(name)
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
         options["initializer"] = _with_own_seed(initializer or options["initializer"])
         if self.variable_dtype in ("float16", "bfloat16"):  # type: ignore[attr-defined]

@@ -9,8 +9,8 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.backend.argmax import argmax
-from keras_slstm.ops.draws import seed_of
 from keras_slstm.ops.projection import project
+from keras_slstm.ops.seeds import current_seed
 from keras_slstm.ops.sinusoids import sinusoidal_code
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state, step
 from keras_slstm.types import Shape, Tensor
@@ -53,7 +53,7 @@ def expected_depth(logits: Tensor) -> Tensor:
 
 def gumbel_noise(shape: Shape, dtype: str, seed: keras.random.SeedGenerator) -> Tensor:
     """Independent Gumbel perturbations (eq. 10): an arg max over perturbed logits draws from their softmax."""
-    return -ops.log(-ops.log(keras.random.uniform(shape, dtype=dtype, seed=seed_of(seed))))
+    return -ops.log(-ops.log(keras.random.uniform(shape, dtype=dtype, seed=current_seed(seed))))
 
 
 def depth_embedding(depths: Tensor, kernel: Tensor) -> Tensor:

@@ -112,7 +112,7 @@ def not_empty(x: Tensor, mask: Tensor | None) -> Tensor | None:
     return ops.zeros((batch,), dtype="int32") + ops.cast(time, "int32") > 0
 
 
-def with_a_word(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def pad_empty(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Give sentences of length 0 one masked word of zeros, because loops and convolutions need one.
 
     The caller trims its result to the original length.

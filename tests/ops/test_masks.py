@@ -97,7 +97,7 @@ def test_rows_without_a_word_are_found():
 @pytest.mark.parametrize("x", [X, EMPTY])
 def test_sentences_of_length_0_get_one_masked_word(x):
     mask = np.ones(x.shape[:2], bool)
-    with_word, new_mask = _run(masks.with_a_word, x, mask)
+    with_word, new_mask = _run(masks.pad_empty, x, mask)
     expected = x if x.shape[1] else np.zeros((2, 1, 3))
     np.testing.assert_array_equal(with_word, expected)
     np.testing.assert_array_equal(new_mask, mask if x.shape[1] else [[False], [False]])

@@ -25,7 +25,7 @@ from keras_slstm.ops.kernels.slstm import (
     word_update,
 )
 from keras_slstm.ops.kernels.tensorflow_context import inside_xla
-from keras_slstm.ops.kernels.tensorflow_ops import add_all, part, replace_rows, rows_of
+from keras_slstm.ops.kernels.tensorflow_ops import add_all, gather_rows, replace_rows, slice_along
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state
@@ -120,7 +120,7 @@ class _SortedWords(NamedTuple):
 
     def first(self, size: Any) -> _SortedWords:
         """The first rows: the words that still run."""
-        return _SortedWords(*(None if x is None else part(x, 0, size) for x in self))
+        return _SortedWords(*(None if x is None else slice_along(x, 0, size) for x in self))
 
 
 class _LayerState(NamedTuple):
@@ -178,10 +178,10 @@ def _layer(
     g_read = g if g_dropout_mask is None else g * g_dropout_mask
 
     xi = ops.reshape(ops.take(read, ops.reshape(rows.around, (-1,)), axis=0), (-1, 3 * d))
-    a = add_all([xi @ weights.words, projected, rows_of(g_read[:, 0] @ weights.sentence, rows.sentence)])
+    a = add_all([xi @ weights.words, projected, gather_rows(g_read[:, 0] @ weights.sentence, rows.sentence)])
     # One lookup: the gradient of each is a table of all words.
     left, own, right = ops.split(ops.take(c, ops.reshape(ops.transpose(rows.around), (-1,)), axis=0), 3)
-    new_h, new_c = word_update(a, [left, right], own, [rows_of(c_g[:, 0], rows.sentence)])
+    new_h, new_c = word_update(a, [left, right], own, [gather_rows(c_g[:, 0], rows.sentence)])
     if count is not None:
         runs = (ops.arange(ops.shape(new_h)[0], dtype="int32") < count)[:, None]
         new_h = ops.where(runs, new_h, ops.take(read if h is None else h, rows.places, axis=0))
@@ -189,7 +189,7 @@ def _layer(
     new_read = new_h if rows.dropout_mask is None else new_h * rows.dropout_mask
 
     batch, number_of_words = ops.shape(g)[0], ops.shape(gates)[0]
-    all_words = (part(read, 0, number_of_words), part(c, 0, number_of_words), gates)
+    all_words = (slice_along(read, 0, number_of_words), slice_along(c, 0, number_of_words), gates)
     all_read, all_c, all_gates = (ops.reshape(x, (batch, -1, d)) for x in all_words)
     new_g, new_c_g = node_update(weights, all_read, all_c, g_read, c_g, inputs, all_gates)
     return _LayerState(
@@ -219,8 +219,8 @@ def _layer_again(constants: Any, rows: _SortedWords, node_runs: Tensor, before: 
 def _end(after: _LayerState, like: State) -> State:
     shape = ops.shape(like.h)
     rows = shape[0] * shape[1]
-    h = part(after.read, 0, rows) if after.h is None else after.h
-    return State(ops.reshape(h, shape), ops.reshape(part(after.c, 0, rows), shape), after.g, after.c_g)
+    h = slice_along(after.read, 0, rows) if after.h is None else after.h
+    return State(ops.reshape(h, shape), ops.reshape(slice_along(after.c, 0, rows), shape), after.g, after.c_g)
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -301,7 +301,7 @@ def _run_slices(
     deepest = _deepest(depths)
     for number, count in enumerate(counts, start=1):
         # Slice the previous slice, because the gradient of a slice is as large as the sliced tensor.
-        rows, projected = rows.first(count), part(projected, 0, count)
+        rows, projected = rows.first(count), slice_along(projected, 0, count)
         arguments = rows, deepest >= number, now
         constants = weights, projected, inputs._replace(projected=None), g_dropout_mask
         layer = functools.partial(_layer_again if rematerialize else _layer_once, constants, *arguments)

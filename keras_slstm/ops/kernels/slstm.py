@@ -12,7 +12,7 @@ from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
 from keras_slstm.ops.backend.segments import repeat
 from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.kernels.gated_mean import gated_mean
-from keras_slstm.ops.kernels.tensorflow_ops import part
+from keras_slstm.ops.kernels.tensorflow_ops import slice_along
 from keras_slstm.ops.projection import project
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state
@@ -168,7 +168,7 @@ def _neighbours(x: Tensor, window: int) -> list[Tensor]:
     """`[x_{i-k}, ..., x_i, ..., x_{i+k}]` of `x`, `(batch, words, d)`, all of its shape; zero beyond its ends."""
     n = ops.shape(x)[1]
     padded = ops.pad(x, ((0, 0), (window, window), (0, 0)))
-    return [x if j == window else part(padded, j, n, axis=1) for j in range(2 * window + 1)]
+    return [x if j == window else slice_along(padded, j, n, axis=1) for j in range(2 * window + 1)]
 
 
 def _first_transition(weights: ArrangedWeights, h0: Tensor, inputs: Inputs, nodes: int) -> State:

@@ -34,7 +34,7 @@ def sigmoid_gradient(y: Tensor, d_y: Tensor) -> Tensor:
     return d_y * y * (1 - y)
 
 
-def part(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
+def slice_along(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
     """Take `size` positions from `start` on. The gradient of a strided slice is several times as slow."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
@@ -45,7 +45,7 @@ def part(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
     return x[(slice(None),) * axis + (slice(start, start + size),)]
 
 
-def rows_of(table: Tensor, index: Tensor) -> Tensor:
+def gather_rows(table: Tensor, index: Tensor) -> Tensor:
     """Take rows of a table `(n, d)`, each many times, as `(k, d)`. The gradient is a product with a one-hot matrix."""
     if keras.backend.backend() != "tensorflow":
         return ops.take(table, index, axis=0)

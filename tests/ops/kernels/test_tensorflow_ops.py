@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_slstm.ops.kernels.tensorflow_ops import add_all, part, replace_rows, rows_of, sigmoid_gradient
+from keras_slstm.ops.kernels.tensorflow_ops import add_all, gather_rows, replace_rows, sigmoid_gradient, slice_along
 from tests.backend import BACKEND, MODES, default_cotangent, dtype_policy, gradients, outputs
 
 X = np.random.default_rng(0).normal(size=(5, 4, 3))
@@ -21,7 +21,7 @@ def _with_gradient(function, x, mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_part_is_a_slice_and_so_is_its_gradient(axis, mode):
-    found, d_x = _with_gradient(lambda x: part(x, 1, 2, axis), X, mode)
+    found, d_x = _with_gradient(lambda x: slice_along(x, 1, 2, axis), X, mode)
     where = (slice(None),) * axis + (slice(1, 3),)
     np.testing.assert_array_equal(found, X[where])
     expected = np.zeros_like(X)
@@ -34,7 +34,7 @@ def test_part_keeps_the_sizes_that_are_known():
     shape = keras.KerasTensor((None, None, 3)).shape
     import tensorflow as tf
 
-    found = tf.function(lambda x: part(x, 0, ops.shape(x)[1] - 1, axis=1)).get_concrete_function(
+    found = tf.function(lambda x: slice_along(x, 0, ops.shape(x)[1] - 1, axis=1)).get_concrete_function(
         tf.TensorSpec(shape, "float32")
     )
     assert found.output_shapes.as_list() == [None, None, 3]
@@ -43,7 +43,7 @@ def test_part_keeps_the_sizes_that_are_known():
 @pytest.mark.parametrize("mode", MODES)
 def test_gather_rows_and_its_gradient(mode):
     table = X[:, :, 0]
-    found, d_table = _with_gradient(lambda x: rows_of(x, ops.convert_to_tensor(INDEX, dtype="int32")), table, mode)
+    found, d_table = _with_gradient(lambda x: gather_rows(x, ops.convert_to_tensor(INDEX, dtype="int32")), table, mode)
     np.testing.assert_array_equal(found, table[INDEX])
     expected = np.zeros_like(table)
     np.add.at(expected, INDEX, default_cotangent(found.shape))

@@ -14,7 +14,7 @@ from keras_slstm.ops.backend.recomputed import is_recomputed
 from keras_slstm.types import Tensor
 
 
-class Replay(keras.random.SeedGenerator):  # type: ignore[misc]
+class ReplayedSeeds(keras.random.SeedGenerator):  # type: ignore[misc]
     """Replays the seeds of a generator from a given state, without changing the generator.
 
     Args:
@@ -39,12 +39,12 @@ class Replay(keras.random.SeedGenerator):  # type: ignore[misc]
         return start + ops.convert_to_tensor([0, count], dtype=keras.backend.standardize_dtype(start.dtype))
 
 
-_replays: ContextVar[Mapping[int, Replay]] = ContextVar("replays", default=MappingProxyType({}))
+_replays: ContextVar[Mapping[int, ReplayedSeeds]] = ContextVar("replays", default=MappingProxyType({}))
 
 
 @contextlib.contextmanager
-def replays(found: Mapping[int, Replay]) -> Iterator[None]:
-    """Draw from replays inside the context. The keys are the `id`s of the generators that they replace."""
+def replay_seeds(found: Mapping[int, ReplayedSeeds]) -> Iterator[None]:
+    """Draw from these replays inside the context. The keys are the `id`s of the generators that they replace."""
     token = _replays.set({**_replays.get(), **found})
     try:
         yield
@@ -53,11 +53,11 @@ def replays(found: Mapping[int, Replay]) -> Iterator[None]:
 
 
 def is_replayed(seed: keras.random.SeedGenerator) -> bool:
-    """Whether `seed_of` currently returns a replay of the generator."""
+    """Whether `current_seed` currently returns a replay of the generator."""
     return id(seed) in _replays.get()
 
 
-def seed_of(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.random.SeedGenerator:
+def current_seed(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.random.SeedGenerator:
     """Return the replay of a generator if there is one, else the generator itself.
 
     Args:
@@ -77,7 +77,7 @@ def seed_of(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.ra
     return seed if replay is None else replay
 
 
-class RepeatedDraws:
+class RepeatedSeeds:
     """Lets a function that runs several times draw the same random numbers each time, as if it had run once.
 
     Args:
@@ -87,14 +87,14 @@ class RepeatedDraws:
     def __init__(self, seed: keras.random.SeedGenerator) -> None:
         self._seed = seed
         replay = _replays.get().get(id(seed))
-        self._start = seed.state.value * 1 if replay is None else Replay.after(replay.start, replay.count)
+        self._start = seed.state.value * 1 if replay is None else ReplayedSeeds.after(replay.start, replay.count)
         self._count = 0
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """Draw the numbers that follow the present state of the generator inside the context."""
-        replay = Replay(self._start)
-        with replays({id(self._seed): replay}):
+        replay = ReplayedSeeds(self._start)
+        with replay_seeds({id(self._seed): replay}):
             yield
         self._count = replay.count
 
@@ -102,12 +102,12 @@ class RepeatedDraws:
         """Move the generator on by the numbers that were drawn.
 
         Raises:
-            ValueError: As `seed_of`.
+            ValueError: As `current_seed`.
         """
         if not self._count:
             return
-        seed = seed_of(self._seed)
-        if isinstance(seed, Replay):
+        seed = current_seed(self._seed)
+        if isinstance(seed, ReplayedSeeds):
             seed.count += self._count
         else:
-            seed.state.assign(Replay.after(self._start, self._count))
+            seed.state.assign(ReplayedSeeds.after(self._start, self._count))
