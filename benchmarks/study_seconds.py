@@ -21,7 +21,7 @@ MOST = 1000  # examples
 
 
 def seconds_of(study: Study) -> dict[tuple[str, str], float]:
-    """The seconds a thousand examples take, by data set and row: the latest measurement of the study as it is now."""
+    """The seconds per 1,000 examples by data set and row, from the latest measurement with the present settings."""
     path = _path(study)
     lines = read_results(path) if path.exists() else []
     recipes = {Training(study, row, data, study.seeds[0], None).recipe for row in study.rows for data in study.data}
@@ -42,7 +42,7 @@ def measure(study: Study, data: str, work: Path, rounds: int) -> list[Line]:
         value = chosen_value(study, lines_of(study), row, data) if study.search else None
         folder = training_folder(Training(study, row, data, study.seeds[0], value), work)
         if not (folder / "model.keras").exists():
-            raise ValueError(f"{folder} holds no model of {row!r} on {data!r}: run the study with this --work first")
+            raise ValueError(f"{folder} contains no model of {row!r} on {data!r}: run the study with this --work first")
         steps[row, data], examples = _reading(folder)
     taken = timing.in_turn(steps, rounds)
     return [
@@ -61,7 +61,7 @@ def measure(study: Study, data: str, work: Path, rounds: int) -> list[Line]:
 
 
 def _reading(folder: Path) -> tuple[Callable[[], Any], int]:
-    """A call with which a saved model reads the examples of its test part, and their number."""
+    """A function in which a saved model reads the examples of its test part, and their number."""
     import keras
 
     import keras_slstm
@@ -103,7 +103,7 @@ def main() -> int:
             for data in study.data:
                 for line in measure(study, data, arguments.work, arguments.rounds):
                     append_result(_path(study), line)
-                    print(f"{data}, {line['row']}: {line['seconds']:.2f} s a thousand examples", flush=True)
+                    print(f"{data}, {line['row']}: {line['seconds']:.2f} s per 1,000 examples", flush=True)
     except (ValueError, OSError) as error:
         parser.error(str(error))
     return 0

@@ -1,4 +1,4 @@
-"""The texts to train on go through the tokeniser as seldom as they can."""
+"""Training texts are tokenised as rarely as possible."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cut(monkeypatch):
 
 @pytest.mark.parametrize("task", ["classify", "match"])
 def test_a_text_is_cut_once_to_count_its_words_and_once_to_encode_them(task, tmp_path, cut):
-    """With word vectors and two seeds, of which each encodes the texts."""
+    """With word vectors and two seeds, each of which encodes the texts."""
     texts = [f"train {i} {ENDS[i % 2]}" for i in range(24)]
     columns = [texts] if task == "classify" else [texts, [text.replace("train", "other") for text in texts]]
     header = "text\tlabel" if task == "classify" else "text_a\ttext_b\tlabel"

@@ -13,7 +13,7 @@ from tests.oracles.cas_lstm import cas_lstm
 def attention_decoder(
     cell_weights, W_a, W_c, x, m, mask=None, memory_mask=None, *, units, num_layers, states=None, **variant
 ):
-    """h~ of all words, `(b, n, k)`, 0 at masked ones, and the weights of attention, `(b, n, s)`.
+    """h~ of all words, `(b, n, k)`, 0 at masked ones, and the attention weights, `(b, n, s)`.
 
     `cell_weights` maps the names of the cell's weights to arrays; `states` are its first [h1, c1, ...], `(b, d)` each.
     """

@@ -9,7 +9,7 @@ from tests.oracles.subilstm import lstm
 
 
 def bilstm(weights, words, d):
-    """The states of both directions for every word; `weights` are those of a Keras `Bidirectional`, in its order."""
+    """The states of both directions at every word; `weights` are those of Keras' `Bidirectional`, in its order."""
     forward, backward = weights[:3], weights[3:]
     return [
         np.concatenate([lstm(*forward, words[: i + 1], d), lstm(*backward, words[i:][::-1], d)])
@@ -18,13 +18,13 @@ def bilstm(weights, words, d):
 
 
 def view(word, others):
-    """The others, weighted by the softmax of their inner products with the word."""
+    """The mean of the other words, weighted by the softmax of their inner products with the word."""
     weights = softmax(np.array([np.dot(word, other) for other in others]))
     return sum(weight * other for weight, other in zip(weights, others))
 
 
 def biattentive(words, integrator, query, maxouts, norms, d):
-    """A sentence by the `BiattentiveEncoder`; `maxouts` are `(reduction, kernel, bias)`, `norms` as of `normalise`."""
+    """Encode a sentence like `BiattentiveEncoder`; `maxouts`: `(reduction, kernel, bias)`; `norms`: see `normalise`."""
     joined = []
     for word in words:
         context = view(word, words)
@@ -45,7 +45,7 @@ def biattentive(words, integrator, query, maxouts, norms, d):
 
 
 def local_inference(a, b, projection, composition, d):
-    """Two sentences by `LocalInference`; `projection` is `(kernel, bias)`."""
+    """Encode two sentences like `LocalInference`; `projection` is `(kernel, bias)`."""
     halves = []
     for one, other in ((a, b), (b, a)):
         compared = []

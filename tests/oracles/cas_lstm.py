@@ -16,7 +16,7 @@ def sigmoid(a):
 def cas_lstm(weights, x, mask=None, *, units, num_layers, lam=0.5, peephole=False, backwards=False, states=None):
     """Returns `(hs, states, gates)`.
 
-    `hs` are the states h of the highest layer, `(b, n, d)`, of all words in their own places, 0 where there is none;
+    `hs` are the states h of the highest layer, `(b, n, d)`, at the positions of the words, 0 elsewhere;
     `states` the last [h1, c1, h2, c2, ...], `(b, d)` each; `gates` maps `("g", l)` and `("o", l)` to the gates of
     layer l, `(b, n, d)`, likewise. `weights` maps the names of the cell's weights to arrays.
     """
@@ -36,7 +36,7 @@ def cas_lstm(weights, x, mask=None, *, units, num_layers, lam=0.5, peephole=Fals
         for t in reversed(words) if backwards else words:
             below = x[row, t]
             for layer in range(1, num_layers + 1):
-                lower_cell = c.get(layer - 1)  # that of this word already
+                lower_cell = c.get(layer - 1)  # of this word
                 h[layer], c[layer], o, g = _layer(w, layer, below, h[layer], c[layer], lower_cell, units, lam, peephole)
                 below = h[layer]
                 gates["o", layer][row, t] = o

@@ -15,8 +15,8 @@ from tests.oracles.slstm import update_node, update_word
 def depth_adaptive_grn(weights, x, mask=None, *, units, max_depth, selection, sequential, depths=None, noise=None):
     """Returns `(h, g, c_g, depths)`: `(b, n, d)`, twice `(b, d)`, and `(b, n)`.
 
-    `weights` maps the names of the layer's weights to arrays, those of the two LSTMs beginning with `forward/` and
-    `backward/`. `depths`, if given, are taken; `noise`, `(b, n, max_depth)`, is added to the logits.
+    `weights` maps the names of the layer's weights to arrays; the names in the two LSTMs begin with `forward/` and
+    `backward/`. Given `depths` replace the layer's choice; `noise`, `(b, n, max_depth)`, is added to the logits.
     """
     x = np.asarray(x, "float64")
     mask = np.ones(x.shape[:2], bool) if mask is None else np.asarray(mask, bool)
@@ -89,7 +89,7 @@ def code(number, k, size):
 
 
 def features(w, x, sequential):
-    """The vectors from which the depths are chosen, one for each positions word."""
+    """The vectors from which the depths are chosen, one for each word at `positions`."""
     if sequential == "bilstm":  # eq. 5
         before = _lstm(x, *(w[f"forward/{name}"] for name in ("kernel", "recurrent_kernel", "bias")))
         behind = _lstm(x[::-1], *(w[f"backward/{name}"] for name in ("kernel", "recurrent_kernel", "bias")))[::-1]

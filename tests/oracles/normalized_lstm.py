@@ -18,7 +18,7 @@ def normalized_lstm(
     h0: np.ndarray,
     backwards: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The states of all words in their own places, and the last h and c; zeros where there is no word.
+    """The states at the positions of the words, 0 elsewhere, and the last h and c.
 
     W, U and b hold the gates i, f, u, o side by side.
     """

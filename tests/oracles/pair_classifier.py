@@ -27,7 +27,7 @@ def dense(x: np.ndarray, kernel: np.ndarray, bias: np.ndarray) -> np.ndarray:
 
 
 def mlp(x: np.ndarray, hidden: list, norms: list) -> np.ndarray:
-    """Hidden layers `(kernel, bias)` with ReLU; before and behind them `(gamma, beta, mean, variance)`, if any."""
+    """ReLU layers `(kernel, bias)`; `norms`, if any, normalise before the first and after the last layer."""
     if norms:
         x = normalise(x, *norms[0])
     for kernel, bias in hidden:
@@ -42,7 +42,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 
 def score_distribution(score: float, low: int, high: int) -> np.ndarray:
-    """Tai, Socher and Manning (2015), section 4.2: the distribution over low..high that a score means."""
+    """Tai, Socher and Manning (2015), section 4.2: the distribution over low..high that stands for a score."""
     floor = int(np.floor(score))
     p = []
     for i in range(low, high + 1):

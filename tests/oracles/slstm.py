@@ -15,8 +15,8 @@ def sigmoid(a):
 def slstm(weights, x, mask=None, *, units, steps, window=1, sentence_nodes=1, boundary_words=True, initial="learned"):
     """Returns `(h, g, c_g)`: `(b, n, d)`, and `(b, d)` each for node 1.
 
-    `weights` maps the names of the layer's weights to arrays. Without sentence nodes `g` is the mean of h
-    over the positions words and `c_g` zero.
+    `weights` maps the names of the layer's weights to arrays. Without sentence nodes, `g` is the mean of h
+    over the words and `c_g` is zero.
     """
     x = np.asarray(x, "float64")
     mask = np.ones(x.shape[:2], bool) if mask is None else np.asarray(mask, bool)
@@ -33,7 +33,7 @@ def _sentence(w, x, mask, d, steps, k, m, boundary_words, initial):
     if not mask.any():
         return np.zeros((n, d)), np.zeros(d), np.zeros(d)
 
-    # A word is present under its position; an absent position is simply not in the dictionary.
+    # Dictionaries map the positions of words to vectors; masked positions are missing.
     words = {i: x[i] for i in range(n) if mask[i]}
     positions = sorted(words)
     if boundary_words:

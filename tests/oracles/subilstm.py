@@ -1,5 +1,5 @@
-"""SuBiLSTM (Brahma 2018, eq. 1-8): every prefix and every suffix of every sentence encoded by itself, one word and one
-gate at a time, in NumPy float64.
+"""SuBiLSTM (Brahma 2018, eq. 1-8) in NumPy float64: encodes every prefix and every suffix of every sentence separately,
+one word and one gate at a time.
 
 It is slow and obvious on purpose, and shares nothing with the layer but the names of the weights.
 """

@@ -1,4 +1,4 @@
-"""Trainings on a prepared corpus that are killed go on, and end with bit by bit the same weights."""
+"""A killed training on a prepared corpus resumes, and ends with exactly the same weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 150
 
 
 def train(folder, steps=0, seconds=0.0):
-    """Prepare the corpus and train, unless the process is killed so many seconds after so many steps."""
+    """Prepare the corpus and train; a timer may kill the process some seconds after a number of steps."""
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
     timer.daemon = True
     corpus = prepare_corpus(Path(folder, "texts.tsv"), Path(folder, "prepared"))

@@ -18,7 +18,7 @@ def test_words_characters_and_labels_stay_together():
         inputs, labels, weights = batches[index]
         assert inputs["words"].shape == labels.shape == inputs["characters"].shape[:2]
         assert inputs["words"].shape[1] in (4, 8)
-        assert inputs["characters"].shape[2] == 8  # the longest word has 6, and so in every batch
+        assert inputs["characters"].shape[2] == 8  # the longest word has 6 characters; all batches have one width
         for row, i in enumerate(chosen):
             n = LENGTHS[i]
             assert inputs["words"][row, :n].tolist() == IDS[i]

@@ -21,7 +21,7 @@ def test_every_pair_comes_once_padded_to_one_length():
         3: [SOURCES[2], [1], [2]],
     }
     assert [batches.shape_of(i) for i in range(len(batches))] == [(2, 6), (1, 6)]  # lengths 4, 5 and 3 in threes
-    assert (batches[0][1] == -1).sum() == (batches[0][0]["target"] == 0).sum()  # what is padding has no label
+    assert (batches[0][1] == -1).sum() == (batches[0][0]["target"] == 0).sum()  # padding has no label
 
 
 def test_without_targets():

@@ -23,7 +23,7 @@ def draw(rng: np.random.Generator) -> Iterator[Case]:
         "peephole": {"peephole": True},
         "peephole, masked, dropout": {"peephole": True, "mask": True, "dropout": True},
     }.items():
-        # XLA on TensorFlow has the product per gate, too: one case shows that it compiles.
+        # XLA on TensorFlow also computes one product per gate; one case shows that it compiles.
         modes = MODES[1:] if name.startswith("trainable") and BACKEND == "tensorflow" else (MODE,)
         yield Case(name, _arguments(rng, **options), constants=("dropout_mask",), modes=modes)
 

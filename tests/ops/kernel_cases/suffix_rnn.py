@@ -10,7 +10,7 @@ from tests.backend import BACKEND
 from tests.ops.kernel_cases import MODE, Case, cases_of, random_mask
 
 BATCH, E, D = 3, 2, 2
-# More words than a block has, and than a segment that is computed again.
+# More words than a block, and than a segment that is computed again.
 LONG, SHORT = 19, 4
 
 
@@ -26,7 +26,7 @@ def draw_every(rng: np.random.Generator) -> Iterator[Case]:
     for cell in ("lstm", "gru"):
         for rematerialize in (False, True):
             arguments = _arguments(rng, cell, LONG, mask=True, dropout=True, rematerialize=rematerialize)
-            # XLA on TensorFlow has the loop of the other backends.
+            # XLA on TensorFlow runs the loop of the other backends.
             modes = ("graph", "xla") if BACKEND == "tensorflow" and cell == "lstm" and rematerialize else (MODE,)
             yield _case(f"{cell}, long, masked, dropout, rematerialize={rematerialize}", arguments, modes)
         for context in (0, 2, 30):
