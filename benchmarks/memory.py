@@ -41,5 +41,14 @@ def largest_resident_set() -> float:
     if sys.platform == "linux":  # here, `getrusage` also counts the memory of the parent process at the start
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / MEGABYTE
+    return _largest(resource.RUSAGE_SELF)
+
+
+def largest_resident_set_of_children() -> float:
+    """Return the peak resident set size, in megabytes, of the largest child process that has ended."""
+    return _largest(resource.RUSAGE_CHILDREN)
+
+
+def _largest(who: int) -> float:
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MEGABYTE
+    return resource.getrusage(who).ru_maxrss * unit / MEGABYTE

@@ -7,8 +7,9 @@
 The benchmark writes a file of generated lines with 5 to 30 words each, drawn from 200,000 words by Zipf's law with
 exponent 1.05. Each way runs in a separate process, from the file to the first training step of a BiLSTM classifier (64
 units, a vocabulary of 30,000 words), and then takes further steps. For each way, the benchmark prints the CPU time and
-the wall-clock time to the end of the first step, the peak resident set size, the training sentences per second, and the
-share of the further steps that was spent waiting for batches. `--output` also appends these numbers to a file.
+the wall-clock time to the end of the first step, the peak resident set size, and for the further steps the sentences
+per second, the share of the time spent waiting for batches, and the share of padding. `--output` also appends these
+numbers to a file. With `--processes`, the peak is an upper bound: for each process, it adds that of the largest one.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ def _in_new_process(args: argparse.Namespace, way: str) -> dict[str, Any]:
         "lines": args.lines,
         "megabytes": size / 1e6,
         "processes": args.processes,
+        "steps": args.steps,
         **json.loads(done.stdout.splitlines()[-1]),
     }
 
@@ -102,7 +104,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     began = time.perf_counter()
 
     import keras_slstm
-    from benchmarks.memory import largest_resident_set
+    from benchmarks.memory import largest_resident_set, largest_resident_set_of_children
     from keras_slstm.training.results import conditions
 
     labels, vectorizer, batches = (_streamed if args.way == "streamed" else _in_memory)(args)
@@ -119,17 +121,22 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     }
     for index in range(1, 9):  # compile the functions for all lengths
         model.train_on_batch(*batches[index % len(batches)])
-    began, waited, sentences = time.perf_counter(), 0.0, 0
+    began, waited, sentences, words, places = time.perf_counter(), 0.0, 0, 0, 0
     for step in range(args.steps):
         asked = time.perf_counter()
         x, y = batches[(9 + step) % len(batches)]
         waited += time.perf_counter() - asked
         model.train_on_batch(x, y)
         sentences += len(y)
+        words += np.count_nonzero(x)
+        places += x.size
     seconds = time.perf_counter() - began
     found["sentences_per_second"] = sentences / seconds
     found["share_of_waiting"] = waited / seconds
+    found["share_of_padding"] = 1 - words / places
     found["peak_megabytes"] = largest_resident_set()
+    if args.way == "streamed" and args.processes > 1:
+        found["peak_megabytes"] += args.processes * largest_resident_set_of_children()
     return found
 
 

@@ -122,7 +122,8 @@ def streaming(results: Path) -> str:
     runs = read_results(path) if path.exists() else []
     if not runs:
         return "Not measured yet."
-    columns = ["seconds to the first step", "CPU seconds", "peak MB", "sentences per second", "waiting for batches"]
+    columns = ["seconds to the first step", "CPU seconds", "sentences read per second", "peak MB"]
+    columns += ["sentences trained per second", "waiting for batches", "padding"]
     lines = [
         "One run each; " + "; ".join(dict.fromkeys(machine(run["conditions"]) for run in runs)) + ":",
         "",
@@ -132,8 +133,10 @@ def streaming(results: Path) -> str:
     for run in runs:
         way = run["way"] + (f", {run['processes']} processes" if run["processes"] > 1 else "")
         cells = [f"{run['lines'] / 1e6:.0f}", f"{run['megabytes']:,.0f}", f"{run['seconds']:.0f}"]
-        cells += [f"{run['cpu_seconds']:.0f}", f"{run['peak_megabytes']:,.0f}", f"{run['sentences_per_second']:,.0f}"]
-        lines.append(f"| {way} | " + " | ".join([*cells, f"{100 * run['share_of_waiting']:.1f}%"]) + " |")
+        cells += [f"{run['cpu_seconds']:.0f}", f"{run['lines'] / run['seconds']:,.0f}", f"{run['peak_megabytes']:,.0f}"]
+        cells += [f"{run['sentences_per_second']:,.0f}"]
+        cells += [f"{100 * run[name]:.1f}%" for name in ("share_of_waiting", "share_of_padding")]
+        lines.append(f"| {way} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -249,10 +249,10 @@ def test_a_streamed_file_has_a_row(tmp_path, monkeypatch):
     assert tables.fill("<!-- table: streaming -->") == "Not measured yet."
     conditions = {"processor": "P", "cores": 2, "versions": {"keras": "3"}}
     run = {"conditions": conditions, "lines": 3_000_000, "megabytes": 4000.4, "seconds": 12.3, "cpu_seconds": 15}
-    run |= {"peak_megabytes": 900, "sentences_per_second": 1500, "share_of_waiting": 0.004}
+    run |= {"peak_megabytes": 900, "sentences_per_second": 1500, "share_of_waiting": 0.004, "share_of_padding": 0.15}
     runs = [run | {"way": "streamed", "processes": 2}, run | {"way": "in memory", "processes": 1}]
     (tmp_path / "streaming.jsonl").write_text("".join(json.dumps(each) + "\n" for each in runs))
     text = tables.fill("<!-- table: streaming -->")
     assert text.startswith("One run each; P, 2 cores; keras 3:\n")
-    assert "| streamed, 2 processes | 3 | 4,000 | 12 | 15 | 900 | 1,500 | 0.4% |" in text
+    assert "| streamed, 2 processes | 3 | 4,000 | 12 | 15 | 243,902 | 900 | 1,500 | 0.4% | 15.0% |" in text
     assert "| in memory | 3 |" in text
