@@ -1,7 +1,7 @@
 """Compares streamed corpora with texts in memory: `python -m benchmarks.streaming`.
 
     python -m benchmarks.streaming                                            # a million lines, both ways
-    python -m benchmarks.streaming --lines 39000000 --ways streamed           # about 5 GB of text
+    python -m benchmarks.streaming --lines 39000000 --ways streamed --steps 600   # about 5 GB of text
     python -m benchmarks.streaming --lines 20000 --steps 20                   # a trial
 
 The benchmark writes a file of generated lines with 5 to 30 words each, drawn from 200,000 words by Zipf's law with
@@ -128,7 +128,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
         waited += time.perf_counter() - asked
         model.train_on_batch(x, y)
         sentences += len(y)
-        words += np.count_nonzero(x)
+        words += int(np.count_nonzero(x))
         places += x.size
     seconds = time.perf_counter() - began
     found["sentences_per_second"] = sentences / seconds

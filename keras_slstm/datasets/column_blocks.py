@@ -1,4 +1,4 @@
-"""Reads the columns of large tab-separated files, many lines at once."""
+"""Reads columns of large tab-separated files, many lines at once."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _STRIP = methodcaller("strip")
 
 
 def is_tab_separated(path: PathLike, columns: Sequence[Column]) -> bool:
-    """Whether a file is named as tab-separated ones are, and is one."""
+    """Whether a file has the extension of tab-separated files and is separated by tabs."""
     return file_kind(path) == ".tsv" and find_separator(Path(path), columns) == "\t"
 
 
 def tab_separated_blocks(
     path: PathLike, columns: Sequence[Column], on_error: OnError, size: int, part: int = 0, parts: int = 1
 ) -> Iterator[tuple[int, list[int], list[list[str]]]]:
-    """Yield what `iterate_columns` yields, block by block and column by column, several times faster.
+    """Yield the rows of `iterate_columns` block by block and column by column, several times faster.
 
-    A block whose lines all have the columns of the header is cut by three calls of string methods. Any other block is
-    read line by line, which finds the line at fault.
+    If all lines of a block have as many columns as the header, a few string operations split the whole block.
+    Otherwise, the block is read line by line, to find the malformed line.
 
     Args:
         path: A tab-separated file.
         columns: The columns to read.
         on_error: `"raise"` or `"skip"`, for malformed lines.
-        size: The number of lines of a block.
-        part, parts: Only blocks whose number leaves the remainder `part` when divided by `parts` are cut.
+        size: Lines per block.
+        part, parts: Yield only the blocks whose number modulo `parts` is `part`.
 
     Yields:
-        The number of the block, the numbers of its lines, and a list of strings for each column.
+        The number of the block, its line numbers, and a list of strings for each column.
     """
     path = Path(path)
     problems = Problems(path, on_error)
@@ -72,7 +72,7 @@ def tab_separated_blocks(
 
 
 def _cut(lines: list[bytes], header: Header) -> list[list[str]] | None:
-    """The columns of the lines, or None if a line is not UTF-8, or has another width or an empty value."""
+    """Return the columns, or None if a line is not UTF-8, has an empty value or the wrong number of columns."""
     if set(map(_COUNT_TABS, lines)) != {header.width - 1}:
         return None
     try:

@@ -1,13 +1,14 @@
-"""Corpora of any size: examples from files, prepared once on disk, read again in batches with constant memory.
+"""Training on files of any size: examples are prepared once on disk, then read in batches with constant memory.
 
-`prepare_corpus`, `prepare_pairs` and `prepare_sentences` cut texts into words once. A `Source` yields blocks of
-examples, a `BlockTokenizer` cuts the texts of a shard at once, and a draft of the shard keeps numbers of its own words.
-A `WordSketch` counts all words in bounded memory; then the numbers become the ids of the vocabulary, in shards of the
-ArrayRecord format. The manifest of the folder is written last, with a fingerprint of files and settings: without it
-nothing counts, and with the same fingerprint nothing is read again.
+`prepare_corpus`, `prepare_pairs` and `prepare_sentences` read the files once. A `Source` yields blocks of examples, and
+a `BlockTokenizer` splits all texts of a shard into words at once. Each shard is first written as a draft, with a word
+list of its own, while a `WordSketch` counts all words in bounded memory. Then the word numbers of the drafts are
+replaced by the ids of the vocabulary, and the shards are written in the ArrayRecord format. The manifest is written
+last: a folder without it counts as empty. It contains a fingerprint of the files and settings; if these have not
+changed, nothing is read again.
 
-`StreamedBatches` reads chunks in a seeded random order, a window at a time. Batch i of an epoch is a function of the
-seed, the epoch and i, so resuming needs no other state.
+`StreamedBatches` reads chunks of examples in a seeded random order, a window at a time. Batch i of an epoch depends
+only on the seed, the epoch and i, so training can resume at any batch without further state.
 """
 
 from keras_slstm.streaming.batches import StreamedBatches

@@ -1,4 +1,4 @@
-"""Batches of a prepared corpus, of which only a window is in memory."""
+"""Batches of a prepared corpus, with only two windows of it in memory."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from keras_slstm.validation import check_integer
 
 class _Window(NamedTuple):
     chunk: Chunk
-    starts: np.ndarray  # of the ids of each text
+    starts: np.ndarray  # where the ids of each text begin
     padded: np.ndarray  # the padded length of each example
-    batches: list[np.ndarray]  # the numbers of the examples of each batch
+    batches: list[np.ndarray]  # the indices of the examples in each batch
 
 
 class StreamedBatches(SeededEpochs):
     """Batches of examples of similar length from a prepared corpus, for `fit` and `evaluate` on every backend.
 
-    A batch is like that of `TextBatches`, `PairBatches` or `TokenBatches`, as the kind of the corpus is.
+    The batches have the format of `TextBatches`, `PairBatches` or `TokenBatches`, depending on the kind of the corpus.
 
-    In each epoch, the chunks of the corpus (of about a thousand examples) come in a random order. A window of them is
-    in memory: its examples are sorted by length, divided into batches, and the batches are shuffled. Meanwhile a thread
-    reads the next window. Batch i of an epoch depends on `(seed, epoch, i)` alone and is found without those before it,
-    so that a training that resumes in the middle of an epoch (`TrainingRun.fit(save_every=...)`) gets the batches of an
-    uninterrupted one.
+    Each epoch reads the chunks of the corpus (about a thousand examples each) in a random order, one window of batches
+    at a time. The examples of a window are sorted by length and divided into batches, and the batches are shuffled.
+    Meanwhile, a thread reads the next window. Batch i of an epoch depends only on `(seed, epoch, i)` and does not need
+    the batches before it, so a training that resumes in the middle of an epoch (`TrainingRun.fit(save_every=...)`) gets
+    the same batches as an uninterrupted one.
 
-    The package's own models know these batches. With another model, call
+    The models of this package follow the epochs by themselves. With another model, call
     `fit(batches, shuffle=False, callbacks=[batches.follow_epochs()])`.
 
     Args:
         corpus: The corpus.
-        batch_size: Examples in a batch; the last window may end with a smaller one.
-        shuffle: Whether to shuffle as described above. Otherwise windows follow the files, each from short to long
-            ones, which suits `evaluate`.
+        batch_size: Examples per batch; one batch of the last window may be smaller.
+        shuffle: Whether to shuffle as described above. Otherwise, the windows keep the order of the files, and each one
+            is sorted from short to long examples, which suits `evaluate`.
         seed: Seed of the shuffling.
-        multiple_of: Lengths are padded to a multiple of this, because a model is compiled once for each length.
-        max_lengths: The largest number of different padded lengths, or None for any number; see `Batches`.
-        window: Number of batches of a window. More mean less padding and a better shuffling; memory holds two windows.
-        share: `(index, count)`: the part of the worker `index`, counted from 0, of `count` workers that read different
-            examples. All have the same number of batches; less than one example a worker is left out of an epoch.
+        multiple_of: Lengths are padded to a multiple of this number, because a model is compiled once for each length.
+        max_lengths: The maximum number of different padded lengths, or None for no limit; see `Batches`.
+        window: Batches per window. A larger window means less padding and better shuffling; two windows are in memory.
+        share: `(index, count)`: read only the examples of worker `index`, counted from 0, out of `count` workers. All
+            workers get the same number of examples; the remainder, fewer than `count`, is left out of an epoch.
 
     Attributes:
-        waited: The seconds that `batches[i]` has taken so far, all together: the time that training waited for data.
+        waited: The total seconds spent in `batches[i]` so far, that is, the time that training waited for data.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -104,7 +104,7 @@ class StreamedBatches(SeededEpochs):
 
     def __getitem__(self, index: int) -> tuple[Any, np.ndarray]:
         if not 0 <= index < len(self):
-            raise IndexError(f"There are {len(self)} batches, but no batch {index}.")
+            raise IndexError(f"There are {len(self)} batches, so there is no batch {index}.")
         began = time.perf_counter()
         number, place = divmod(index, self.window)
         window = self._get(number)
@@ -116,9 +116,9 @@ class StreamedBatches(SeededEpochs):
         return batch
 
     def _collate(self, window: _Window, chosen: np.ndarray, longest: int) -> tuple[Any, np.ndarray]:
-        """Inputs and labels of these examples of a window, like those of `TextBatches` and its siblings."""
+        """The inputs and labels of some examples of a window, padded to `longest`."""
         ids, lengths, labels = window.chunk
-        texts = (chosen[:, None] * self.corpus.texts_of_one + np.arange(self.corpus.texts_of_one)).ravel()
+        texts = (chosen[:, None] * self.corpus.texts_per_example + np.arange(self.corpus.texts_per_example)).ravel()
         places = [slice(start, start + length) for start, length in zip(window.starts[texts], lengths[texts])]
 
         def cut(numbers: np.ndarray) -> list[Any]:
@@ -130,7 +130,7 @@ class StreamedBatches(SeededEpochs):
         return words.reshape(len(chosen), 2, -1) if self.corpus.kind == "pairs" else words, labels[chosen]
 
     def shape_of(self, index: int) -> tuple[int, int]:
-        """Number of texts, and padded length, of a batch of this epoch that was read before."""
+        """The number of examples and the padded length of a batch that was already read in this epoch."""
         texts, length = self._shapes[index]
         return int(texts), int(length)
 
@@ -152,7 +152,7 @@ class StreamedBatches(SeededEpochs):
         return bucket_bounds(lengths, counts, self.max_lengths or len(lengths))
 
     def _get(self, number: int) -> _Window:
-        """The window of this number; the next one is read meanwhile."""
+        """A window, by its number. The next one is read in the background."""
         with self._lock:
             wanted = [each for each in (number, number + 1) if each * self.window < len(self)]
             self._loaded = {
@@ -179,12 +179,12 @@ class StreamedBatches(SeededEpochs):
         return _Window(chunk, np.cumsum(chunk.lengths) - chunk.lengths, padded, batches)
 
     def _read(self, start: int, count: int) -> Chunk:
-        """So many examples, counted in the order of the epoch, as one chunk."""
+        """Read `count` examples from `start`, in the order of the epoch, as one chunk."""
         first, last = np.searchsorted(self._ends, [start, start + count - 1], side="right")
         chunks = self.corpus.read(self._chunks[first : last + 1])
         ids, lengths, labels = (np.concatenate(arrays) for arrays in zip(*chunks))
         skipped = start - int(self._ends[first] - self.corpus.sizes[self._chunks[first]])
-        examples, width = slice(skipped, skipped + count), self.corpus.texts_of_one
+        examples, width = slice(skipped, skipped + count), self.corpus.texts_per_example
         left_out = int(lengths[: skipped * width].sum())
         lengths = lengths[skipped * width : (skipped + count) * width]
         kept = slice(left_out, left_out + int(lengths.sum()))

@@ -1,4 +1,4 @@
-"""The tokens of many texts at once, by compiled string functions of Python and Arrow."""
+"""Tokenises many texts at once with the compiled string functions of Python and Arrow."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from keras_slstm.extras import require
 from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.token_vectorizer import TokenVectorizer
 
-END = "\0"  # the token behind each text: no token of a text, since the tokenisers take it for a space
-# Latin letters whose lower case is in the set, too, the symbols between them, and typographic symbols.
+END = "\0"  # the token after each text; no text has this token, because the tokenisers treat it as a space
+# Latin letters (the set also contains their lower case), and the symbols between them and of typography.
 _LETTER = "0-9A-Za-z_ª²³µ¹ºÀ-ÖØ-öø-\u012f\u0131-\u017f¼-¾"
 _SYMBOLS = '!"#$%&()*+,-./:;<=>?@[\\]^`{|}~¡¢£¤¥¦§¨©«¬\u00ad®¯°±´¶·¸»¿×÷‘“”–—…€'
 _PLAIN = rf"[ \t\n\r{_LETTER}{re.escape(_SYMBOLS)}'’]"
 _NOT_PLAIN = re.compile(rf"[^{_PLAIN[1:]}")
-# An apostrophe that is not inside a word. It begins the pattern, so that `re` skips to the next one.
+# An apostrophe that is not inside a word. The pattern begins with it, so that `re` can jump to the next one.
 _APOSTROPHE = re.compile(rf"'(?:(?<![{_LETTER}]')|(?![{_LETTER}]))")
 _PLAIN_ASCII = bytes(code for code in range(128) if not _NOT_PLAIN.search(chr(code)))
 
 
 class EncodedTexts(NamedTuple):
-    """Texts as numbers of their words.
+    """Texts as word numbers, with the list of their words.
 
     Attributes:
-        words: The different words, numbered from 1.
-        counts: How often each occurs.
-        ids: The numbers of the words of all texts, one after another; 0 is the word of a text that has none.
+        words: The distinct words; the first one has the number 1.
+        counts: How often each word occurs.
+        ids: The word numbers of all texts, concatenated. A text without words has the single number 0.
         lengths: How many numbers each text has.
     """
 
@@ -42,14 +42,15 @@ class EncodedTexts(NamedTuple):
 
 
 class BlockTokenizer:
-    """Tokenises many texts at once, as a `TextVectorizer` does, but several times faster.
+    """Finds the same tokens as a `TextVectorizer`, several times faster.
 
-    A text in Latin letters needs no search for words: spaces around each symbol, and a cut at spaces. That is done for
-    all texts together in a few calls of compiled functions. Any other text (another alphabet, a control character),
-    and every text if the vectoriser splits words at hyphens, goes through `TextVectorizer.tokenize`.
+    Texts in Latin letters need no search for words: it is enough to put spaces around each symbol and to split at
+    spaces. A few calls of compiled functions do this for all texts together. Texts with other characters (another
+    alphabet, a control character) go through `TextVectorizer.tokenize`, as do all texts if the vectoriser splits words
+    at hyphens.
 
     Args:
-        vectorizer: Its settings are used.
+        vectorizer: The vectoriser whose settings are used.
 
     Example:
 
@@ -62,9 +63,9 @@ class BlockTokenizer:
         self.vectorizer = vectorizer
 
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        """Number the words of texts. They are shortened as in `TextVectorizer.encode`, but all their words counted."""
+        """Number the words of texts. Texts are truncated as in `TextVectorizer.encode`, but all words are counted."""
         arrow, compute = require("pyarrow", "stream"), require("pyarrow.compute", "stream")
-        # `END` comes first, to have the number 0. Without `strip`, Arrow would find an empty token at the end.
+        # `END` comes first so that its number is 0. Without `strip`, Arrow would find an empty token at the end.
         spaced = f"{END} {self._spaced(texts).strip(string.whitespace)}"
         tokens = compute.ascii_split_whitespace(arrow.array([spaced])).flatten().dictionary_encode()
         words, numbers = tokens.dictionary.to_pylist()[1:], tokens.indices.to_numpy()[1:]
@@ -81,7 +82,7 @@ class BlockTokenizer:
         return EncodedTexts(words, counts.tolist(), numbers[kept], np.maximum(lengths, 1).astype(np.int32))
 
     def _spaced(self, texts: Sequence[str]) -> str:
-        """All texts in a string in which white space separates the tokens, with `END` behind each text."""
+        """All texts as one string in which white space separates the tokens, with `END` after each text."""
         block = END.join(texts)
         if not self.vectorizer.split_words and block.count(END) == len(texts) - 1 and _is_plain(block):
             return f"{self._plain(block)} {END}"
@@ -113,15 +114,15 @@ def _is_plain(block: str) -> bool:
     return not _NOT_PLAIN.search(block.replace(END, " "))
 
 
-class SentenceNumbers:
-    """Numbers the words of sentences that are tokenised, in the form in which a `TokenVectorizer` looks them up.
+class SentenceEncoder:
+    """Numbers the words of tokenised sentences, as normalised by a `TokenVectorizer`.
 
     Args:
-        vectorizer: Its settings are used.
+        vectorizer: The vectoriser whose settings are used.
 
     Example:
 
-    >>> encoded = SentenceNumbers(TokenVectorizer()).encode([["To", "Oslo"], ["to"]])
+    >>> encoded = SentenceEncoder(TokenVectorizer()).encode([["To", "Oslo"], ["to"]])
     >>> encoded.words, encoded.ids.tolist(), encoded.lengths.tolist()
     (['to', 'oslo'], [1, 2, 1], [2, 1])
     """
@@ -130,7 +131,7 @@ class SentenceNumbers:
         self.vectorizer = vectorizer
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> EncodedTexts:
-        """Number the words of sentences, each of which has at least one."""
+        """Number the words of sentences. Each sentence must have at least one word."""
         tokens = [token for sentence in sentences for token in sentence]
         words: dict[str, int] = {}
         numbers = {}

@@ -1,4 +1,4 @@
-"""Corpora of texts, of pairs and of tagged sentences, prepared from files."""
+"""Functions that prepare corpora of texts, pairs and tagged sentences."""
 
 from __future__ import annotations
 
@@ -31,36 +31,38 @@ def prepare_corpus(
     processes: int = 1,
     overwrite: bool = False,
 ) -> PreparedCorpus:
-    """Prepare labelled texts of any size for training: store them in a folder as word ids.
+    """Store labelled texts of any size in a folder as word ids, to train on them with `StreamedBatches`.
 
-    The files are read once, with constant memory: drafts of the shards number the words of their texts as they come,
-    and when all words are counted, the numbers are replaced by the ids of the vocabulary. The folder gets a fingerprint
-    of files and settings. With the same ones, the next call returns at once. A preparation that was interrupted counts
-    for nothing.
+    The files are read once, with constant memory: each shard is first written as a draft with word numbers of its own;
+    when all words have been counted, these numbers are replaced by the ids of the vocabulary. The folder contains a
+    fingerprint of the files and settings. If they have not changed, the next call reads nothing and returns at once. An
+    interrupted preparation starts again.
 
     Args:
-        files: One or more files: tables and JSON lines as `read_labelled_text` reads them (plain, `.gz`, `.zst`) and
-            Parquet; or TFDS splits, as `"tfds:ag_news_subset/train"`.
-        folder: Where to keep the prepared corpus.
-        vectorizer: The settings of the vocabulary. If it has one already, such as that of the training part, that is
-            used. None: `TextVectorizer()`.
-        labels: The label names in the order of their ids, such as those of the training part. None: those of the
+        files: One or more files: tables and JSON Lines as for `read_labelled_text` (plain, `.gz`, `.zst`), or Parquet;
+            or splits of TFDS, such as `"tfds:ag_news_subset/train"`.
+        folder: The folder for the prepared corpus.
+        vectorizer: The settings of the vocabulary. If it already has a vocabulary, such as that of the training part,
+            this vocabulary is used. None: `TextVectorizer()`.
+        labels: The label names in the order of their ids, such as those of the training part. None: the labels in the
             files, sorted.
-        text_column, label_column: Names of the columns, keys or TFDS features, if they are not `text` and `label`. For
-            TFDS, see `load_corpus`.
-        on_error: `"raise"` stops at the first malformed line, `"skip"` leaves such lines out with a warning.
-        data_dir: Where TFDS keeps its data.
-        max_words: The largest number of different words to count. From there on, counts of rare words are bounds; see
-            `WordSketch`.
-        processes: Number of processes that read. One that starts loads Keras first, which pays for a few million texts.
+        text_column, label_column: Names of the columns, keys or TFDS features. Default: `text` and `label`; for TFDS,
+            see `load_corpus`.
+        on_error: `"raise"` stops at the first malformed line. `"skip"` skips malformed lines and warns how many were
+            skipped.
+        data_dir: The data folder of TFDS.
+        max_words: The maximum number of distinct words to count. If there are more, the counts of rare words are
+            approximate; see `WordSketch`.
+        processes: Number of processes that read. Each one first imports Keras, so several are only faster from a few
+            million texts on.
         overwrite: Whether to replace a corpus of other files or settings in `folder`.
 
     Raises:
         DataError: If a file is malformed or has a label that is not in `labels`.
-        FileExistsError: If `folder` holds files of another kind. They stay as they are.
+        FileExistsError: If `folder` contains other files. They are not touched.
         FileNotFoundError: If a file does not exist.
         ImportError: If the extra `stream` is not installed.
-        ValueError: If `folder` holds a corpus of other files or settings, or an argument is wrong.
+        ValueError: If `folder` contains a corpus of other files or settings, or an argument is invalid.
 
     Example:
 
@@ -89,15 +91,15 @@ def prepare_pairs(
     data_dir: str | None = None,
     **options: Any,
 ) -> PreparedCorpus:
-    """Prepare labelled pairs of texts, as `prepare_corpus` prepares texts.
+    """Store labelled pairs of texts in a folder; see `prepare_corpus`.
 
-    Scores are not prepared: every different value of the label is a label.
+    Scores are not supported: each distinct value in the label column is a label.
 
     Args:
-        files: Files as `read_labelled_pairs` reads them, Parquet, or TFDS splits; see `prepare_corpus`.
+        files: Files as for `read_labelled_pairs`, Parquet, or splits of TFDS; see `prepare_corpus`.
         folder, vectorizer, labels: See `prepare_corpus`.
-        first_column, second_column, label_column: Names of the columns, keys or TFDS features, if they are not the
-            usual ones; see `read_labelled_pairs`.
+        first_column, second_column, label_column: Names of the columns, keys or TFDS features. For the defaults, see
+            `read_labelled_pairs`.
         on_error, data_dir: See `prepare_corpus`.
         **options: `max_words`, `processes` and `overwrite` of `prepare_corpus`.
 
@@ -131,19 +133,19 @@ def prepare_sentences(
     data_dir: str | None = None,
     **options: Any,
 ) -> PreparedCorpus:
-    """Prepare tagged sentences, as `prepare_corpus` prepares texts.
+    """Store tagged sentences in a folder; see `prepare_corpus`.
 
-    With a `scheme`, the files are read once more at the beginning, to find the scheme of their tags.
+    With a `scheme`, the files are read twice: first to detect the scheme of their tags.
 
     Args:
-        files: Column files as `read_conll` reads them, or TFDS splits with words and tags; see `prepare_corpus`.
-        folder: Where to keep the prepared corpus.
-        vectorizer: As of `prepare_corpus`, without characters. None: `TokenVectorizer(max_characters=None)`.
-        labels: The tags in the order of their ids, such as those of the training part. None: those of the files,
-            sorted, or, with a `scheme`, all tags of that scheme for their types of span.
-        token_column, tag_column: Columns of the words and the tags; see `read_conll` and, for TFDS,
+        files: Column files as for `read_conll`, or splits of TFDS with words and tags; see `prepare_corpus`.
+        folder: The folder for the prepared corpus.
+        vectorizer: As in `prepare_corpus`, without characters. None: `TokenVectorizer(max_characters=None)`.
+        labels: The tags in the order of their ids, such as those of the training part. None: the tags in the files,
+            sorted, or, with a `scheme`, all tags of that scheme for the span types in the files.
+        token_column, tag_column: The columns of the words and tags; see `read_conll` and, for TFDS,
             `load_tagged_corpus`.
-        scheme: `"BIO"` or `"BIOES"`, to which tags of spans are converted. None: the tags stay as they are.
+        scheme: The scheme to which the tags of spans are converted, `"BIO"` or `"BIOES"`. None: do not convert them.
         on_error, data_dir: See `prepare_corpus`.
         **options: `max_words`, `processes` and `overwrite` of `prepare_corpus`.
 

@@ -1,7 +1,7 @@
-"""Drafts of shards: texts whose words are numbered before the vocabulary is known.
+"""Drafts of shards, written before the vocabulary is known.
 
-A draft numbers its own words. So the texts are cut into words once only: when all words are counted, `finish` replaces
-the numbers of each draft by the ids of the vocabulary.
+Each draft has its own word list and stores texts as numbers in this list. Thus texts are tokenised only once: when all
+words have been counted, `finish` replaces the numbers by the ids of the vocabulary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_slstm.errors import DataError
-from keras_slstm.streaming.block_tokens import BlockTokenizer, EncodedTexts, SentenceNumbers
+from keras_slstm.streaming.block_tokens import BlockTokenizer, EncodedTexts, SentenceEncoder
 from keras_slstm.streaming.chunks import Chunk, write_chunks
 from keras_slstm.streaming.sources import Block, Kind, Source
 from keras_slstm.streaming.word_sketch import WordSketch
@@ -25,25 +25,25 @@ from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.token_vectorizer import TokenVectorizer
 from keras_slstm.text.vocabulary import UNKNOWN_ID
 
-# A shard is tokenised at once, which looks a word up once for all its texts. It has at most so many blocks, and ends
-# with the block that reaches so many characters.
+# The texts of a shard are tokenised together, so that each distinct word is looked up once. A shard ends after this
+# many blocks, or with the block that exceeds this many characters.
 SHARD_BLOCKS, SHARD_CHARACTERS = 128, 16_000_000
-MOST_LABELS = 10_000
-DRAFT = "draft-"  # how the names of drafts begin
+MAX_LABELS = 10_000
+DRAFT = "draft-"  # prefix of the file names of drafts
 
-Part = tuple[int, Source, int, int]  # number of the source, the source, part, parts
-# For each chunk: the numbers of its source and block, the number of its examples, its shard, its number there.
+Part = tuple[int, Source, int, int]  # (number of the source, source, part, number of parts)
+# Of a chunk: (number of its source, number of its block, number of examples, name of the shard, index in the shard)
 Place = tuple[int, int, int, str, int]
 
 
 class Drafts(NamedTuple):
-    """The drafts of a part of the texts.
+    """The drafts of a part of a source.
 
     Attributes:
-        words: How often each word occurs.
-        labels: The label names, by the numbers that the drafts give them.
-        places: Where the chunks are.
-        lengths: How many examples have each length, that of the longer text of a pair.
+        words: The counts of the words.
+        labels: The label names; the drafts store their indices in this list.
+        places: The places of the chunks.
+        lengths: The number of examples of each length. A pair has the length of its longer text.
     """
 
     words: WordSketch
@@ -53,12 +53,12 @@ class Drafts(NamedTuple):
 
 
 def make_vectorizer(kind: Kind, config: Mapping[str, Any]) -> TextVectorizer | TokenVectorizer:
-    """The vectoriser of a kind of examples, with these arguments."""
+    """Return the vectoriser for a kind of examples."""
     return TokenVectorizer(**config) if kind == "sentences" else TextVectorizer(**config)
 
 
-def texts_of_one(kind: Kind) -> int:
-    """The number of texts of an example."""
+def texts_per_example(kind: Kind) -> int:
+    """The number of texts in an example."""
     return 2 if kind == "pairs" else 1
 
 
@@ -68,19 +68,19 @@ def write_drafts(
     """Write the drafts of a part.
 
     Args:
-        config: The settings of the vectoriser.
-        max_words: The largest number of words to count.
-        labels: The label names, or None for those that occur.
+        config: The arguments of the vectoriser.
+        max_words: The maximum number of distinct words to count.
+        labels: The label names. None: those in the source.
         folder: The folder of the shards.
-        part: The part.
+        part: The part of a source.
     """
     source_number, source, rest, parts = part
-    vectorizer, width = make_vectorizer(source.kind, config), texts_of_one(source.kind)
-    numbers = SentenceNumbers(vectorizer) if isinstance(vectorizer, TokenVectorizer) else BlockTokenizer(vectorizer)
+    vectorizer, width = make_vectorizer(source.kind, config), texts_per_example(source.kind)
+    encoder = SentenceEncoder(vectorizer) if isinstance(vectorizer, TokenVectorizer) else BlockTokenizer(vectorizer)
     sketch, known = WordSketch(max_words), _Labels(source, labels)
     places: list[Place] = []
     lengths: Counter[int] = Counter()
-    for shard, (blocks, encoded) in enumerate(_encoded(numbers, _shards(source.blocks(rest, parts)))):
+    for shard, (blocks, encoded) in enumerate(_encoded(encoder, _shards(source.blocks(rest, parts)))):
         name = f"{source_number:05}-{rest:03}-{shard:05}.array_record"
         np.savez(
             folder / f"{DRAFT}{name}.npz",
@@ -107,15 +107,15 @@ def finish(
     folder: Path,
     drafts: Iterable[tuple[str, Sequence[str]]],
 ) -> None:
-    """Write shards from their drafts, and delete the drafts.
+    """Write the final shards, and delete their drafts.
 
     Args:
         kind: The kind of the examples.
-        config: The settings of the vectoriser.
+        config: The arguments of the vectoriser.
         vocabulary: The words of the vocabulary, from id 2 on.
-        labels: The label names, by id.
+        labels: The label names in the order of their ids.
         folder: The folder of the shards.
-        drafts: The name of each shard, and the label names by their numbers in its draft.
+        drafts: For each shard, its name and the label names of its draft.
     """
     vectorizer = make_vectorizer(kind, config)
     vectorizer.set_vocabulary(vocabulary)
@@ -132,7 +132,7 @@ def finish(
 
 
 def _shards(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """The blocks of each shard."""
+    """Yield the blocks of each shard."""
     shard: list[Block] = []
     characters = 0
     for block in blocks:
@@ -146,13 +146,13 @@ def _shards(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 
 
 def _encoded(
-    numbers: BlockTokenizer | SentenceNumbers, shards: Iterable[list[Block]]
+    encoder: BlockTokenizer | SentenceEncoder, shards: Iterable[list[Block]]
 ) -> Iterator[tuple[list[Block], EncodedTexts]]:
-    """Yield shards with their encoded texts. Meanwhile a thread encodes the next one, mostly in compiled functions."""
+    """Yield shards with their encoded texts. Meanwhile, a thread encodes the next shard, mostly in compiled code."""
     before: tuple[list[Block], Future[EncodedTexts]] | None = None
     with ThreadPoolExecutor(max_workers=1) as thread:
         for shard in shards:
-            future = thread.submit(numbers.encode, [text for block in shard for text in block.texts])
+            future = thread.submit(encoder.encode, [text for block in shard for text in block.texts])
             if before is not None:
                 yield before[0], before[1].result()
             before = shard, future
@@ -161,7 +161,7 @@ def _encoded(
 
 
 class _Labels:
-    """Numbers of label names: those of a given list, or in the order of their first occurrence."""
+    """Numbers label names, by a given list or by their first occurrence."""
 
     def __init__(self, source: Source, labels: Sequence[str] | None):
         self.source = source
@@ -170,7 +170,7 @@ class _Labels:
         self._fixed = labels is not None
 
     def ids(self, block: Block) -> np.ndarray:
-        """The numbers of the labels of a block."""
+        """The label numbers of a block."""
         if not self._ids.keys() >= set(block.labels):
             self._add(block)
         return np.array([self._ids[name] for name in block.labels], np.int32)
@@ -180,14 +180,14 @@ class _Labels:
             if name in self._ids:
                 continue
             if self._fixed:
-                known = f"the labels: {list_names(self.names)}.{did_you_mean(name, self.names)}"
+                known = f"known labels: {list_names(self.names)}.{did_you_mean(name, self.names)}"
                 problem = f"unknown label {name!r}; {known}"
                 if block.lines:
                     raise DataError(self.source.name, block.lines[place], problem)
                 raise ValueError(f"{self.source.name}: {problem}")
             self._ids[name] = len(self.names)
             self.names.append(name)
-        if len(self.names) > MOST_LABELS:
+        if len(self.names) > MAX_LABELS:
             raise ValueError(
-                f"{self.source.name} has more than {MOST_LABELS} labels: is this the column of the labels?"
+                f"{self.source.name} has more than {MAX_LABELS:,} labels: check that the label column is the right one."
             )

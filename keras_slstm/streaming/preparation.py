@@ -1,4 +1,4 @@
-"""Prepares a corpus: drafts of its shards, the vocabulary of their words, and the shards."""
+"""Prepares a corpus in three steps: drafts of the shards, the vocabulary, the final shards."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from keras_slstm.text.vocabulary import Vocabulary
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.validation import check_integer
 
-FORMAT = "3"  # of the shards and the manifest
+FORMAT = "3"  # version of the format of shards and manifest
 _OWN_FOLDER = re.compile(r"shards-[0-9a-f]{8}")
 _OWN_FILE = re.compile(r"(unfinished-\d+-)?(draft-)?\d+-\d+-\d+\.array_record(\.npz)?")
-# The settings of a vectoriser that decide about ids.
-_OF_TEXTS = ("max_tokens", "min_count", "lowercase", "tokenizer", "max_length", "split_words")
-_OF_SENTENCES = ("max_tokens", "min_count", "lowercase", "zero_digits", "max_characters")
+# The arguments of a vectoriser that affect ids.
+_TEXT_SETTINGS = ("max_tokens", "min_count", "lowercase", "tokenizer", "max_length", "split_words")
+_SENTENCE_SETTINGS = ("max_tokens", "min_count", "lowercase", "zero_digits", "max_characters")
 
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # `map`, perhaps in several processes
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # `map`, or the same in several processes
 
 
 def prepare(
@@ -47,10 +47,10 @@ def prepare(
     processes: int = 1,
     overwrite: bool = False,
 ) -> PreparedCorpus:
-    """Prepare the examples of sources of one kind; see `prepare_corpus`."""
+    """Prepare the examples of sources of the same kind; see `prepare_corpus`."""
     check_integer("processes", processes, 1)
     if vectorizer.max_characters is not None:
-        raise ValueError("A prepared corpus has no characters: make the vectoriser with `max_characters=None`.")
+        raise ValueError("A prepared corpus stores no characters: create the vectoriser with `max_characters=None`.")
     config, kind = _plain_config(vectorizer), sources[0].kind
     known = _fingerprint(sources, config, vectorizer.vocabulary, labels, max_words)
     folder = Path(folder)
@@ -60,10 +60,10 @@ def prepare(
             return found
         if not overwrite:
             raise ValueError(
-                f"{folder} holds a corpus of other files or settings, or of files that have changed since: choose "
-                "another folder, or prepare it again (overwrite=True)."
+                f"{folder} contains a corpus of other files or settings, or the files have changed since: use another "
+                "folder, or prepare the corpus again (overwrite=True)."
             )
-    former = _own_folders(folder)
+    previous = _own_folders(folder)
     shards = folder / f"shards-{uuid.uuid4().hex[:8]}"
     shards.mkdir(parents=True)
     sources = with_scheme(sources)
@@ -71,17 +71,17 @@ def prepare(
     parts = [(number, source, part, each) for number, source in enumerate(sources) for part in range(each)]
     with _mapping(processes) as run:
         drafts = list(run(partial(write_drafts, config, max_words, labels, shards), parts))
-        # In the order of the files, whatever the number of processes.
+        # In the order of the files, regardless of the number of processes.
         places = sorted(place for draft in drafts for place in draft.places)
         for number in {*range(len(sources))} - {place[0] for place in places}:
             raise no_example(sources[number].name)
         names = _label_names(drafts, sources[0].scheme) if labels is None else list(labels)
         words = vectorizer.vocabulary[2:] or _learn(vectorizer, drafts, max_words)
-        of_drafts = [
+        labels_of_drafts = [
             (name, draft.labels) for draft in drafts for name in dict.fromkeys(place[3] for place in draft.places)
         ]
         complete = partial(finish, kind, config, words, names, shards)
-        for _ in run(complete, [of_drafts[part::processes] for part in range(processes)]):
+        for _ in run(complete, [labels_of_drafts[part::processes] for part in range(processes)]):
             pass
     names_of_shards = sorted({place[3] for place in places})
     numbers = {name: number for number, name in enumerate(names_of_shards)}
@@ -99,16 +99,16 @@ def prepare(
             "lengths": sorted(sum((draft.lengths for draft in drafts), Counter()).items()),
         },
     )
-    for old in former:  # of another corpus, or of an interrupted preparation; now that the new one is complete
+    for old in previous:  # the previous corpus and interrupted preparations, now that the new one is complete
         shutil.rmtree(old)
     return PreparedCorpus(folder)
 
 
 def _own_folders(folder: Path) -> list[Path]:
-    """The folders of shards of former preparations.
+    """The folders of shards of previous preparations.
 
     Raises:
-        FileExistsError: If anything else is in the folder.
+        FileExistsError: If the folder contains anything else.
     """
     own, other = [], []
     for path in sorted(folder.iterdir()) if folder.exists() else []:
@@ -118,8 +118,8 @@ def _own_folders(folder: Path) -> list[Path]:
             other.append(path.name)
     if other:
         raise FileExistsError(
-            f"{folder} is not empty, and not the folder of a prepared corpus: {', '.join(other[:5])} would be in the "
-            "way. Choose another folder."
+            f"{folder} contains files that do not belong to a prepared corpus: {', '.join(other[:5])}. Use another "
+            "folder."
         )
     return own
 
@@ -137,32 +137,32 @@ def _fingerprint(
 
 
 def _plain_config(vectorizer: TextVectorizer | TokenVectorizer) -> dict[str, Any]:
-    """The settings that decide about ids. Not by `get_config`: there Keras loads TensorFlow on every backend."""
+    """The settings that affect ids. `get_config` would make Keras import TensorFlow on every backend."""
     if isinstance(vectorizer, TokenVectorizer):
-        return {name: getattr(vectorizer, name) for name in _OF_SENTENCES}
-    # Without word vectors no word is split, so `adapt` need not try.
-    return {name: getattr(vectorizer, name) for name in _OF_TEXTS} | {"split_words": bool(vectorizer.split_words)}
+        return {name: getattr(vectorizer, name) for name in _SENTENCE_SETTINGS}
+    # None means that `adapt` decides by the word vectors; there are none here, so no word is split.
+    return {name: getattr(vectorizer, name) for name in _TEXT_SETTINGS} | {"split_words": bool(vectorizer.split_words)}
 
 
 @contextlib.contextmanager
 def _mapping(processes: int) -> Iterator[Run]:
-    """A `map` in so many processes."""
+    """Yield a `map` that uses this many processes."""
     if processes == 1:
         yield map
         return
-    # Not forked: that deadlocks beside the threads of TensorFlow and JAX.
+    # Not "fork", which can deadlock with the threads of TensorFlow and JAX.
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         yield pool.map
 
 
 def _label_names(drafts: list[Drafts], scheme: str | None) -> list[str]:
-    """The labels that occur, sorted; of spans, all tags of the scheme for their types."""
+    """The labels in the drafts, sorted; with a scheme, all tags of the scheme for the span types in the drafts."""
     names = {name for draft in drafts for name in draft.labels}
     return sorted(names) if scheme is None else scheme_labels({name[2:] for name in names - {"O"}}, scheme)
 
 
 def _learn(vectorizer: TextVectorizer | TokenVectorizer, drafts: list[Drafts], max_words: int) -> list[str]:
-    """The vocabulary of the drafts."""
+    """Learn the vocabulary from the drafts, and return its words."""
     counts = WordSketch(max_words)
     for draft in drafts:
         counts.merge(draft.words)

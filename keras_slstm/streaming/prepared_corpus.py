@@ -1,4 +1,4 @@
-"""A prepared corpus: what its folder holds."""
+"""Reads a prepared corpus from its folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from keras_slstm.datasets.records import PathLike
 from keras_slstm.errors import DataError
 from keras_slstm.files import read_json
 from keras_slstm.streaming.chunks import Chunk, Shard
-from keras_slstm.streaming.drafts import make_vectorizer, texts_of_one
+from keras_slstm.streaming.drafts import make_vectorizer, texts_per_example
 from keras_slstm.streaming.sources import Kind
 
-MANIFEST = "corpus.json"  # written last: without it, the folder holds no corpus
-OPEN_SHARDS = 32  # files that are kept open
+MANIFEST = "corpus.json"  # written last: a folder without it contains no corpus
+OPEN_SHARDS = 32  # maximum number of open files
 
 
 class PreparedCorpus:
@@ -26,19 +26,19 @@ class PreparedCorpus:
         folder: The folder.
 
     Attributes:
-        kind: The kind of its examples: `"texts"`, `"pairs"` or `"sentences"`.
-        labels: The label names, by id.
+        kind: The kind of the examples: `"texts"`, `"pairs"` or `"sentences"`.
+        labels: The label names in the order of their ids.
         scheme: The scheme of tags that mark spans; None for other labels.
-        vectorizer: The `TextVectorizer`, or of sentences the `TokenVectorizer`, with the vocabulary of the corpus.
+        vectorizer: The `TextVectorizer` (for sentences, the `TokenVectorizer`) with the vocabulary of the corpus.
         fingerprint: A short hash of the files and settings from which the corpus was prepared.
-        texts_of_one: The number of texts of an example: 2 for pairs.
-        sizes: The number of examples in each chunk, an array.
-        lengths, length_counts: The numbers of words that examples have, ascending, and how many examples have them,
-            arrays. A pair has the length of its longer text.
+        texts_per_example: The number of texts in an example: 2 for pairs, otherwise 1.
+        sizes: The number of examples in each chunk (array).
+        lengths, length_counts: The lengths of examples in words, ascending, and the number of examples of each length
+            (arrays). A pair has the length of its longer text.
 
     Raises:
-        DataError: If the manifest of the folder is damaged.
-        FileNotFoundError: If there is no corpus in the folder.
+        DataError: If the manifest is damaged.
+        FileNotFoundError: If the folder contains no corpus.
 
     Example:
 
@@ -52,7 +52,7 @@ class PreparedCorpus:
         self.folder = Path(folder)
         path = self.folder / MANIFEST
         if not path.is_file():
-            raise FileNotFoundError(f"There is no prepared corpus in {self.folder}: call `prepare_corpus` first.")
+            raise FileNotFoundError(f"{self.folder} contains no prepared corpus: call `prepare_corpus` first.")
         manifest = read_json(path)
         try:
             self.fingerprint = str(manifest["fingerprint"])
@@ -66,7 +66,7 @@ class PreparedCorpus:
             self.lengths, self.length_counts = np.array(manifest["lengths"], dtype=np.int64).reshape(-1, 2).T
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(path, 1, f"not a manifest of a prepared corpus ({error!r})") from error
-        self.texts_of_one = texts_of_one(self.kind)
+        self.texts_per_example = texts_per_example(self.kind)
         self.sizes = self._chunks[:, 2]
         self._records = np.bincount(self._chunks[:, 0], minlength=len(self._shards))
         self._shard = lru_cache(OPEN_SHARDS)(self._open)
@@ -76,7 +76,7 @@ class PreparedCorpus:
         return int(self.sizes.sum())
 
     def read(self, numbers: Any) -> list[Chunk]:
-        """The chunks of these numbers, in their order."""
+        """Read the chunks with these numbers, in the given order."""
         return [self._shard(int(shard)).read([int(record)])[0] for shard, record, _ in self._chunks[numbers]]
 
     def _open(self, number: int) -> Shard:

@@ -1,4 +1,4 @@
-"""The labelled examples of files and of TFDS data sets, one after another."""
+"""Reads labelled examples from files and TFDS data sets, block by block."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from keras_slstm.extras import require
 from keras_slstm.suggestions import list_names
 from keras_slstm.text.tag_schemes import convert_tags, detect_scheme
 
-TFDS = "tfds:"  # a source that begins so is the name of a data set and its split: `tfds:glue/sst2/train`
-BLOCK = 1024  # examples that are read and stored together
+TFDS = "tfds:"  # prefix of the name of a data set and its split: `tfds:glue/sst2/train`
+BLOCK = 1024  # number of examples that are read and stored together
 
-# A text and its label; two texts and their label; or the words of a sentence and their tags.
+# An example is a text with a label, two texts with a label, or the words of a sentence with their tags.
 Kind = Literal["texts", "pairs", "sentences"]
 
 
 class Block(NamedTuple):
-    """Some examples of a source.
+    """Consecutive examples of a source.
 
     Attributes:
         number: The number of the block in the source.
-        texts: The texts; those of a pair follow one another. Or sentences, each a list of words.
-        labels: The labels: one for each text or pair, or one for each word.
-        lines: The line of each label; none if the source has no lines.
+        texts: The texts (the two texts of a pair follow each other), or the sentences as lists of words.
+        labels: One label for each text, pair or word.
+        lines: The line number of each label; empty if the source has no lines.
     """
 
     number: int
@@ -46,17 +46,17 @@ class Block(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file or a TFDS split of labelled examples.
+    """A file or a TFDS split with labelled examples.
 
     Args:
         name: A path, or `tfds:NAME/SPLIT`.
-        kind: The kind of its examples.
-        columns: The columns, keys or features: those of the words and the tags, or of the texts and the label. None:
-            the usual ones.
+        kind: The kind of the examples.
+        columns: The columns, keys or features of the texts and the label, or of the words and tags. None: the usual
+            name.
         scheme: The scheme to which tags are converted, or None.
-        found_scheme: The scheme of its tags; see `with_scheme`.
-        on_error: `"raise"` or `"skip"`, for malformed lines.
-        data_dir: Where TFDS keeps its data.
+        found_scheme: The scheme of the tags in the source; see `with_scheme`.
+        on_error: What to do at a malformed line: `"raise"` or `"skip"`.
+        data_dir: The data folder of TFDS.
     """
 
     name: str
@@ -68,11 +68,11 @@ class Source(NamedTuple):
     data_dir: str | None = None
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
-        """Yield blocks of up to `BLOCK` examples: each whose number leaves the remainder `part` divided by `parts`."""
+        """Yield the blocks of up to `BLOCK` examples whose number modulo `parts` is `part`."""
         if self._has_tabs():
             found = tab_separated_blocks(self.name, self._columns(), self.on_error, BLOCK, part, parts)
             for number, lines, (*texts, labels) in found:
-                in_turn = [text for texts_of_one in zip(*texts) for text in texts_of_one]
+                in_turn = [text for texts_per_example in zip(*texts) for text in texts_per_example]
                 yield Block(number, in_turn, list(map(str.strip, labels)), lines)
             return
         rows = self.rows()
@@ -84,7 +84,7 @@ class Source(NamedTuple):
                 yield self._block(number, block)
 
     def state(self) -> list[str]:
-        """Strings that change when the source does: its name, settings, size and time of the last change."""
+        """Strings that change when the source does: its name, settings, size and modification time."""
         settings = list(map(str, (self.kind, self.columns, self.scheme, self.on_error)))
         if self.name.startswith(TFDS):
             return [self.name, *settings]
@@ -92,7 +92,7 @@ class Source(NamedTuple):
         return [str(Path(self.name).resolve()), str(found.st_size), str(found.st_mtime_ns), *settings]
 
     def rows(self) -> Iterator[Row]:
-        """Yield the examples, with the tags as they stand there."""
+        """Yield the examples, with unconverted tags."""
         if self.name.startswith(TFDS):
             return self._tfds_rows()
         if self.kind == "sentences":
@@ -116,7 +116,7 @@ class Source(NamedTuple):
             return list(row.y)
         try:
             return convert_tags(row.y, self.found_scheme, self.scheme)
-        except ValueError as error:  # of TFDS: the tags of files have been checked
+        except ValueError as error:  # only for TFDS: the tags of files are already checked
             raise ValueError(f"{self.name}, sentence {' '.join(row.x)[:200]!r}: {error}") from error
 
     def _row(self, line: int, values: list[str]) -> Row:
@@ -127,11 +127,11 @@ class Source(NamedTuple):
         return pair_columns(*self.columns) if self.kind == "pairs" else text_columns(*self.columns)
 
     def is_parquet(self) -> bool:
-        """Whether it is a Parquet file."""
+        """Whether the source is a Parquet file."""
         return not self.name.startswith(TFDS) and Path(self.name).suffix.lower() == ".parquet"
 
     def _has_tabs(self) -> bool:
-        """Whether it is a tab-separated file."""
+        """Whether the source is a tab-separated file."""
         if self.kind == "sentences" or self.name.startswith(TFDS) or self.is_parquet():
             return False
         return is_tab_separated(self.name, self._columns())
@@ -149,7 +149,7 @@ class Source(NamedTuple):
                 name = column.among(known)
                 if name is None:
                     hint = column.suggestion(known)
-                    raise DataError(self.name, 1, f"no column {column}; its columns: {list_names(known)}.{hint}")
+                    raise DataError(self.name, 1, f"no column {column}; existing columns: {list_names(known)}.{hint}")
                 names.append(name)
             numbers = itertools.count(1)
             for batch in file.iter_batches(BLOCK, columns=names):
@@ -158,7 +158,7 @@ class Source(NamedTuple):
                     filled = all(isinstance(text, str) and text.strip() for text in texts)
                     if not filled or label is None or not str(label).strip():
                         found = ", ".join(map(repr, (*texts, label)))
-                        raise DataError(self.name, number, f"row {number} has no text or no label: {found}")
+                        raise DataError(self.name, number, f"row {number} has an empty text or label: {found}")
                     yield self._row(number, [*texts, str(label)])
 
     def _tfds_rows(self) -> Iterator[Row]:
@@ -172,33 +172,35 @@ class Source(NamedTuple):
             return tagged_features(name, builder, *self.columns)
         row_of, labels = (pair_features if self.kind == "pairs" else text_features)(name, builder, *self.columns)
         if not labels:
-            raise ValueError(f'"{name}" has scores, but a prepared corpus has labels.')
+            raise ValueError(f'"{name}" has scores, but a prepared corpus needs labels.')
         return row_of
 
 
 def make_sources(names: PathLike | list[PathLike] | tuple[PathLike, ...], **settings: Any) -> list[Source]:
-    """The sources of these names, in their order.
+    """Return the sources with these names.
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: If there is no name, one occurs twice, or a file cannot hold examples of this kind.
+        ValueError: If there is no name, a name occurs twice, or a file cannot contain examples of this kind.
     """
     several = names if isinstance(names, (list, tuple)) else [names]
     texts = [str(name) for name in several]
     if not texts or len(set(texts)) < len(texts):
-        raise ValueError(f"`files` must be one or more different files. Received: {texts}")
+        raise ValueError(f"`files` must name one or more different files. Received: {texts}")
     for text in texts:
         if not text.startswith(TFDS) and not Path(text).is_file():
-            raise FileNotFoundError(f"There is no file {text}.")
+            raise FileNotFoundError(f"{text} does not exist.")
     sources = [Source(text, **settings) for text in texts]
     for source in sources:
         if source.kind == "sentences" and source.is_parquet():
-            raise ValueError(f"Tagged sentences are read from column files and TFDS, not from Parquet: {source.name}")
+            raise ValueError(
+                f"Tagged sentences must be in a column file or in TFDS, not in Parquet. Received: {source.name}"
+            )
     return sources
 
 
 def with_scheme(sources: list[Source]) -> list[Source]:
-    """The sources with the scheme of their tags, which is guessed from all of them; unchanged if none is wanted."""
+    """Return the sources with the scheme of their tags, detected in all of them. Without a `scheme`, change nothing."""
     if sources[0].scheme is None:
         return sources
     found = detect_scheme(row.y for source in sources for row in source.rows())

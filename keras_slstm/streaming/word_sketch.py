@@ -10,15 +10,15 @@ from keras_slstm.validation import check_integer
 
 
 class WordSketch:
-    """Counts words in bounded memory: exactly, until there are more different words than it may hold.
+    """Counts words in bounded memory.
 
-    Then it forgets the rarest half (lossy counting). `error` says how much that may have cost: a word may have occurred
-    up to `error` times more often than counted, never less, and no word that occurred more often than that is missing.
-    A word that outlives each forgetting from its first occurrence on, as the frequent words of a text do, is counted
-    exactly.
+    Counts are exact while there are at most `capacity` distinct words. Beyond that, the sketch drops the rarest half
+    (lossy counting). Then a word may have occurred up to `error` more times than counted, but never fewer times; a word
+    that occurred more than `error` times is never missing. A word that was never dropped is counted exactly, which
+    holds for the frequent words of a text.
 
     Args:
-        capacity: The largest number of different words that it keeps.
+        capacity: The maximum number of distinct words to keep.
 
     Raises:
         ValueError: If `capacity` is below 2.
@@ -56,6 +56,6 @@ class WordSketch:
         if len(self.counts) <= self.capacity:
             return
         ranked = sorted(self.counts.values(), reverse=True)
-        rare = ranked[self.capacity // 2]  # words of this count go, too, so that at most half of the capacity is left
+        rare = ranked[self.capacity // 2]  # words with this count are dropped, too, so at most half of them are left
         self.counts = Counter({word: count for word, count in self.counts.items() if count > rare})
         self.error += rare

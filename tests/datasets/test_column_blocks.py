@@ -1,4 +1,4 @@
-"""Blocks of tab-separated files hold what the reader of lines finds."""
+"""Reading blocks of tab-separated files equals reading them line by line."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def _in_blocks(size, on_error):
 
 @given(lines=st.lists(_LINES, max_size=12), size=st.integers(1, 4), on_error=st.sampled_from(["raise", "skip"]))
 @settings(max_examples=200, deadline=None)
-def test_rows_warnings_and_errors_are_those_of_the_reader_of_lines(tmp_path_factory, lines, size, on_error):
+def test_rows_warnings_and_errors_equal_those_of_single_lines(tmp_path_factory, lines, size, on_error):
     path = tmp_path_factory.getbasetemp() / "blocks.tsv"
     path.write_bytes("\n".join(["text\tother\tlabel", *lines]).encode())
     expected = _found(path, lambda path: list(iterate_columns(path, text_columns(), on_error)))
     assert _found(path, _in_blocks(size, on_error)) == expected
 
 
-def test_a_line_that_is_not_utf_8_is_named(tmp_path):
+def test_an_error_names_the_line_that_is_not_utf_8(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes(b"text\tlabel\na\tx\n\xff\tx\nb\ty\n")
     with pytest.raises(DataError, match=r"a\.tsv:3: not UTF-8"):
@@ -70,7 +70,7 @@ def test_parts_share_the_blocks(tmp_path):
     assert sorted(line for part in parts for _, lines, _ in part for line in lines) == list(range(2, 12))
 
 
-def test_files_that_are_cut_at_tabs(tmp_path):
+def test_only_tab_separated_files_are_read_in_blocks(tmp_path):
     for name, separator, expected in (("a.tsv", "\t", True), ("b.tsv", ",", False), ("c.txt", "\t", False)):
         (tmp_path / name).write_text(f"text{separator}label\na{separator}b\n")
         assert is_tab_separated(tmp_path / name, text_columns()) is expected

@@ -21,7 +21,7 @@ NO_TENSORS = pytest.mark.backends("torch")
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Each text has a number of its own as its last word."""
+    """The last word of each text is its number."""
     folder = tmp_path_factory.mktemp("corpus")
     lengths = np.random.default_rng(0).integers(1, 60, COUNT)
     rows = [f"{'ab'[i % 2]}\t{'x ' * length}n{i}\n" for i, length in enumerate(lengths)]
@@ -77,7 +77,7 @@ def test_epochs_differ_and_follow_the_seed(corpus):
 
 @NO_TENSORS
 @pytest.mark.parametrize("step", [1, 7, 13, 25])
-def test_batches_after_a_resume_are_those_without_interruption(corpus, step):
+def test_batches_after_a_resume_equal_those_without_interruption(corpus, step):
     whole = StreamedBatches(corpus, 8, window=5, seed=3)
     whole.begin_epoch(2)
     rest = RestOfEpoch(StreamedBatches(corpus, 8, window=5, seed=3), epoch=2, step=step)
@@ -86,7 +86,7 @@ def test_batches_after_a_resume_are_those_without_interruption(corpus, step):
 
 
 @NO_TENSORS
-def test_workers_have_different_texts_and_equally_many_batches(corpus):
+def test_workers_read_different_texts_and_the_same_number_of_batches(corpus):
     workers = [StreamedBatches(corpus, 8, window=3, seed=1, share=(i, 3)) for i in range(3)]
     seen = [_last_words(corpus, _all(batches)) for batches in workers]
     assert {len(batches) for batches in workers} == {9}
@@ -104,7 +104,7 @@ def test_padding_is_bounded(corpus):
 
 
 @NO_TENSORS
-def test_lengths_pad_as_little_as_those_of_texts_in_memory(corpus):
+def test_padded_lengths_equal_those_in_memory(corpus):
     streamed = _all(StreamedBatches(corpus, 1, multiple_of=2, max_lengths=3))
     lengths = [int((x > 0).sum()) for x, _ in streamed]
     in_memory = TextBatches([[2] * length for length in lengths], batch_size=1, multiple_of=2, max_lengths=3)
@@ -113,7 +113,7 @@ def test_lengths_pad_as_little_as_those_of_texts_in_memory(corpus):
 
 
 @NO_TENSORS
-def test_no_more_than_two_windows_are_in_memory(corpus):
+def test_at_most_two_windows_are_in_memory(corpus):
     batches = StreamedBatches(corpus, 4, window=2)
     for i in range(len(batches)):
         batches[i]
@@ -127,7 +127,7 @@ def test_wrong_arguments(corpus):
         StreamedBatches(corpus, share=(2, 2))
     with pytest.raises(ValueError, match="window"):
         StreamedBatches(corpus, window=0)
-    with pytest.raises(IndexError, match="no batch 26"):
+    with pytest.raises(IndexError, match="so there is no batch 26"):
         StreamedBatches(corpus, 8)[26]
 
 
@@ -140,7 +140,7 @@ def _classifier(corpus):
 
 
 def test_a_model_fits(corpus):
-    """On each backend, `fit` sees the batches of each epoch in their order."""
+    """`fit` follows the epochs of the batches on each backend."""
     model, batches = _classifier(corpus), StreamedBatches(corpus, 16, window=4, multiple_of=64, seed=5)
     history = model.fit(batches, epochs=2, validation_data=StreamedBatches(corpus, 16, shuffle=False), verbose=0)
     assert len(history.history["val_loss"]) == 2
@@ -170,9 +170,9 @@ class _Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@NO_TENSORS  # other backends: `RestOfEpoch` above, and the tests of `TrainingRun`
+@NO_TENSORS  # for other backends, see `RestOfEpoch` above and the tests of `TrainingRun`
 def test_a_training_resumes_in_the_middle_of_an_epoch(corpus, tmp_path):
-    """The weights after an interruption are bit by bit those without one."""
+    """The weights equal those of an uninterrupted training bit by bit."""
     weights = []
     for name, stops in (("whole", []), ("interrupted", [9])):
         for stop in [*stops, None]:

@@ -1,4 +1,4 @@
-"""The fast tokeniser of blocks gives the tokens and ids of `TextVectorizer`."""
+"""The fast tokeniser finds the same tokens as `TextVectorizer`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_slstm.streaming.block_tokens import _PLAIN, BlockTokenizer, SentenceNumbers
+from keras_slstm.streaming.block_tokens import _PLAIN, BlockTokenizer, SentenceEncoder
 from keras_slstm.text import TextVectorizer, TokenVectorizer
 
-pytestmark = pytest.mark.backends("torch")  # uses no tensors
+pytestmark = pytest.mark.backends("torch")  # no tensors
 
-# Mostly what the fast path takes, and enough of the rest: other scripts, joiners, control and no-break characters.
+# Mostly characters of the fast path, but also other scripts, joiners, control and no-break characters.
 _CHARACTERS = st.one_of(
     st.sampled_from("aZ09_' ’.,-!?\t\n“éßµÀÿŸſ½²ªº×÷¿€…\u00ad\u0130"),
     st.characters(codec="utf-8", max_codepoint=0x24F),
@@ -25,7 +25,7 @@ _TEXTS = st.lists(st.text(_CHARACTERS, max_size=20), min_size=1, max_size=6)
 
 
 def _check(vectorizer, texts):
-    """The words of each text are those of the vectoriser, and all are counted."""
+    """The words of each text equal those of the vectoriser, and all of them are counted."""
     encoded = BlockTokenizer(vectorizer).encode(texts)
     words = ["[none]", *encoded.words]
     rows = np.split([words[number] for number in encoded.ids], np.cumsum(encoded.lengths)[:-1])
@@ -38,7 +38,7 @@ def _check(vectorizer, texts):
 @pytest.mark.parametrize("lowercase", [True, False])
 @given(texts=_TEXTS, split_words=st.sampled_from([None, True]))
 @settings(max_examples=80, deadline=None)
-def test_tokens_are_those_of_the_vectorizer(tokenizer, lowercase, texts, split_words):
+def test_tokens_equal_those_of_the_vectorizer(tokenizer, lowercase, texts, split_words):
     vectorizer = TextVectorizer(tokenizer=tokenizer, lowercase=lowercase, split_words=split_words)
     _check(vectorizer, texts)
 
@@ -56,14 +56,14 @@ def test_every_plain_character(lowercase):
 
 @given(texts=_TEXTS, max_length=st.sampled_from([1, 2, 3]))
 @settings(max_examples=80, deadline=None)
-def test_texts_are_shortened(texts, max_length):
+def test_texts_are_truncated(texts, max_length):
     _check(TextVectorizer(max_length=max_length), texts)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_words_of_sentences_are_those_that_the_vectorizer_looks_up(lowercase):
+def test_words_of_sentences_are_normalised(lowercase):
     vectorizer = TokenVectorizer(lowercase=lowercase, zero_digits=True)
-    encoded = SentenceNumbers(vectorizer).encode([["Rome", "in", "1999"], ["rome"], ["In", "2000", "x y"]])
+    encoded = SentenceEncoder(vectorizer).encode([["Rome", "in", "1999"], ["rome"], ["In", "2000", "x y"]])
     words = "rome in 0000 rome in 0000" if lowercase else "Rome in 0000 rome In 0000"
     assert [encoded.words[number - 1] for number in encoded.ids] == [*words.split(), "x y"]
     assert encoded.lengths.tolist() == [3, 1, 3]

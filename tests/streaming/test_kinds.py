@@ -1,4 +1,4 @@
-"""Pairs and tagged sentences that stay on disk, against the same ones in memory; and examples from TFDS."""
+"""Streamed pairs and tagged sentences equal those in memory, and TFDS splits equal files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAIRS = [(f"A flight to {'Rome ' * (i % 4)}no{i}", f"{'not ' * (i % 7)}to no{i +
 SENTENCES = [["On"] * (i % 5) + ["Ada", f"L{i}", "saw", "Rome", f"{i}"] for i in range(50)]
 LABELS = ["yes" if i % 4 else "no" for i in range(50)]  # whether there is "Rome"
 TAGS = [["O"] * (i % 5) + ["I-PER", "I-PER", "O", "I-LOC", "B-LOC"] for i in range(50)]  # IOB1
-OLD = {"multiple_of": 4, "max_lengths": None}
+PADDING = {"multiple_of": 4, "max_lengths": None}
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def write_sentences(path, tags=TAGS):
 
 
 def rows_of(batches):
-    """What each example of the batches holds, without padding, sorted."""
+    """The words and labels of each example, with their padding, sorted."""
     found = []
     for i in range(len(batches)):
         x, y = batches[i]
@@ -68,50 +68,50 @@ def pairs_in_memory():
     vectorizer = TextVectorizer(min_count=1)
     vectorizer.adapt([text for pair in PAIRS for text in pair])
     first, second = (vectorizer.encode(texts) for texts in zip(*PAIRS))
-    return vectorizer, PairBatches(first, second, [int(label == "yes") for label in LABELS], batch_size=8, **OLD)
+    return vectorizer, PairBatches(first, second, [int(label == "yes") for label in LABELS], batch_size=8, **PADDING)
 
 
 @NO_TENSORS
-def test_pairs_are_those_in_memory(tmp_path):
+def test_pairs_equal_those_in_memory(tmp_path):
     corpus = prepare_pairs(write_pairs(tmp_path / "a.tsv"), tmp_path / "out", TextVectorizer(min_count=1))
     vectorizer, in_memory = pairs_in_memory()
     assert corpus.vectorizer.vocabulary == vectorizer.vocabulary
     assert (len(corpus), corpus.labels, corpus.kind) == (50, ["no", "yes"], "pairs")
-    streamed = StreamedBatches(corpus, 8, window=3, **OLD)
-    assert _without_padding(rows_of(streamed)) == _without_padding(rows_of(in_memory))
+    streamed = StreamedBatches(corpus, 8, window=3, **PADDING)
+    assert without_padding(rows_of(streamed)) == without_padding(rows_of(in_memory))
     for i in range(len(streamed)):
         x, y = streamed[i]
         assert x.shape == (len(y), 2, -(-int((x > 0).sum(2).max()) // 4) * 4)
 
 
-def _without_padding(rows):
+def without_padding(rows):
     return sorted((tuple(tuple(n for n in text if n) for text in x), tuple(t for t in y if t >= 0)) for x, y in rows)
 
 
 @NO_TENSORS
-def test_every_format_of_pairs_gives_the_same(tmp_path):
+def test_all_formats_of_pairs_are_equal(tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    reference = _stored(prepare_pairs(write_pairs(tmp_path / "a.tsv"), tmp_path / "tsv"))
+    reference = stored(prepare_pairs(write_pairs(tmp_path / "a.tsv"), tmp_path / "tsv"))
     (tmp_path / "a.tsv.gz").write_bytes(gzip.compress((tmp_path / "a.tsv").read_bytes()))
     rows = [{"premise": a, "hypothesis": b, "label": label} for (a, b), label in zip(PAIRS, LABELS)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
     for name in ("a.tsv.gz", "a.jsonl", "a.parquet"):
-        assert _stored(prepare_pairs(tmp_path / name, tmp_path / f"of-{name}")) == reference, name
+        assert stored(prepare_pairs(tmp_path / name, tmp_path / f"of-{name}")) == reference, name
     columns = {"first_column": "hypothesis", "second_column": "premise"}
-    swapped = _stored(prepare_pairs(tmp_path / "a.parquet", tmp_path / "swapped", **columns))
+    swapped = stored(prepare_pairs(tmp_path / "a.parquet", tmp_path / "swapped", **columns))
     assert swapped != reference
-    assert swapped == _stored(prepare_pairs(tmp_path / "a.tsv", tmp_path / "swapped-tsv", **columns))
+    assert swapped == stored(prepare_pairs(tmp_path / "a.tsv", tmp_path / "swapped-tsv", **columns))
 
 
-def _stored(corpus):
+def stored(corpus):
     return [[array.tolist() for array in chunk] for chunk in corpus.read(np.arange(len(corpus.sizes)))]
 
 
 @NO_TENSORS
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("scheme", ["BIOES", "BIO", None])
-def test_sentences_are_those_in_memory(tmp_path, scheme, lowercase):
+def test_sentences_equal_those_in_memory(tmp_path, scheme, lowercase):
     path = write_sentences(tmp_path / "a.conll")
     options = {"min_count": 2, "lowercase": lowercase, "zero_digits": True, "max_characters": None}
     corpus = prepare_sentences(path, tmp_path / "out", TokenVectorizer(**options), scheme=scheme)
@@ -121,9 +121,9 @@ def test_sentences_are_those_in_memory(tmp_path, scheme, lowercase):
     assert corpus.vectorizer.vocabulary == vectorizer.vocabulary
     assert (len(corpus), corpus.labels, corpus.scheme) == (50, whole.label_names, scheme)
     tags = [[whole.label_names.index(tag) for tag in tags] for tags in whole.train.tags]
-    in_memory = TokenBatches(vectorizer.encode(whole.train.tokens), tags, batch_size=8, **OLD)
-    streamed = StreamedBatches(corpus, 8, window=3, **OLD)
-    assert _without_padding(rows_of(streamed)) == _without_padding(rows_of(in_memory))
+    in_memory = TokenBatches(vectorizer.encode(whole.train.tokens), tags, batch_size=8, **PADDING)
+    streamed = StreamedBatches(corpus, 8, window=3, **PADDING)
+    assert without_padding(rows_of(streamed)) == without_padding(rows_of(in_memory))
     for i in range(len(streamed)):
         x, y = streamed[i]
         np.testing.assert_array_equal(x["words"] > 0, y >= 0)
@@ -131,7 +131,7 @@ def test_sentences_are_those_in_memory(tmp_path, scheme, lowercase):
 
 @NO_TENSORS
 @pytest.mark.parametrize("kind", ["pairs", "sentences"])
-def test_batches_after_a_resume_are_those_without_interruption(tmp_path, kind):
+def test_batches_after_a_resume_equal_those_without_interruption(tmp_path, kind):
     if kind == "pairs":
         corpus = prepare_pairs(write_pairs(tmp_path / "a.tsv"), tmp_path / "out")
     else:
@@ -142,7 +142,7 @@ def test_batches_after_a_resume_are_those_without_interruption(tmp_path, kind):
     rest.on_epoch_begin()
     assert [rows_of([rest[i]]) for i in range(len(rest))] == [rows_of([whole[i]]) for i in range(4, 7)]
     workers = [StreamedBatches(corpus, 8, window=2, seed=3, share=(i, 2)) for i in range(2)]
-    assert sorted(row for worker in workers for row in _without_padding(rows_of(worker))) == _without_padding(
+    assert sorted(row for worker in workers for row in without_padding(rows_of(worker))) == without_padding(
         rows_of(whole)
     )
 
@@ -153,7 +153,7 @@ def test_a_model_learns(tmp_path, kind):
     options: dict = {"encoder": "lstm", "units": 8, "embedding_dim": 8}
     if kind == "pairs":
         corpus = prepare_pairs(write_pairs(tmp_path / "a.tsv"), tmp_path / "out")
-        options["mlp_batch_norm"] = False  # its statistics take more steps
+        options["mlp_batch_norm"] = False  # its statistics need more steps
         model = SentencePairClassifier(corpus.labels, vectorizer=corpus.vectorizer, **options)
     else:
         corpus = prepare_sentences(write_sentences(tmp_path / "a.conll"), tmp_path / "out", scheme="BIO")
@@ -175,7 +175,7 @@ def test_errors_of_sentences_name_the_line(tmp_path):
     broken.write_text("a B-X\nb I-X\n\nc B-X\nd I-Y\n\ne O\n")
     with pytest.raises(DataError, match=r'b\.conll:5: "I-Y" continues'):
         prepare_sentences(broken, tmp_path / "out", scheme="BIO")
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="left out: 1"):
         skipped = prepare_sentences(broken, tmp_path / "out", scheme="BIO", on_error="skip")
     assert len(skipped) == 2
     with pytest.raises(ValueError, match=r"`scheme` must be .*BIO"):
@@ -189,7 +189,7 @@ def test_errors_of_sentences_name_the_line(tmp_path):
 
 @pytest.fixture
 def published(monkeypatch, tmp_path):
-    """A data set of TFDS with texts, pairs and tagged words; prepared under its name by the first use."""
+    """Arguments that read a TFDS data set with texts, pairs and tagged words. Its first use prepares it."""
     tfds = pytest.importorskip("tensorflow_datasets")
     with tfds.core.registered.skip_registration():
 
@@ -220,8 +220,8 @@ def published(monkeypatch, tmp_path):
 
 
 @NO_TENSORS
-def test_sources_of_tfds_give_what_files_give(published, tmp_path):
-    """TFDS shuffles the examples of a split, so they are compared in any order."""
+def test_tfds_splits_equal_files(published, tmp_path):
+    """TFDS shuffles a split, so the order of the examples is ignored."""
 
     def compare(prepare, path, of_files, **options):
         from_files = prepare(path, tmp_path / f"{prepare.__name__}-file", **of_files)
@@ -229,7 +229,7 @@ def test_sources_of_tfds_give_what_files_give(published, tmp_path):
         assert found.vectorizer.vocabulary == from_files.vectorizer.vocabulary
         assert found.labels == from_files.labels
         batches = [StreamedBatches(corpus, 8) for corpus in (from_files, found)]
-        assert _without_padding(rows_of(batches[0])) == _without_padding(rows_of(batches[1]))
+        assert without_padding(rows_of(batches[0])) == without_padding(rows_of(batches[1]))
         assert len(found) == 50
 
     columns = {"text_column": "premise"}
@@ -239,11 +239,11 @@ def test_sources_of_tfds_give_what_files_give(published, tmp_path):
 
 
 @NO_TENSORS
-def test_sources_of_tfds_are_checked(published, tmp_path):
+def test_tfds_features_are_checked(published, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match="has scores, but a prepared corpus has labels"):
+    with pytest.raises(ValueError, match="has scores, but a prepared corpus needs labels"):
         prepare_pairs(folder=out, label_column="score", **published)
     with pytest.raises(ValueError, match='does not have the feature "txt"'):
         prepare_corpus(folder=out, text_column="txt", **published)
-    with pytest.raises(ValueError, match="published/train: unknown label 'no'; the labels: \"yes\""):
+    with pytest.raises(ValueError, match="published/train: unknown label 'no'; known labels: \"yes\""):
         prepare_pairs(folder=out, labels=["yes"], **published)

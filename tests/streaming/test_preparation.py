@@ -1,4 +1,4 @@
-"""Preparing a corpus from files."""
+"""Preparation of a corpus from files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keras_slstm.streaming.prepared_corpus import MANIFEST
 from keras_slstm.text import TextVectorizer
 
 pytest.importorskip("array_record")
-pytestmark = pytest.mark.backends("torch")  # uses no tensors
+pytestmark = pytest.mark.backends("torch")  # no tensors
 
 TEXTS = [f"Word{i % 7} isn't word{i * i % 11}, é{i % 3}!" + " and more" * (i % 5) for i in range(50)]
 LABELS = ["odd" if i % 2 else "even" for i in range(50)]
@@ -34,7 +34,7 @@ def write(path, texts=TEXTS, labels=LABELS):
 
 
 def stored(corpus):
-    """The ids and labels of all texts, in order."""
+    """The ids and labels of all texts, in their order."""
     rows, labels = [], []
     for chunk in corpus.read(np.arange(len(corpus.sizes))):
         ends = np.cumsum(chunk.lengths)
@@ -57,7 +57,7 @@ def test_ids_are_those_of_the_vectorizer(tmp_path):
     assert (len(corpus), corpus.labels) == (50, ["even", "odd"])
 
 
-def test_every_format_gives_the_same(tmp_path):
+def test_all_formats_are_equal(tmp_path):
     reference = stored(prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "tsv"))
     (tmp_path / "a.tsv.gz").write_bytes(gzip.compress((tmp_path / "a.tsv").read_bytes()))
     lines = [json.dumps({"text": text, "label": label}) + "\n" for text, label in zip(TEXTS, LABELS)]
@@ -68,7 +68,7 @@ def test_every_format_gives_the_same(tmp_path):
         assert stored(prepare_corpus(tmp_path / name, tmp_path / f"of-{name}")) == reference, name
 
 
-def test_parquet_gives_the_same(tmp_path):
+def test_parquet_equals_tsv(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     reference = stored(prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "tsv"))
@@ -138,7 +138,7 @@ def test_more_words_than_counters(tmp_path):
     assert len(corpus.vectorizer.vocabulary) <= 10
 
 
-def test_a_shard_ends_where_it_has_enough_characters(tmp_path, monkeypatch):
+def test_a_shard_ends_after_enough_characters(tmp_path, monkeypatch):
     monkeypatch.setattr(drafts, "SHARD_CHARACTERS", 10)
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
     shards = sorted((tmp_path / "out").glob("shards-*/*"))
@@ -162,7 +162,7 @@ def test_an_interrupted_preparation_is_discarded(interrupted, tmp_path, monkeypa
     monkeypatch.setattr(module, interrupted, stops)
     with pytest.raises(ZeroDivisionError):
         prepare_corpus(path, tmp_path / "out")
-    with pytest.raises(FileNotFoundError, match="no prepared corpus"):
+    with pytest.raises(FileNotFoundError, match="contains no prepared corpus"):
         PreparedCorpus(tmp_path / "out")
     monkeypatch.undo()
     assert stored(prepare_corpus(path, tmp_path / "out")) == (expected()[1], LABELS)
@@ -174,7 +174,7 @@ def test_unrelated_files_are_kept(tmp_path, name):
     mine = tmp_path / "out" / name / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
-    with pytest.raises(FileExistsError, match=f"{name} would be in the way"):
+    with pytest.raises(FileExistsError, match=f"do not belong to a prepared corpus: {name}"):
         prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
     assert mine.read_text() == "mine"
 
@@ -192,7 +192,7 @@ def test_a_truncated_shard_is_detected(tmp_path):
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
     shard = min((tmp_path / "out").glob("shards-*/*"))
     shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
-    with pytest.raises(DataError, match="records expected, found"):
+    with pytest.raises(DataError, match="expected 2 records, found"):
         stored(corpus)
 
 
@@ -218,7 +218,7 @@ def test_errors_name_the_line(tmp_path):
 
 def test_wrong_arguments(tmp_path):
     path = write(tmp_path / "a.tsv")
-    with pytest.raises(FileNotFoundError, match=r"no file .*b\.tsv"):
+    with pytest.raises(FileNotFoundError, match=r"b\.tsv does not exist"):
         prepare_corpus(tmp_path / "b.tsv", tmp_path / "out")
     with pytest.raises(ValueError, match="different files"):
         prepare_corpus([path, path], tmp_path / "out")

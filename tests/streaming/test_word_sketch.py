@@ -1,4 +1,4 @@
-"""Counting in bounded memory, against exact counts."""
+"""Counts in bounded memory, compared with exact counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from keras_slstm.streaming.word_sketch import WordSketch
 
-pytestmark = pytest.mark.backends("torch")  # uses no tensors
+pytestmark = pytest.mark.backends("torch")  # no tensors
 
 
 def _words(seed, number=60_000):
@@ -31,7 +31,7 @@ def _check(sketch, words):
     assert set(sketch.counts) <= set(exact)
 
 
-def test_counts_are_exact_while_there_is_room():
+def test_counts_are_exact_below_the_capacity():
     words = _words(0)
     sketch = _count(words, 10**6)
     assert sketch.counts == Counter(words)
@@ -54,7 +54,7 @@ def test_frequent_words_are_exact(seed):
     assert [(word, sketch.counts[word]) for word, _ in frequent] == frequent
 
 
-def test_a_late_word_stays_within_the_error():
+def test_the_count_of_a_late_word_is_within_the_error():
     words = [f"w{i}" for i in range(5000)] + ["late"] * 30 + [f"v{i}" for i in range(5000)]
     _check(_count(words, 1000, block=7), words)
 
