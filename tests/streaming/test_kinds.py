@@ -94,9 +94,11 @@ def test_all_formats_of_pairs_are_equal(tmp_path):
     reference = stored(prepare_pairs(write_pairs(tmp_path / "a.tsv"), tmp_path / "tsv"))
     (tmp_path / "a.tsv.gz").write_bytes(gzip.compress((tmp_path / "a.tsv").read_bytes()))
     rows = [{"premise": a, "hypothesis": b, "label": label} for (a, b), label in zip(PAIRS, LABELS)]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "a.jsonl").write_text(lines)
+    (tmp_path / "a.jsonl.zst").write_bytes(pytest.importorskip("zstandard").compress(lines.encode()))
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
-    for name in ("a.tsv.gz", "a.jsonl", "a.parquet"):
+    for name in ("a.tsv.gz", "a.jsonl", "a.jsonl.zst", "a.parquet"):
         assert stored(prepare_pairs(tmp_path / name, tmp_path / f"of-{name}")) == reference, name
     columns = {"first_column": "hypothesis", "second_column": "premise"}
     swapped = stored(prepare_pairs(tmp_path / "a.parquet", tmp_path / "swapped", **columns))
@@ -127,6 +129,23 @@ def test_sentences_equal_those_in_memory(tmp_path, scheme, lowercase):
     for i in range(len(streamed)):
         x, y = streamed[i]
         np.testing.assert_array_equal(x["words"] > 0, y >= 0)
+
+
+@NO_TENSORS
+def test_all_formats_of_sentences_are_equal(tmp_path):
+    path = write_sentences(tmp_path / "a.conll")
+    reference = stored(prepare_sentences(path, tmp_path / "conll", scheme="BIO"))
+    (tmp_path / "a.conll.gz").write_bytes(gzip.compress(path.read_bytes()))
+    (tmp_path / "a.conll.zst").write_bytes(pytest.importorskip("zstandard").compress(path.read_bytes()))
+    blocks = []
+    for tokens, tags in zip(SENTENCES, TAGS):
+        words = [[str(i), token, *"_______", tag] for i, (token, tag) in enumerate(zip(tokens, tags), start=1)]
+        blocks.append("# text\n" + "".join("\t".join(word) + "\n" for word in words))
+    (tmp_path / "a.conllu").write_text("\n".join(blocks), encoding="utf-8")
+    for name in ("a.conll.gz", "a.conll.zst", "a.conllu"):
+        tag_column = "misc" if name == "a.conllu" else None
+        found = prepare_sentences(tmp_path / name, tmp_path / f"of-{name}", scheme="BIO", tag_column=tag_column)
+        assert stored(found) == reference, name
 
 
 @NO_TENSORS
@@ -164,6 +183,15 @@ def test_a_model_learns(tmp_path, kind):
     before = model.evaluate(batches, verbose=0)
     model.fit(batches, epochs=5, verbose=0)
     assert model.evaluate(batches, verbose=0) < before
+
+
+@NO_TENSORS
+def test_a_changed_scheme_or_column_is_detected(tmp_path):
+    path = write_sentences(tmp_path / "a.conll")
+    prepare_sentences(path, tmp_path / "out", scheme="BIO")
+    for changed in ({"scheme": "BIOES"}, {"scheme": "BIO", "token_column": 1}):
+        with pytest.raises(ValueError, match="other files or settings"):
+            prepare_sentences(path, tmp_path / "out", **changed)
 
 
 @NO_TENSORS

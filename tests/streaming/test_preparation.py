@@ -60,11 +60,13 @@ def test_ids_are_those_of_the_vectorizer(tmp_path):
 def test_all_formats_are_equal(tmp_path):
     reference = stored(prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "tsv"))
     (tmp_path / "a.tsv.gz").write_bytes(gzip.compress((tmp_path / "a.tsv").read_bytes()))
+    zstandard = pytest.importorskip("zstandard")
+    (tmp_path / "a.tsv.zst").write_bytes(zstandard.compress((tmp_path / "a.tsv").read_bytes()))
     lines = [json.dumps({"text": text, "label": label}) + "\n" for text, label in zip(TEXTS, LABELS)]
     (tmp_path / "a.jsonl").write_text("".join(lines), encoding="utf-8")
     rows = [f'"{text}",{label}\n' for text, label in zip(TEXTS, LABELS)]
     (tmp_path / "a.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
-    for name in ("a.tsv.gz", "a.jsonl", "a.csv"):
+    for name in ("a.tsv.gz", "a.tsv.zst", "a.jsonl", "a.csv"):
         assert stored(prepare_corpus(tmp_path / name, tmp_path / f"of-{name}")) == reference, name
 
 
