@@ -27,7 +27,7 @@ def prepare_corpus(
     label_column: str | None = None,
     on_error: OnError = "raise",
     data_dir: str | None = None,
-    max_words: int = 4_000_000,
+    max_words: int = 2_000_000,
     processes: int = 1,
     overwrite: bool = False,
 ) -> PreparedCorpus:

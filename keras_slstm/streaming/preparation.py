@@ -43,7 +43,7 @@ def prepare(
     folder: PathLike,
     vectorizer: TextVectorizer | TokenVectorizer,
     labels: Sequence[str] | None = None,
-    max_words: int = 4_000_000,
+    max_words: int = 2_000_000,
     processes: int = 1,
     overwrite: bool = False,
 ) -> PreparedCorpus:

@@ -32,7 +32,7 @@ class WordSketch:
     (4, 3, 1)
     """
 
-    def __init__(self, capacity: int = 4_000_000):
+    def __init__(self, capacity: int = 2_000_000):
         self.capacity = check_integer("capacity", capacity, 2)
         self.counts: Counter[str] = Counter()
         self.error = 0

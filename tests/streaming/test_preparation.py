@@ -103,7 +103,7 @@ class _NoProcesses:
         return None
 
 
-@pytest.mark.slow
+@pytest.mark.short_run  # the processes import Keras
 def test_several_processes(tmp_path):
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out", processes=2)
     assert stored(corpus) == (expected()[1], LABELS)
