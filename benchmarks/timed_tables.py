@@ -135,7 +135,7 @@ def streaming(results: Path) -> str:
         cells = [f"{run['lines'] / 1e6:.0f}", f"{run['megabytes']:,.0f}", f"{run['seconds']:.0f}"]
         cells += [f"{run['cpu_seconds']:.0f}", f"{run['lines'] / run['seconds']:,.0f}", f"{run['peak_megabytes']:,.0f}"]
         cells += [f"{run['sentences_per_second']:,.0f}"]
-        cells += [f"{100 * run[name]:.1f}%" for name in ("share_of_waiting", "share_of_padding")]
+        cells += [f"{100 * run[name]:.1f}%" if name in run else "" for name in ("share_of_waiting", "share_of_padding")]
         lines.append(f"| {way} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
