@@ -223,6 +223,8 @@ def word_depths(
     max_depth: int,
     path: PathLike | None = None,
     words_per_line: int = 25,
+    *,
+    words_a_line: int | None = None,
 ) -> Any:
     """Draw the depths of words (Figure 4 of Liu et al., 2020): one column per word, one cell per layer.
 
@@ -231,6 +233,7 @@ def word_depths(
         max_depth: The largest depth.
         path: The file to write, if any; its suffix selects the format (`.png`, `.pdf`, `.svg`).
         words_per_line: The number of words per line; longer sentences wrap.
+        words_a_line: The former name of `words_per_line`.
 
     Returns:
         The figure.
@@ -245,6 +248,7 @@ def word_depths(
     word_depths([(["a", "twisted", "thriller"], [1, 7, 9])], 9, "depths.png")
     ```
     """
+    words_per_line = words_a_line or words_per_line
     lines: list[tuple[Sequence[str], np.ndarray]] = []
     for words, depths in sentences:
         depths = np.asarray(depths)

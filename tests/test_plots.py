@@ -123,6 +123,9 @@ def test_depths_of_words(tmp_path):
     sentences = [(["a", "$x^", "b"] * 20, [1, 2, 3] * 20), (["c"], [3])]
     plots.word_depths(sentences, 3, tmp_path / "depths.png")
     assert (tmp_path / "depths.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("words_per_line", "words_a_line"):  # the second is the former name
+        figure = plots.word_depths([(["a", "b", "c"], [1, 2, 3])], 3, **{name: 2})
+        assert len(figure.axes) == 2 + 1  # two lines, and the colour bar
     plots.depth_histogram([3, 0, 2], tmp_path / "histogram.svg")
     assert b"<svg" in (tmp_path / "histogram.svg").read_bytes()
     with pytest.raises(ValueError, match="1 words with depths of shape"):
