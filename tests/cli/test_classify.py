@@ -349,51 +349,6 @@ def test_ablations_of_the_depth_adaptive_grn(data, tmp_path, command, capsys):
     assert all(run["texts_a_second"] > 0 for run in results.values())
 
 
-def _write(path, rows):
-    path.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def streamed(tmp_path):
-    """Options of a training that streams its texts from disk."""
-    pytest.importorskip("array_record", reason="streaming needs the `stream` extra")
-    rows = [(f"{'good' if i % 2 else 'bad'} {'news ' * (i % 5)}from {i % 9}", "joy" if i % 2 else "grief")
-            for i in range(120)]  # fmt: skip
-    train, dev = _write(tmp_path / "train.tsv", rows), _write(tmp_path / "dev.tsv", rows[:20])
-    test = _write(tmp_path / "test.tsv", rows[20:40])
-    return ["--stream", "--data", train, "--dev-data", dev, "--test-data", test, "--output", tmp_path / "run", *TINY]
-
-
-def test_texts_are_streamed_from_disk(streamed, tmp_path, command, capsys):
-    assert command(*streamed, "--epochs", 3) == 0
-    out = capsys.readouterr().out
-    assert "120 / 20 / 20 texts for training / development / test, 2 labels" in out
-    assert "Test accuracy 1.0000" in out
-    result = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert sum(count for count, _ in result["seconds_by_length"].values()) > 0
-    prepared = tmp_path / "train-prepared" / "corpus.json"
-    before = prepared.stat().st_mtime_ns
-    assert command(*streamed, "--epochs", 1, "--overwrite") == 0
-    assert prepared.stat().st_mtime_ns == before  # the files have not changed
-    assert keras.saving.load_model(tmp_path / "run" / "model.keras").classify(["good news", "bad news"]) == [
-        "joy",
-        "grief",
-    ]
-
-
-def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch, capsys):
-    check_that_an_interrupted_training_resumes(command, streamed, monkeypatch, capsys)
-
-
-def test_a_label_that_the_streamed_part_lacks(streamed, tmp_path, command, capsys):
-    _write(tmp_path / "dev.tsv", [("good news", "joy"), ("no news", "envy")])
-    assert command(*streamed, "--epochs", 1) == 2
-    err = capsys.readouterr().err
-    assert f"{tmp_path / 'dev.tsv'}:3" in err
-    assert '"envy"' in err
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -7,7 +7,6 @@ import pytest
 import keras_slstm
 from keras_slstm.models.sequence_tagger import FoundSpan, SequenceTagger
 from keras_slstm.text.tag_schemes import check_tags, convert_tags
-from keras_slstm.text.token_vectorizer import TokenVectorizer
 from tests.processes import run_python
 
 pytestmark = pytest.mark.short_run("torch")
@@ -387,23 +386,6 @@ def test_labels_without_scheme():
     assert set(model.tag([["a", "cat"]])[0]) <= {"DET", "NOUN"}
     with pytest.raises(ValueError, match="create it with a `scheme`"):
         model.find_spans([["a"]])
-
-
-def test_before_adapt():
-    model = SequenceTagger(LABELS, "BIO", "bilstm", units=4)
-    with pytest.raises(ValueError, match="adapt"):
-        model.tag([["Ada"]])
-    with pytest.raises(ValueError, match="adapt"):
-        model({"words": np.array([[2]], "int32")})
-
-
-@pytest.mark.ci_run("torch")
-def test_a_ready_vectorizer():
-    vectorizer = TokenVectorizer(lowercase=False)
-    vectorizer.adapt([["Ada"]])
-    model = SequenceTagger(LABELS, "BIO", "bilstm", units=4, vectorizer=vectorizer)
-    assert model.built
-    assert model.embedding.input_dim == 3
 
 
 def test_labels_in_another_scheme_are_recognised_as_such():

@@ -9,6 +9,7 @@ import pytest
 import keras_slstm
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.models.sequence_tagger import SequenceTagger
+from keras_slstm.text.token_vectorizer import TokenVectorizer
 from keras_slstm.text.word_vectors import WordVectors
 from tests.models.test_sequence_tagger import BACKEND, LABELS, corpus, probabilities_one_by_one, small
 
@@ -142,3 +143,20 @@ def test_encoder_output_has_to_be_word_vectors():
     for _ in range(2):  # nothing is left of the failed attempt
         with pytest.raises(ValueError, match="must return word vectors"):
             model.adapt([["a"]])
+
+
+@pytest.mark.ci_run("torch")
+def test_a_ready_vectorizer():
+    vectorizer = TokenVectorizer(lowercase=False)
+    vectorizer.adapt([["Ada"]])
+    model = SequenceTagger(LABELS, "BIO", "bilstm", units=4, vectorizer=vectorizer)
+    assert model.built
+    assert model.embedding.input_dim == 3
+
+
+def test_before_adapt():
+    model = SequenceTagger(LABELS, "BIO", "bilstm", units=4)
+    with pytest.raises(ValueError, match="adapt"):
+        model.tag([["Ada"]])
+    with pytest.raises(ValueError, match="adapt"):
+        model({"words": np.array([[2]], "int32")})
