@@ -7,6 +7,7 @@ this package, with its own `fit`. Both divide each batch among all replicas.
 from keras_slstm.distribute.cluster import Cluster, find_cluster
 from keras_slstm.distribute.collectives import check_equal, is_chief
 from keras_slstm.distribute.errors import ProcessesDiffer, WorkerLost
+from keras_slstm.distribute.layouts import layout_map
 from keras_slstm.distribute.strategies import strategy
 from keras_slstm.distribute.trainer import DistributedModel, evaluate, fit, predict
 
@@ -20,6 +21,7 @@ __all__ = [
     "find_cluster",
     "fit",
     "is_chief",
+    "layout_map",
     "predict",
     "strategy",
 ]

@@ -18,10 +18,17 @@ def main() -> int:
         "--restarts", type=int, default=0, metavar="N", help="restart all processes up to N times (default: 0)"
     )
     parser.add_argument(
-        "--min-workers", type=int, metavar="N", help="restart with one process fewer, down to N (default: all)"
+        "--min-workers",
+        type=int,
+        metavar="N",
+        help="each restart uses one process fewer, but at least N (default: all)",
     )
     parser.add_argument(
-        "--grace", type=float, default=90.0, metavar="SECONDS", help="time to end after a failure (default: 90)"
+        "--grace",
+        type=float,
+        default=90.0,
+        metavar="SECONDS",
+        help="time for the others to end after a process has failed (default: 90)",
     )
     parser.add_argument("script", help="the script that each process runs with the arguments after it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)

@@ -1,4 +1,4 @@
-"""Batches of arrays, of a `keras.utils.PyDataset` or of an iterable, in the same order in all processes."""
+"""Batches of arrays, a `keras.utils.PyDataset` or an iterable, in the same order in all processes."""
 
 from __future__ import annotations
 
@@ -51,15 +51,12 @@ def make_dataset(
     if isinstance(x, keras.utils.PyDataset):
         check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
         if x.num_batches is None:
-            raise ValueError(f"{type(x).__name__} must have a number of batches (`__len__`).")
+            raise ValueError(f"{type(x).__name__} must have `__len__`, its number of batches.")
         if not x.num_batches:
             raise ValueError(f"{type(x).__name__} has no batches.")
         return ShuffledBatches(x, seed, epoch) if shuffle else x
-    if x is None or hasattr(x, "element_spec"):
-        raise ValueError(
-            "`x` must hold arrays, or be a keras.utils.PyDataset, an iterable of batches or (on TensorFlow) a "
-            f"tf.data.Dataset, but got {type(x).__name__}."
-        )
+    if x is None:
+        raise ValueError("`x` must hold arrays or batches, but got None.")
     if is_iterable_of_batches(x):
         check_alone(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
         return IterableBatches(x, steps)
@@ -67,7 +64,7 @@ def make_dataset(
 
 
 def is_iterable_of_batches(x: Any) -> bool:
-    """Whether `x` is a generator, a DataLoader or the like, and not arrays."""
+    """Whether `x` is an iterable of batches, such as a generator or a `tf.data.Dataset`, and not arrays."""
     return hasattr(x, "__iter__") and not hasattr(x, "shape") and not isinstance(x, list | tuple | Mapping)
 
 
@@ -99,14 +96,14 @@ class ShuffledBatches(keras.utils.PyDataset):
 
 
 def split_rows(arrays: Batch, fraction: float) -> tuple[Batch, Batch]:
-    """Return all but the last rows of arrays, and so large a fraction of rows at their end, as Keras splits them.
+    """Split arrays as Keras does: return all but the last `fraction` of their rows, and these last rows.
 
     Raises:
-        ValueError: If `arrays` are no arrays, or a part has no row.
+        ValueError: If the data is not in arrays, or if a part has no rows.
     """
     flat = keras.tree.flatten(arrays)
     if not all(array is None or hasattr(array, "__array__") for array in flat):
-        raise ValueError("`validation_split` needs arrays: give `validation_data` beside batches.")
+        raise ValueError("`validation_split` needs arrays. For batches, pass `validation_data` instead.")
     rows = len(flat[0])
     first = math.floor(rows * (1.0 - fraction))
     if not 0 < first < rows:
@@ -167,7 +164,7 @@ def signature_of(data: keras.utils.PyDataset) -> Batch:
 
 
 def first_batches(data: keras.utils.PyDataset, count: int) -> list[Any]:
-    """The first batches of an epoch, which are read again."""
+    """Return the first batches of an epoch; the training still gets them."""
     if isinstance(data, IterableBatches):
         return data.first(count)
     return [data[index] for index in range(min(count, data.num_batches))]

@@ -29,8 +29,8 @@ _GREETING = "keras_slstm.distribute 1"
 _RETRY_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 _GIL_SECONDS = 2.0
-# Kills its parent after some time, unless standard input is closed first: then the parent has connected or ended. Where
-# a fork of the parent holds that input open, the parent's number may be that of another process by now.
+# Kills its parent after some time, unless standard input is closed first: then the parent has connected or ended. If a
+# fork of the parent holds that input open, another process may have the parent's ID by then.
 _WATCHER = """
 import os, signal, sys, threading
 
@@ -278,7 +278,7 @@ class _Peer:
             return True
 
     def host_beside(self, address: str) -> str:
-        """Return the host of the other process. On this machine it is that of `address`, which others can reach."""
+        """Return the other process' host or, if it runs on this machine, that of `address`, which others can reach."""
         peer, own = self.socket.getpeername()[0], self.socket.getsockname()[0]
         host = split_address(address)[0] if peer == own else peer.removeprefix("::ffff:")
         return f"[{host}]" if ":" in host else host
@@ -321,4 +321,4 @@ def end_process_after(seconds: float, message: str) -> Iterator[None]:
             yield
         finally:
             timer.cancel()
-            watcher.kill()  # to close its input is not enough where a fork of this process holds that open
+            watcher.kill()  # closing its input is not enough if a fork of this process holds it open

@@ -1,4 +1,4 @@
-"""Data and training steps of several processes on JAX, for `keras.distribution.DataParallel`.
+"""Data and training steps on several devices of JAX, in one process or several, under a `keras.distribution`.
 
 JAX treats an array on several devices as one array and a step as one program, so XLA computes the same as in one
 process, including random numbers. But all devices must hold parts of the same size. If the number of rows of a batch is
@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from keras_slstm.distribute.batches import as_batch, first_batches, weigh
-from keras_slstm.distribute.collectives import all_gather, joined_cluster
+from keras_slstm.distribute.collectives import all_gather
 from keras_slstm.distribute.errors import DIFFERENT_DATA, ProcessesDiffer
 
 # The keys of an element: the part of the batch that this process feeds, and the number of rows of the whole batch.
@@ -23,9 +23,12 @@ PART = "keras_slstm_part"
 ROWS = "keras_slstm_rows"
 
 
-def is_one_of_several() -> bool:
-    """Whether this process is one of several on JAX."""
-    return joined_cluster() is not None and keras.backend.backend() == "jax"
+def is_on_mesh() -> bool:
+    """Whether JAX places models on several devices."""
+    if keras.backend.backend() != "jax":
+        return False
+    distribution = keras.distribution.distribution()
+    return distribution is not None and distribution.device_mesh.devices.size > 1
 
 
 class PartOfBatches(keras.utils.PyDataset):
@@ -35,7 +38,7 @@ class PartOfBatches(keras.utils.PyDataset):
         data: All rows of each batch.
         index: The number of the process.
         count: Number of processes.
-        devices: Number of devices of all processes together.
+        devices: Among how many devices the rows are divided, in all processes together.
         class_weight: The weight of each label, used instead of sample weights.
 
     Raises:
@@ -86,14 +89,17 @@ def part_of(data: keras.utils.PyDataset, class_weight: dict[int, float] | None =
     """Return the part of each batch that this process feeds."""
     import jax
 
-    return PartOfBatches(data, jax.process_index(), jax.process_count(), jax.device_count(), class_weight)
+    distribution = keras.distribution.distribution()
+    mesh = distribution.device_mesh
+    axis = mesh.axis_names.index(distribution.batch_dim_name)
+    return PartOfBatches(data, jax.process_index(), jax.process_count(), mesh.shape[axis], class_weight)
 
 
 class WholeBatchFunction:
     """A model's `train_function`, `test_function` or `predict_function`, for data from `PartOfBatches`.
 
     Keras calls it with the values of the variables and an iterator. It returns the logs or predictions and the new
-    values, complete on every device.
+    values. Logs and predictions are complete on every device, and variables keep their layout.
 
     Args:
         model: The model, with all its variables.
@@ -114,7 +120,13 @@ class WholeBatchFunction:
 
         mesh = keras.distribution.distribution().device_mesh.backend_mesh
         everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-        self._step = jax.jit(on_rows, static_argnums=2, donate_argnums=0, out_shardings=everywhere)
+        variables = [model.trainable_variables, model.non_trainable_variables]
+        if kind == "train":
+            variables.append(model.optimizer.variables)
+        if kind != "predict":
+            variables.append(model.metrics_variables)
+        layouts = tuple([variable.value.sharding for variable in group] for group in variables)
+        self._step = jax.jit(on_rows, static_argnums=2, donate_argnums=0, out_shardings=(everywhere, layouts))
         self._steps = model.steps_per_execution
         self._predicts = kind == "predict"
 

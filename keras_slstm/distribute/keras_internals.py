@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,12 @@ import numpy as np
 
 _SYMBOLIC_BUILD = "_maybe_symbolic_build"
 _SUM_OF_GRADIENTS = "_all_reduce_sum_gradients"
+_LOSSES = "keras.src.losses.loss"
+_DIVISIONS = ("scale_loss_for_distribution", "unscale_loss_for_distribution")
+_JOINT_UPDATES = (
+    *("_backend_update_step", "_backend_increment_gradient_accumulators", "_backend_reset_gradient_accumulators"),
+    "_apply_weight_decay",
+)
 _ADDED_LOSS = "_aggregate_additional_loss"
 
 
@@ -43,6 +50,41 @@ def without_sum_of_gradients(optimizer: keras.optimizers.Optimizer) -> Iterator[
 
 
 @contextlib.contextmanager
+def with_undivided_losses() -> Iterator[None]:
+    """Make losses the mean over the rows of a replica, which Keras divides by the number of replicas.
+
+    Raises:
+        RuntimeError: If this version of Keras lacks the names.
+    """
+    module = sys.modules.get(_LOSSES)
+    with contextlib.ExitStack() as stack:
+        for name in _DIVISIONS:
+            stack.enter_context(_replaced(module, name, lambda loss: loss))
+        yield
+
+
+@contextlib.contextmanager
+def with_local_updates(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
+    """Make the optimizer update each replica's variables separately, from gradients that are already summed.
+
+    In Keras, the replicas wait for each other in an update, which TensorFlow refuses inside a condition, such as that
+    of gradient accumulation.
+
+    Raises:
+        RuntimeError: If this version of Keras lacks the names.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    base = next((kind for kind in type(optimizer).__mro__ if kind.__name__ == "BaseOptimizer"), object)
+    with contextlib.ExitStack() as stack:
+        for name in _JOINT_UPDATES:
+            function = getattr(base, name, None)
+            stack.enter_context(
+                _replaced(optimizer, name, functools.partial(function, optimizer) if function else None)
+            )
+        yield
+
+
+@contextlib.contextmanager
 def with_added_losses(model: keras.Model, change: Callable[[Any], Any]) -> Iterator[None]:
     """Make `compute_loss` change the losses of regularizers and of `add_loss`.
 
@@ -52,6 +94,11 @@ def with_added_losses(model: keras.Model, change: Callable[[Any], Any]) -> Itera
     aggregate = getattr(model, _ADDED_LOSS, None)
     with _replaced(model, _ADDED_LOSS, lambda loss: change(aggregate(loss))):  # type: ignore[misc]
         yield
+
+
+def replaced_call(model: keras.Model, function: Callable[..., Any]) -> contextlib.AbstractContextManager[None]:
+    """Make a call of a model, `model(x)`, run another function instead of `model.call`."""
+    return _replaced(model, "call", function)
 
 
 @contextlib.contextmanager

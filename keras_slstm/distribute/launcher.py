@@ -28,8 +28,8 @@ class Workers:
         command: The command.
         count: Number of processes.
         environment: Environment variables in addition to those of this process.
-        logs: A folder for the output, in `worker-0.log` and so on. Default: the first process prints as this one does,
-            and the lines of each other one go to stderr, after its number in brackets.
+        logs: A folder for the output, in `worker-0.log` and so on. Default: the first process prints to stdout and
+            stderr of this one, and the lines of the others go to stderr, each after the process' number in brackets.
 
     Example:
 
@@ -68,7 +68,7 @@ class Workers:
     ) -> None:
         task = {"type": "worker", "index": index}
         cluster = json.dumps({"cluster": {"worker": addresses}, "task": task})
-        # Lines that Python holds back would be lost with a process that is killed.
+        # A process that is killed would lose the lines that Python buffers.
         variables = {**os.environ, "PYTHONUNBUFFERED": "1", **environment, "TF_CONFIG": cluster}
         with contextlib.ExitStack() as files:
             output: Any = subprocess.PIPE if index else None
@@ -129,7 +129,7 @@ class Workers:
 
     def _finish_output(self) -> None:
         for copier in self._copiers:
-            copier.join(1.0)  # a process that one of them has left behind may hold the output open
+            copier.join(1.0)  # a process that a worker started may still hold the output open
 
 
 def _copy_lines(lines: IO[bytes], index: int) -> None:

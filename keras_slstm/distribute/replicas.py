@@ -1,11 +1,9 @@
 """Steps on several replicas: Keras' own steps, with weighted losses and summed gradients.
 
 A model's `train_step`, `test_step` and `predict_step` run on each replica with its part of the batch. They treat a part
-as a whole batch: their loss is the mean over the part's rows, divided by the number of replicas. If all parts had
-the same number of rows, the sum over the replicas would be the mean over the batch. Since their sizes may differ by one
-row, each replica's loss is multiplied by its share (its number of rows divided by the mean number) before it is
-differentiated. The gradients are summed before the optimizer gets them, so that clipping, loss scaling and accumulation
-work as in one process.
+as a whole batch: their loss is the mean over the part's rows. Each replica's loss is multiplied by its weight, which is
+the part's number of rows divided by that of the batch, before it is differentiated. The gradients are summed before the
+optimizer gets them, so that clipping, loss scaling and accumulation work as in one process.
 """
 
 from __future__ import annotations
@@ -13,16 +11,18 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import keras
 
 from keras_slstm.distribute.errors import DIFFERENT_DATA
-from keras_slstm.distribute.keras_internals import without_sum_of_gradients
+from keras_slstm.distribute.keras_internals import with_local_updates, with_undivided_losses, without_sum_of_gradients
 from keras_slstm.distribute.sharding import CHECK, PART, SHARE
 from keras_slstm.distribute.variables import seed_generators
 
-# The state of the replica that runs in this thread: its share, and the gradients that are still to be summed.
+# The state of the replica that runs in this thread: its weight, whether the loss was multiplied by it, and the
+# gradients that are still to be summed.
 _replica = threading.local()
 # Distance between the seeds of two replicas. Keras draws the seeds of layers below 1e9, so they rarely collide.
 _BETWEEN_SEEDS = 1_000_003
@@ -81,7 +81,7 @@ class ReplicatedFunction:
                 numbers = [share * tf.cast(log, share.dtype) for log in logs.values()]
                 return tf.stack([*numbers, tf.cast(check, share.dtype)]), check
 
-            with _adapted(self.model.optimizer):
+            with with_undivided_losses(), _adapted(self.model.optimizer):
                 numbers, check = self.strategy.run(on_replica, args=(next(data),))
             # One collective operation for all numbers.
             *sums, checks = tf.unstack(
@@ -152,14 +152,15 @@ def _train(model: keras.Model, batch: Any, share: Any) -> Any:
 
 
 def _train_step(model: keras.Model, batch: Any, share: Any) -> Any:
-    _replica.share = share
+    weight = share / model.distribute_strategy.num_replicas_in_sync
+    _replica.weight, _replica.is_weighted = weight, False
     _replica.waiting = [] if model.jit_compile else None
     if not model.jit_compile:
         return model.train_step(batch)
 
     # XLA cannot run collective operations, so the update by the optimizer is not compiled.
     def step() -> Any:
-        _replica.share = share
+        _replica.weight = weight
         _replica.waiting = []
         return model.train_step(batch), [gradients for gradients, _ in _replica.waiting]
 
@@ -220,27 +221,38 @@ def _forget_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
 
 @contextlib.contextmanager
 def _adapted(optimizer: Any) -> Iterator[None]:
-    """Multiply losses by the replica's share, and sum gradients before the optimizer applies them."""
+    """Multiply losses or gradients by the replica's weight, and sum gradients before the optimizer applies them."""
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         yield
         return
     scale_loss, apply = optimizer.scale_loss, optimizer.apply
 
     def scale_part(loss: Any) -> Any:
-        return scale_loss(loss) * keras.ops.cast(_replica.share, loss.dtype)
+        _replica.is_weighted = True
+        return scale_loss(loss) * keras.ops.cast(_replica.weight, loss.dtype)
 
     def apply_sum(grads: Any, trainable_variables: Any = None) -> None:
         if _replica.waiting is not None:
             _replica.waiting.append((list(grads), trainable_variables))
-        else:
-            apply(_sum(grads), trainable_variables)
+            return
+        if not _replica.is_weighted:  # a custom step need not call `scale_loss`
+            grads = _times(_replica.weight, grads)
+        apply(_sum(grads), trainable_variables)
 
     optimizer.scale_loss, optimizer.apply = scale_part, apply_sum
+    accumulates = getattr(optimizer, "inner_optimizer", optimizer).gradient_accumulation_steps
     try:
-        with without_sum_of_gradients(optimizer):
+        with without_sum_of_gradients(optimizer), with_local_updates(optimizer) if accumulates else nullcontext():
             yield
     finally:
         del optimizer.scale_loss, optimizer.apply
+
+
+def _times(weight: Any, gradients: Any) -> list[Any]:
+    """Return the products; None stays None, and the gradients of embeddings stay sparse."""
+    import tensorflow as tf
+
+    return [None if g is None else tf.math.scalar_mul(tf.cast(weight, g.dtype), g) for g in gradients]
 
 
 def _sum(gradients: Any) -> list[Any]:

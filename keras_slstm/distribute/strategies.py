@@ -89,7 +89,7 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
 
 
 def _choose_cluster(name: str) -> Cluster | None:
-    """Return the cluster to join, or None for one process. Warn if the variables describe a cluster in vain."""
+    """Return the cluster to join, or None for one process. Warn if the variables describe an unused one."""
     if name in ("auto", "multi_worker"):
         cluster = find_cluster()
         if name == "multi_worker" and cluster is None:

@@ -17,8 +17,8 @@ import keras
 
 from keras_slstm.distribute.cluster import Cluster
 from keras_slstm.distribute.collectives import joined_cluster
-from keras_slstm.distribute.jax_processes import PART, ROWS, PartOfBatches
-from keras_slstm.distribute.keras_internals import with_added_losses
+from keras_slstm.distribute.jax_processes import PART, PartOfBatches
+from keras_slstm.distribute.keras_internals import replaced_call, with_added_losses
 from keras_slstm.distribute.variables import seed_generators
 
 # Distance between the seeds of two processes. Keras draws the seeds of layers below 1e9, so they rarely collide.
@@ -75,7 +75,7 @@ def whole_batches(data: keras.utils.PyDataset, class_weight: dict[int, float] | 
 
 
 def copy_from_chief(model: keras.Model) -> None:
-    """Give the variables of all processes the values that they have in the chief."""
+    """Set the variables of all processes to the chief's values."""
     import torch
 
     with torch.no_grad():
@@ -88,94 +88,99 @@ def copy_from_chief(model: keras.Model) -> None:
 class ExchangedFunction:
     """A model's `train_function`, `test_function` or `predict_function`, for data from `whole_batches`.
 
+    It runs the model's own step on the whole batch. In the step, a call of the model computes the rows of this process
+    and returns those of all, and each gradient is averaged over the processes as soon as it is computed.
+
     Args:
         model: The model, with all its variables.
         kind: `"train"`, `"test"` or `"predict"`.
-
-    Raises:
-        ValueError: If the model has its own step, which would see the rows of one process only.
     """
 
     def __init__(self, model: keras.Model, kind: str):
-        name = f"{kind}_step"
-        if getattr(type(model), name) is not getattr(keras.Model, name):
-            raise ValueError(
-                f"{type(model).__name__} has its own `{name}`, which several processes on PyTorch cannot divide: "
-                "override `compute_loss` instead, or use TensorFlow or JAX."
-            )
         if model.steps_per_execution > 1:
             raise ValueError(f"`steps_per_execution` must be 1 on PyTorch, but got {model.steps_per_execution}.")
         self.model = model
-        self._step = {"train": self._train, "test": self._test, "predict": self._predict}[kind]
+        self._kind = kind
 
     def __call__(self, data: Any) -> Any:
-        element = data[0][0]
-        return self._step(element[PART], int(element[ROWS][0]))
-
-    def _train(self, batch: Any, rows: int) -> Any:
         import torch
 
         model = self.model
-        with _own_random_numbers(model):
-            outputs = self._outputs(batch, rows, training=True)
-        model.zero_grad()
-        loss, logs = self._loss(batch, outputs, rows, training=True)
-        model.optimizer.scale_loss(loss).backward()
-        weights = list(model.trainable_weights)
+        batch = data[0][0][PART]
+        step = getattr(model, f"{self._kind}_step")
+        with _divided_calls(model, learns=self._kind == "train"):
+            if self._kind != "train":
+                with torch.no_grad():
+                    return step(batch)
+            with _mean_gradients(model.trainable_variables):
+                logs = step(batch)
         with torch.no_grad():
-            model.optimizer.apply(_mean([weight.value.grad for weight in weights]), weights)
             # The statistics of a batch normalization, say.
             floats = [v for v in model.non_trainable_variables if torch.is_floating_point(v.value)]
             for variable, value in zip(floats, _mean([v.value for v in floats])):
                 variable.assign(value)
-        return logs()
+        return logs
 
-    def _test(self, batch: Any, rows: int) -> Any:
-        import torch
 
-        with torch.no_grad():
-            return self._loss(batch, self._outputs(batch, rows, training=False), rows, training=False)[1]()
+@contextlib.contextmanager
+def _divided_calls(model: keras.Model, learns: bool) -> Iterator[None]:
+    """Let a call of the model compute the rows of this process only, and return those of all processes."""
+    call, share = model.call, 1.0
 
-    def _predict(self, batch: Any, rows: int) -> Any:
-        import torch
+    def divided(*args: Any, **kwargs: Any) -> Any:
+        nonlocal share
+        rows = len(keras.tree.flatten((args, kwargs))[0])
+        own = _own_rows(rows)
+        share = len(own) / rows
+        own = own or range(rows - 1, rows)  # a row that does not count
 
-        with torch.no_grad():
-            return self._outputs(batch, rows, training=False)
+        def part(value: Any) -> Any:
+            return value[own.start : own.stop] if keras.ops.is_tensor(value) and value.ndim else value
 
-    def _loss(self, batch: Any, outputs: Any, rows: int, training: bool) -> Any:
-        """Return the loss of the whole batch, and a function that updates the metrics and returns the logs."""
-        model = self.model
-        x, y, sample_weight = (*batch, None, None)[:3]
-        share = len(_own_rows(rows)) / rows
-        with with_added_losses(model, lambda loss: _weighted_sum(loss, share)):
-            loss = model.compute_loss(x=x, y=y, y_pred=outputs, sample_weight=sample_weight, training=training)
-        tracker = next(metric for metric in model.metrics if metric.name == "loss")
-        tracker.update_state(loss.detach(), sample_weight=rows)
-        return loss, lambda: model.compute_metrics(x, y, outputs, sample_weight=sample_weight)
+        args, kwargs = keras.tree.map_structure(part, (args, kwargs))
+        with _own_random_numbers(model) if learns else contextlib.nullcontext():
+            outputs = call(*args, **kwargs)
+        return keras.tree.map_structure(lambda output: _whole(output, len(own), rows), outputs)
 
-    def _outputs(self, batch: Any, rows: int, training: bool) -> Any:
-        """Return the outputs of all rows, with their masks."""
-        import torch
+    with replaced_call(model, divided), with_added_losses(model, lambda loss: _weighted_sum(loss, share)):
+        yield
 
-        own = _own_rows(rows) or range(rows - 1, rows)  # a row that does not count
-        part = keras.tree.map_structure(lambda tensor: tensor[own.start : own.stop], batch[0])
-        takes_training = getattr(self.model, "_call_has_training_arg", True)
-        outputs = self.model(part, training=training) if takes_training else self.model(part)
 
-        def whole(output: Any) -> Any:
-            if output.ndim == 0 or len(output) != len(own):
-                raise ValueError(
-                    f"Every output must have one element for each of {len(own)} rows, but got shape "
-                    f"{tuple(output.shape)}."
-                )
-            filled = torch.arange(_part_size(rows), device=output.device).clip(max=len(own) - 1)  # parts of one size
-            gathered = _gather(output[filled])[:rows]
-            mask = getattr(output, "_keras_mask", None)
-            if mask is not None:
-                gathered._keras_mask = _gather(mask[filled])[:rows]
-            return gathered
+def _whole(output: Any, own: int, rows: int) -> Any:
+    """Return the outputs of all processes, with their mask."""
+    import torch
 
-        return keras.tree.map_structure(whole, outputs)
+    if output.ndim == 0 or len(output) != own:
+        raise ValueError(
+            f"Every output must have one element for each of {own} rows, but got shape {tuple(output.shape)}."
+        )
+    filled = torch.arange(_part_size(rows), device=output.device).clip(max=own - 1)  # parts of one size
+    gathered = _gather(output[filled])[:rows]
+    mask = getattr(output, "_keras_mask", None)
+    if mask is not None:
+        gathered._keras_mask = _gather(mask[filled])[:rows]
+    return gathered
+
+
+@contextlib.contextmanager
+def _mean_gradients(variables: list[Any]) -> Iterator[None]:
+    """Replace each gradient by its mean over all processes as soon as it is complete.
+
+    PyTorch computes the gradients in the same order in all processes.
+    """
+    import torch
+
+    def mean(gradient: Any) -> Any:
+        part = (gradient / torch.distributed.get_world_size()).contiguous()  # PyTorch may use the gradient again
+        torch.distributed.all_reduce(part)
+        return part
+
+    hooks = [variable.value.register_hook(mean) for variable in variables]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _part_size(rows: int) -> int:

@@ -14,7 +14,7 @@ from keras_slstm.distribute.batches import Epoch, make_dataset, signature_of, sp
 from keras_slstm.distribute.collectives import check_equal, is_chief, joined_cluster
 from keras_slstm.distribute.errors import translate_errors
 from keras_slstm.distribute.fingerprint import describe_training
-from keras_slstm.distribute.jax_processes import WholeBatchFunction, is_one_of_several, part_of
+from keras_slstm.distribute.jax_processes import WholeBatchFunction, is_on_mesh, part_of
 from keras_slstm.distribute.keras_internals import without_symbolic_build
 from keras_slstm.distribute.replicas import ReplicatedFunction
 from keras_slstm.distribute.sharding import make_source, replicate
@@ -33,8 +33,9 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
     `fit` fails), and in each of several processes on JAX or PyTorch, the result is the same as in one process with the
     same batches. The replicas divide the rows of each batch among them, and every row is used once. The number of rows
     need not be divisible by the number of replicas. `jit_compile` works (several processes on JAX always compile, those
-    on PyTorch never). Only random numbers, such as dropout masks, differ, except on JAX: the first replica draws those
-    of one process, and the others draw their own. Any other model is trained by `model.fit`.
+    on PyTorch never). On JAX, random numbers, such as dropout masks, are those of one process, too. On TensorFlow and
+    PyTorch, only the first replica draws these, and the others draw their own. Any other model is trained by
+    `model.fit`.
 
     All processes must call this with the same arguments. Before the first step they compare arguments, optimizer,
     loss, model, variables and code. They read the same batches in the same order, which is checked (on JAX and PyTorch,
@@ -44,12 +45,11 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
     same weight, and all replicas must have the same number of batches.
 
     Args:
-        model: A compiled model. It may have its own `train_step` (except in several processes on PyTorch);
-            `class_weight`, `sample_weight`, masks and callbacks work. The text models of this package, and any other
+        model: A compiled model, possibly with a custom `train_step`. The text models of this package, and any other
             `DistributedModel`, do the same in their own `fit`.
         x, y: As in `model.fit`: arrays (or nested lists, tuples and dicts of arrays), a `keras.utils.PyDataset`, a
-            generator, a PyTorch `DataLoader` or another iterable of batches (such as Grain's), or, on TensorFlow, a
-            `tf.data.Dataset` or a `tf.distribute.DistributedDataset`. Batches are those of all replicas together. An
+            generator, a PyTorch `DataLoader`, a `tf.data.Dataset` or another iterable of batches (such as Grain's), or,
+            on TensorFlow, a `tf.distribute.DistributedDataset`. Batches are those of all replicas together. An
             iterable without a length needs `steps_per_epoch`.
         **arguments: Further arguments of `model.fit`, and `seed` (default: 0). `batch_size` counts the rows of all
             replicas together. `verbose="auto"` prints in the first process only.
@@ -59,7 +59,7 @@ def fit(model: keras.Model, x: Any = None, y: Any = None, **arguments: Any) -> k
 
     Raises:
         WorkerLost: If another process has died, or does not answer in time.
-        ValueError: If data or arguments do not fit.
+        ValueError: If the data or an argument is invalid.
         ProcessesDiffer: If the processes have different settings, code or data.
         RuntimeError: If this version of Keras lacks a private name that this function needs.
 
@@ -174,10 +174,6 @@ def _fit(
         if validation_data is not None:
             raise ValueError("Give `validation_data` or `validation_split`, not both.")
         (x, y, sample_weight), validation_data = split_rows((x, y, sample_weight), validation_split)
-    if is_replicated(model) and model.optimizer.gradient_accumulation_steps:
-        raise ValueError(
-            "`gradient_accumulation_steps` is not supported on several replicas on TensorFlow: use larger batches."
-        )
     epoch = Epoch()
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
     steps = arguments.get("steps_per_epoch")
@@ -243,7 +239,7 @@ def _check_settings(model: keras.Model, data: Any, method: str, arguments: dict[
 
 def is_shared(model: keras.Model) -> bool:
     """Whether this module divides the model's data among replicas."""
-    return is_one_of_several() or is_one_on_torch() or is_replicated(model)
+    return is_on_mesh() or is_one_on_torch() or is_replicated(model)
 
 
 def is_replicated(model: keras.Model) -> bool:
@@ -289,7 +285,7 @@ def _share_out(
     **order: Any,
 ) -> Any:
     """Build the model and divide the data among the replicas; `order` holds options of `make_source`."""
-    if is_one_of_several():
+    if is_on_mesh():
         dataset = make_dataset(x, y, sample_weight, batch_size, **order)
         _build(model, signature_of(dataset), learns)
         return part_of(dataset, class_weight)
@@ -322,7 +318,7 @@ def _quiet(arguments: dict[str, Any]) -> dict[str, Any]:
 def _install(model: keras.Model, *kinds: str) -> None:
     """Replace the step functions of Keras; `compile` removes them."""
     function: type = ReplicatedFunction
-    if is_one_of_several():
+    if is_on_mesh():
         function = WholeBatchFunction
     elif is_one_on_torch():
         function = ExchangedFunction

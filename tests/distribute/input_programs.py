@@ -38,15 +38,31 @@ def joined(inputs: Any) -> keras.Model:
         return _compiled(model, "sgd")
 
 
-def _compiled(model: keras.Model, optimizer: Any, **options: Any) -> keras.Model:
+def _fit_named() -> Arrays:
+    """Train a model of two inputs and two outputs, whose labels and sample weights have the outputs' names."""
+    with distribute.strategy().scope():
+        inputs = {"a": _input("a"), "b": _input("b")}
+        together = keras.layers.Concatenate()([inputs["b"], inputs["a"]])
+        outputs = {name: keras.layers.Dense(LABELS, activation="softmax", name=name)(together) for name in ("c", "d")}
+        model = keras.Model(inputs, outputs)
+        metrics = {name: ["sparse_categorical_crossentropy"] for name in outputs}
+        _compiled(model, "sgd", dict.fromkeys(outputs, "sparse_categorical_crossentropy"), metrics)
+    x, y = {"a": X, "b": OTHER}, {"c": Y, "d": 1 - Y}
+    weights = {"c": WEIGHTS, "d": WEIGHTS[::-1]}
+    return _fit("named", model, x, y, sample_weight=weights, validation_data=(x, y, weights))
+
+
+def _compiled(
+    model: keras.Model,
+    optimizer: Any,
+    loss: Any = "sparse_categorical_crossentropy",
+    metrics: Any = ("sparse_categorical_crossentropy",),
+    **options: Any,
+) -> keras.Model:
     generator = np.random.default_rng(1)
     model.set_weights([generator.normal(size=w.shape) for w in model.get_weights()])
-    model.compile(
-        optimizer() if callable(optimizer) else optimizer,
-        "sparse_categorical_crossentropy",
-        weighted_metrics=["sparse_categorical_crossentropy"],
-        **options,
-    )
+    weighted = list(metrics) if isinstance(metrics, tuple) else metrics
+    model.compile(optimizer() if callable(optimizer) else optimizer, loss, weighted_metrics=weighted, **options)
     return model
 
 
@@ -89,12 +105,14 @@ def train_on_inputs() -> Arrays:
         **_fit("tuple", joined((_input("a"), _input("b"))), (X, OTHER), Y),
         **_fit("dict", joined(inputs), {"a": X, "b": OTHER}, Y),
         **_fit("nested", joined(nested), {"a": X, "more": [OTHER]}, Y),
+        **_fit_named(),
         **_fit("py_dataset", linear(), Sliced(), validation_data=Sliced()),
         **_fit("grain", linear(), _grain(), validation_data=_grain()),
         **_fit("generator", linear(), _endless(), validation_data=Sliced(), **steps),
         # An epoch does not end where the data end.
         **_fit("part_of_generator", linear(), _endless(), steps_per_epoch=2),
         **_fit("loader", linear(), _loader(), validation_data=_loader()),
+        **_fit("tf_data", linear(), _tf_data(), validation_data=_tf_data()),
         **_predictions(),
     }
 
@@ -104,6 +122,12 @@ def _loader() -> Any:
 
     tensors = (torch.tensor(array) for array in (X, Y, WEIGHTS))
     return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*tensors), batch_size=BATCH)
+
+
+def _tf_data() -> Any:
+    import tensorflow as tf
+
+    return tf.data.Dataset.from_tensor_slices((X, Y, WEIGHTS)).batch(BATCH)
 
 
 def _grain() -> Any:
@@ -129,34 +153,69 @@ def train_with_options() -> Arrays:
     def averaging() -> Any:  # in the strategy's scope
         return keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
 
+    def accumulating() -> Any:
+        return keras.optimizers.AdamW(0.1, weight_decay=0.1, clipnorm=0.2, gradient_accumulation_steps=2)
+
     return {
         **_fit("class_weight", linear(), X, Y, class_weight={0: 0.5, 1: 3.0}),
         **_fit("validation_split", linear(), X, Y, sample_weight=WEIGHTS, validation_split=0.3),
         **_fit("averages", linear(optimizer=averaging), X, Y),
+        **_fit("accumulation", linear(optimizer=accumulating), X, Y, epochs=3),
         **_with_callbacks(),
+        **_with_board(),
     }
 
 
-def train_accumulating() -> Arrays:
-    """Accumulate gradients of several batches, which TensorFlow cannot do on several replicas."""
-
-    def accumulating() -> Any:
-        return keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
-
-    return _fit("accumulation", linear(optimizer=accumulating), X, Y, epochs=3)
+def train_with_own_step() -> Arrays:
+    """Train with a custom `train_step`, written as Keras' guides do for the backend."""
+    steps = {"tensorflow": _tensorflow_step, "jax": _jax_step, "torch": _torch_step}
+    return _fit("own_step", linear(steps[keras.backend.backend()], metrics=None), X, Y)
 
 
-def train_with_own_steps() -> Arrays:
-    """Train with a custom `train_step`, and with several steps per call."""
-    parent = keras.Model.train_step
+def _tensorflow_step(model: Any, data: Any) -> Arrays:
+    import tensorflow as tf
 
-    def train_step(self: Any, *data: Any) -> Any:
-        return parent(self, *data)
+    x, y = data
+    with tf.GradientTape() as tape:
+        loss = model.compute_loss(y=y, y_pred=model(x, training=True))
+    weights = model.trainable_variables
+    model.optimizer.apply(tape.gradient(loss, weights), weights)
+    return {"crossentropy": loss}
 
-    return {
-        **_fit("own_step", linear(train_step), X, Y),
-        **_fit("several_steps", linear(steps_per_execution=2), X, Y),
-    }
+
+def _jax_step(model: Any, state: Any, data: Any) -> tuple[Arrays, Any]:
+    import jax
+
+    trainable, non_trainable, optimizer, metrics = state
+    x, y = data
+
+    def compute(trainable: Any, non_trainable: Any) -> Any:
+        outputs, non_trainable = model.stateless_call(trainable, non_trainable, x, training=True)
+        return model.compute_loss(y=y, y_pred=outputs), non_trainable
+
+    (loss, non_trainable), gradients = jax.value_and_grad(compute, has_aux=True)(trainable, non_trainable)
+    trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
+    return {"crossentropy": loss}, (trainable, non_trainable, optimizer, metrics)
+
+
+def _torch_step(model: Any, data: Any) -> Arrays:
+    """Clip the gradient in the step itself, which needs that of the whole batch."""
+    import torch
+
+    x, y = data
+    weights = model.trainable_weights
+    model.zero_grad()
+    loss = model.compute_loss(y=y, y_pred=model(x, training=True))
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_([weight.value for weight in weights], 0.1)
+    with torch.no_grad():
+        model.optimizer.apply([weight.value.grad for weight in weights], weights)
+    return {"crossentropy": loss.detach()}
+
+
+def train_in_several_steps() -> Arrays:
+    """Take several steps per call."""
+    return _fit("several_steps", linear(steps_per_execution=2), X, Y)
 
 
 class _Stop(keras.callbacks.Callback):
@@ -187,12 +246,36 @@ def _with_callbacks() -> Arrays:
         return found | {f"callbacks/best/{i}": weight for i, weight in enumerate(kept.get_weights())}
 
 
-KINDS = ("arrays", "tuple", "dict", "nested", "py_dataset", "grain", "generator", "part_of_generator", "loader")
-OPTIONS = ("class_weight", "validation_split", "averages", "callbacks")
-OWN_STEPS = ("own_step", "several_steps")
+def _with_board() -> Arrays:
+    """What TensorBoard shows of a training, with the distribution of each weight."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.util.tensor_util import make_ndarray
+
+    with tempfile.TemporaryDirectory() as folder:
+        board = keras.callbacks.TensorBoard(folder, histogram_freq=1)
+        found = _fit("board", linear(), X, Y, validation_data=(OTHER, Y), callbacks=[board])
+        for part in ("train", "validation"):
+            events = EventAccumulator(str(Path(folder, part))).Reload()
+            shown = events.Tensors("epoch_sparse_categorical_crossentropy")
+            found[f"board/{part}"] = [make_ndarray(event.tensor_proto) for event in shown]
+        assert any(
+            "histogram" in tag for tag in EventAccumulator(str(Path(folder, "train"))).Reload().Tags()["tensors"]
+        )
+    return found
+
+
+ON_PYTORCH = (
+    *("arrays", "tuple", "dict", "nested", "lists", "named"),
+    *("py_dataset", "tf_data", "loader", "grain", "generator", "part_of_generator", "outputs"),
+    *("class_weight", "validation_split", "averages", "accumulation", "callbacks", "board", "own_step"),
+)
+ON_JAX = ON_TENSORFLOW = (*ON_PYTORCH, "several_steps")
 PROGRAM_OF = {
-    **dict.fromkeys((*KINDS, "outputs"), "train_on_inputs"),
-    **dict.fromkeys(OPTIONS, "train_with_options"),
-    **dict.fromkeys(OWN_STEPS, "train_with_own_steps"),
-    "accumulation": "train_accumulating",
+    **dict.fromkeys(ON_JAX, "train_on_inputs"),
+    **dict.fromkeys(
+        ("class_weight", "validation_split", "averages", "accumulation", "callbacks", "board"), "train_with_options"
+    ),
+    "lists": "train_on_lists",
+    "own_step": "train_with_own_step",
+    "several_steps": "train_in_several_steps",
 }

@@ -19,10 +19,10 @@ from keras_slstm import distribute
 from keras_slstm.distribute.variables import seed_generators
 from keras_slstm.text.batches import TextBatches
 from tests.distribute.input_programs import (
-    train_accumulating,
+    train_in_several_steps,
     train_on_inputs,
     train_with_options,
-    train_with_own_steps,
+    train_with_own_step,
 )
 
 Arrays = dict[str, Any]
@@ -276,22 +276,6 @@ def train_words() -> Arrays:
     return collect("words", model, history)
 
 
-def refuse_own_step() -> Arrays:
-    """A custom `train_step` cannot be distributed."""
-
-    class Own(keras.Sequential):
-        def train_step(self, data: Any) -> Any:
-            return super().train_step(data)
-
-    model = Own([keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    try:
-        distribute.fit(model, np.ones((4, 1)), np.ones((4, 1)), verbose=0)
-    except ValueError as error:
-        return {"own_step/error": str(error)}
-    return {"own_step/error": ""}
-
-
 def refuse_differences() -> Arrays:
     """Processes with other data, settings or shapes get an error that names the difference, and can continue."""
     cluster = distribute.find_cluster()
@@ -313,12 +297,12 @@ def refuse_differences() -> Arrays:
 
 SHARED = (
     *(train_classifier, train_tagger, train_on_texts, train_with_dropout, train_on_lists, train_on_inputs),
-    *(train_with_options, refuse_differences),
+    *(train_with_options, train_with_own_step, refuse_differences),
 )
 ON_ALL = [program.__name__ for program in SHARED]
-ON_JAX = [*ON_ALL, train_with_own_steps.__name__, train_accumulating.__name__]
-ON_TENSORFLOW = [*ON_ALL, train_with_own_steps.__name__, train_variants.__name__]
-ON_TORCH = [*ON_ALL, train_accumulating.__name__, train_words.__name__, refuse_own_step.__name__]
+ON_JAX = [*ON_ALL, train_in_several_steps.__name__]
+ON_TENSORFLOW = [*ON_JAX, train_variants.__name__]
+ON_TORCH = [*ON_ALL, train_words.__name__]
 PROGRAMS: dict[str, Callable[[], Arrays]] = {name: globals()[name] for name in {*ON_TENSORFLOW, *ON_TORCH}}
 
 

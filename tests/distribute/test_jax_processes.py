@@ -8,7 +8,7 @@ from keras_slstm.distribute.jax_processes import PartOfBatches
 from keras_slstm.text.batches import TextBatches
 from tests.backend import BACKEND
 from tests.distribute import programs, two_processes
-from tests.distribute.input_programs import KINDS, OPTIONS, OWN_STEPS, PROGRAM_OF
+from tests.distribute.input_programs import ON_JAX, PROGRAM_OF
 from tests.distribute.truth import compare, truth
 
 needs_jax = pytest.mark.skipif(BACKEND != "jax", reason="keras.distribution is for JAX")
@@ -50,7 +50,6 @@ def test_both_processes_agree(found, program):
         ("tagger", "train_tagger"),
         ("texts", "train_on_texts"),
         ("dropout", "train_with_dropout"),
-        ("lists", "train_on_lists"),
     ],
 )
 @pytest.mark.short_run
@@ -60,7 +59,7 @@ def test_two_processes_match_one(found, name, program):
 
 
 @needs_jax
-@pytest.mark.parametrize("kind", [*KINDS, "outputs", "accumulation", *OPTIONS, *OWN_STEPS])
+@pytest.mark.parametrize("kind", ON_JAX)
 @pytest.mark.short_run
 def test_inputs_and_options_match_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)

@@ -8,10 +8,9 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs
-from tests.distribute.input_programs import KINDS, OPTIONS, OWN_STEPS, PROGRAM_OF, train_accumulating
+from tests.distribute.input_programs import ON_TENSORFLOW, PROGRAM_OF
 from tests.distribute.truth import TOLERANCES, compare, truth
 
-ON_TENSORFLOW = (*KINDS, "outputs", *OPTIONS, *OWN_STEPS)
 pytestmark = [
     pytest.mark.skipif(BACKEND != "tensorflow", reason="MirroredStrategy is TensorFlow's"),
     pytest.mark.xdist_group("two_processes"),
@@ -24,7 +23,7 @@ def _two_replicas(monkeypatch):
 
     # The default collective operations cannot serve several strategies in one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
-    for program in ("train_average", "train_variants", "train_on_lists", *{PROGRAM_OF[kind] for kind in ON_TENSORFLOW}):
+    for program in ("train_average", "train_variants", *{PROGRAM_OF[kind] for kind in ON_TENSORFLOW}):
         truth(program)  # must run before the strategy is replaced
     monkeypatch.setattr(programs.distribute, "strategy", lambda: strategy)
 
@@ -34,11 +33,6 @@ def test_classifier():
     for arrays in (found, expected):
         arrays.pop("classifier/losses")
     compare(found, expected, "classifier", atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.short_run
-def test_lists():
-    compare(programs.train_on_lists(), truth("train_on_lists"), "lists", atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("error:Your input ran out of data")
@@ -53,11 +47,6 @@ def test_other_ways():
 @pytest.mark.short_run
 def test_inputs_and_options(kind):
     compare(_found(PROGRAM_OF[kind]), truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
-
-
-def test_gradient_accumulation_is_refused():
-    with pytest.raises(ValueError, match="`gradient_accumulation_steps` is not supported on several replicas"):
-        train_accumulating()
 
 
 @functools.cache

@@ -74,24 +74,19 @@ def test_a_process_joins_once(monkeypatch):
         distribute.strategy("cpu")
 
 
-def test_a_keras_without_the_private_names_is_reported():
-    class Model:
-        pass
-
-    with (
-        pytest.raises(RuntimeError, match=rf"`Model._maybe_symbolic_build`, which Keras {keras.__version__} does not"),
-        keras_internals.without_symbolic_build(Model()),
-    ):
-        pass
-    with (
-        pytest.raises(RuntimeError, match=r"`Model\._all_reduce_sum_gradients`"),
-        keras_internals.without_sum_of_gradients(Model()),
-    ):
-        pass
-    with (
-        pytest.raises(RuntimeError, match=r"`Model\._aggregate_additional_loss`"),
-        keras_internals.with_added_losses(Model(), abs),
-    ):
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (keras_internals.without_symbolic_build, "Model._maybe_symbolic_build"),
+        (keras_internals.without_sum_of_gradients, "Model._all_reduce_sum_gradients"),
+        (keras_internals.with_local_updates, "Model._backend_update_step"),
+        (lambda model: keras_internals.with_added_losses(model, abs), "Model._aggregate_additional_loss"),
+        (lambda model: keras_internals.replaced_call(model, abs), "Model.call"),
+    ],
+)
+def test_a_keras_without_the_private_names_is_reported(change, name):
+    model = type("Model", (), {})()
+    with pytest.raises(RuntimeError, match=rf"`{name}`, which Keras {keras.__version__} does not"), change(model):
         pass
 
 

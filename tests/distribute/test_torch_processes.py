@@ -9,7 +9,7 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs, two_processes
-from tests.distribute.input_programs import KINDS, OPTIONS, PROGRAM_OF
+from tests.distribute.input_programs import ON_PYTORCH, PROGRAM_OF
 from tests.distribute.truth import compare, truth
 
 pytestmark = [
@@ -35,7 +35,6 @@ def test_both_processes_agree(found, program):
         ("classifier", "train_classifier"),
         ("tagger", "train_tagger"),
         ("texts", "train_on_texts"),
-        ("lists", "train_on_lists"),
         ("words", "train_words"),
     ],
 )
@@ -44,7 +43,7 @@ def test_two_processes_match_one(found, name, program):
     compare(found[0], truth(program), name, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "outputs", "accumulation", *OPTIONS])
+@pytest.mark.parametrize("kind", ON_PYTORCH)
 def test_inputs_and_options_match_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
@@ -61,7 +60,3 @@ def test_differences_are_refused(found):
         assert re.search(r"learning_rate is 0\.1.* on process 0 .* 1\.1", str(arrays["refused/rate"]))
         assert "argument.epochs is 1 on process 0 (localhost:" in str(arrays["refused/epochs"])
         assert re.search(r"output_dim is 6 on process 0 .* 7 on process 1", str(arrays["refused/units"]))
-
-
-def test_own_steps_are_refused(found):
-    assert "Own has its own `train_step`" in str(found[1]["own_step/error"])

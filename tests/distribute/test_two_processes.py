@@ -7,7 +7,7 @@ import pytest
 
 from tests.backend import BACKEND
 from tests.distribute import programs, two_processes
-from tests.distribute.input_programs import KINDS, OPTIONS, OWN_STEPS, PROGRAM_OF
+from tests.distribute.input_programs import ON_TENSORFLOW, PROGRAM_OF
 from tests.distribute.truth import TOLERANCES, compare, truth
 
 pytestmark = [
@@ -46,16 +46,12 @@ def test_text_models_divide_their_data(found):
     compare(found[0], truth("train_on_texts"), "texts", atol=1e-5, rtol=1e-5)
 
 
-def test_lists_match_one_process(found):
-    compare(found[0], truth("train_on_lists"), "lists", atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize(("way", "tolerance"), TOLERANCES.items())
 def test_variants_match_one_process(found, way, tolerance):
     compare(found[0], truth("train_variants"), way, atol=tolerance, rtol=tolerance)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "outputs", *OPTIONS, *OWN_STEPS])
+@pytest.mark.parametrize("kind", ON_TENSORFLOW)
 def test_inputs_and_options_match_one_process(found, kind):
     compare(found[0], truth(PROGRAM_OF[kind]), kind, atol=1e-5, rtol=1e-5)
 
