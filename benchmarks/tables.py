@@ -267,15 +267,32 @@ def comparison() -> str:
 def scaling() -> str:
     """Return the throughput of one and of several processes, from `benchmarks.scaling`."""
     lines = [
-        "| backend | processes | ms per step | sentences per second | speedup |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| backend | processes | batch each | ms per step | sentences per second | speedup | difference of losses |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     path = RESULTS / "scaling.json"
     for result in json.loads(path.read_text(encoding="utf-8")) if path.exists() else []:
         versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+        batch, difference = result["settings"]["batch"], result.get("difference_of_losses")
         for count, rate in result["sentences_per_second"].items():
-            step, speedup = result["milliseconds_a_step"][count], result["speedup"] if count != "1" else 1
-            lines.append(f"| {versions} | {count} | {step:.0f} | {rate:.1f} | {speedup:.2f} |")
+            step = result["milliseconds_a_step"][count]
+            speedup = 1 if count == "1" else result["speedup"]
+            compared = [f"{speedup:.2f}", "" if count == "1" or difference is None else f"{difference:.0e}"]
+            cells = [versions, count, str(batch), f"{step:.0f}", f"{rate:.1f}", *compared]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def lstm_devices() -> str:
+    """Return the throughput of Keras' LSTM on two devices of JAX, from `benchmarks.reports`."""
+    lines = [
+        "| devices and training | windows per second | speedup | largest relative difference of a loss |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    path = RESULTS / "lstm_devices.json"
+    for row in json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []:
+        rate = statistics.median(row["windows_per_second"])
+        lines.append(f"| {row['way']} | {rate:.0f} | {row['speedup']:.2f} | {row['difference_of_losses']:.0e} |")
     return "\n".join(lines)
 
 
@@ -287,6 +304,7 @@ TABLES = {
     "transfer": transfer,
     "translation": translation,
     "searches": searches,
+    "lstm-devices": lstm_devices,
     "scaling": scaling,
     "scaling-check": scaling_model.check,
     "scaling-model": lambda: scaling_model.table(scaling_model.Network()),

@@ -17,6 +17,7 @@ import numpy as np
 from keras_slstm.distribute.batches import as_batch, first_batches, weigh
 from keras_slstm.distribute.collectives import all_gather
 from keras_slstm.distribute.errors import DIFFERENT_DATA, ProcessesDiffer
+from keras_slstm.distribute.jax_loops import loops_on_own_rows
 
 # The keys of an element: the part of the batch that this process feeds, and the number of rows of the whole batch.
 PART = "keras_slstm_part"
@@ -116,7 +117,8 @@ class WholeBatchFunction:
         step = {"train": model.train_step, "test": model.test_step, "predict": predict_step}[kind]
 
         def on_rows(state: Any, part: Any, rows: int) -> Any:
-            return step(state, keras.tree.map_structure(lambda array: array[:rows], part))
+            with loops_on_own_rows(model):
+                return step(state, keras.tree.map_structure(lambda array: array[:rows], part))
 
         mesh = keras.distribution.distribution().device_mesh.backend_mesh
         everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())

@@ -52,13 +52,21 @@ def test_scaling_has_a_row_for_each_number_of_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     assert tables.scaling().count("\n") == 1
     found = {"versions": {"keras": "3", "jax": "0.1"}, "sentences_per_second": {"1": 10.0, "2": 17.5}, "speedup": 1.75,
-             "milliseconds_a_step": {"1": 3200.0, "2": 3657.1}}  # fmt: skip
+             "milliseconds_a_step": {"1": 3200.0, "2": 3657.1}, "settings": {"batch": 32},
+             "difference_of_losses": 2.04e-7}  # fmt: skip
     (tmp_path / "scaling.json").write_text(json.dumps([found]))
     rows = cells(tables.scaling())
     assert rows == [
-        ["keras 3, jax 0.1", "1", "3200", "10.0", "1.00"],
-        ["keras 3, jax 0.1", "2", "3657", "17.5", "1.75"],
+        ["keras 3, jax 0.1", "1", "32", "3200", "10.0", "1.00", ""],
+        ["keras 3, jax 0.1", "2", "32", "3657", "17.5", "1.75", "2e-07"],
     ]
+
+
+def test_the_lstm_of_a_report_has_a_row_for_each_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    row = {"way": "two", "windows_per_second": [3.0, 1.0, 2.0], "speedup": 1.504, "difference_of_losses": 3e-6}
+    (tmp_path / "lstm_devices.json").write_text(json.dumps({"rows": [row]}))
+    assert cells(tables.lstm_devices()) == [["two", "2", "1.50", "3e-06"]]
 
 
 def test_depths_are_compared_with_full_depth(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from tests.distribute.programs import average, fix_weights, sentences
 
 
 class Die(keras.callbacks.Callback):
-    """Kills this process some seconds after some steps."""
+    """Kills this process a number of seconds after a number of steps."""
 
     def __init__(self, steps: int, seconds: str):
         super().__init__()
@@ -48,7 +48,7 @@ class Die(keras.callbacks.Callback):
 def train(
     folder: str | os.PathLike[str], dropout: float, callbacks: tuple[keras.callbacks.Callback, ...] = ()
 ) -> keras.Model:
-    """Train a model, on batches in an order that depends on the epoch."""
+    """Train a model on batches whose order depends on the epoch."""
     ids, labels, _ = sentences(30)
     batches = TextBatches([row[row > 0].tolist() for row in ids], labels, batch_size=4, multiple_of=2)
     with distribute.strategy(timeout=float(os.environ.get("TIMEOUT", "600"))).scope():

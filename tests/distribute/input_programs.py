@@ -14,7 +14,7 @@ import numpy as np
 from keras_slstm import distribute
 
 Arrays = dict[str, Any]
-ROWS, BATCH, FEATURES, LABELS = 11, 4, 3, 2  # the last batch of three rows
+ROWS, BATCH, FEATURES, LABELS = 11, 4, 3, 2  # the last batch has three rows
 rng = np.random.default_rng(0)
 X, OTHER = (rng.normal(size=(ROWS, FEATURES)).astype("float32") for _ in range(2))
 Y = rng.integers(0, LABELS, ROWS)
@@ -23,7 +23,7 @@ SLICES = [slice(start, start + BATCH) for start in range(0, ROWS, BATCH)]
 
 
 def linear(train_step: Any = None, optimizer: Any = "sgd", **options: Any) -> keras.Model:
-    """A linear classifier of one array."""
+    """Build a linear classifier of one array."""
     with distribute.strategy().scope():
         kind = keras.Sequential if train_step is None else type("Own", (keras.Sequential,), {"train_step": train_step})
         model = kind([keras.Input((FEATURES,)), keras.layers.Dense(LABELS, activation="softmax")])
@@ -31,7 +31,7 @@ def linear(train_step: Any = None, optimizer: Any = "sgd", **options: Any) -> ke
 
 
 def joined(inputs: Any) -> keras.Model:
-    """A linear classifier of two nested arrays."""
+    """Build a linear classifier of two nested arrays."""
     with distribute.strategy().scope():
         together = keras.layers.Concatenate()(keras.tree.flatten(inputs))
         model = keras.Model(inputs, keras.layers.Dense(LABELS, activation="softmax")(together))
@@ -109,7 +109,7 @@ def train_on_inputs() -> Arrays:
         **_fit("py_dataset", linear(), Sliced(), validation_data=Sliced()),
         **_fit("grain", linear(), _grain(), validation_data=_grain()),
         **_fit("generator", linear(), _endless(), validation_data=Sliced(), **steps),
-        # An epoch does not end where the data end.
+        # The epoch is shorter than one pass through the data.
         **_fit("part_of_generator", linear(), _endless(), steps_per_epoch=2),
         **_fit("loader", linear(), _loader(), validation_data=_loader()),
         **_fit("tf_data", linear(), _tf_data(), validation_data=_tf_data()),
@@ -199,7 +199,7 @@ def _jax_step(model: Any, state: Any, data: Any) -> tuple[Arrays, Any]:
 
 
 def _torch_step(model: Any, data: Any) -> Arrays:
-    """Clip the gradient in the step itself, which needs that of the whole batch."""
+    """Clip the gradient in the step itself, which needs the gradient of the whole batch."""
     import torch
 
     x, y = data
@@ -247,7 +247,7 @@ def _with_callbacks() -> Arrays:
 
 
 def _with_board() -> Arrays:
-    """What TensorBoard shows of a training, with the distribution of each weight."""
+    """Return the values that TensorBoard shows; check that it shows the distributions of weights."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.util.tensor_util import make_ndarray
 

@@ -44,7 +44,7 @@ def fix_weights(model: keras.Model) -> None:
 
 
 def classifier() -> keras.Model:
-    """An S-LSTM classifier."""
+    """Build an S-LSTM classifier."""
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
@@ -56,7 +56,7 @@ def classifier() -> keras.Model:
 
 
 def average(dtype: str | None = None, dropout: float = 0.0, units: int = 6) -> keras.Model:
-    """A classifier that TensorFlow traces quickly."""
+    """Build a classifier that TensorFlow traces quickly."""
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
@@ -69,7 +69,7 @@ def average(dtype: str | None = None, dropout: float = 0.0, units: int = 6) -> k
 
 
 def tagger() -> keras.Model:
-    """A CRF tagger."""
+    """Build a CRF tagger."""
     return keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
@@ -277,7 +277,7 @@ def train_words() -> Arrays:
 
 
 def refuse_differences() -> Arrays:
-    """Processes with other data, settings or shapes get an error that names the difference, and can continue."""
+    """Try different data, settings and shapes: the error names the difference, and the processes can continue."""
     cluster = distribute.find_cluster()
     index = 0 if cluster is None else cluster.index
     found: Arrays = {}

@@ -73,7 +73,7 @@ def test_addresses_that_are_open_are_exchanged():
 @pytest.mark.parametrize(
     ("peer", "own", "host"),
     [
-        ("127.0.1.1", "127.0.1.1", "node7"),  # other machines would take it for themselves
+        ("127.0.1.1", "127.0.1.1", "node7"),  # other machines would connect to themselves
         ("10.0.0.8", "10.0.0.7", "10.0.0.8"),
         ("::ffff:10.0.0.8", "::ffff:10.0.0.7", "10.0.0.8"),
         ("fd00::8", "fd00::7", "[fd00::8]"),

@@ -28,7 +28,7 @@ def test_the_slurm_script_is_valid(command):
 
 @pytest.fixture(scope="module")
 def manifests():
-    """The service and the job."""
+    """Return the service and the job."""
     yaml = pytest.importorskip("yaml")
     return list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8")))
 

@@ -15,8 +15,8 @@ from tests.distribute.two_processes import LIMIT, ONE_THREAD
 
 pytestmark = pytest.mark.xdist_group("two_processes")
 ENDS_WITHIN = 60.0
-TIMEOUT = 90.0  # of the processes that wait for one that hangs
-# On JAX, the processes drop out what one does.
+TIMEOUT = 90.0  # seconds that processes wait for one that hangs
+# On JAX, dropout masks are those of one process.
 SHARED_DROPOUT = 0.3 if BACKEND == "jax" else 0.0
 
 
@@ -84,7 +84,7 @@ def test_another_number_of_processes_goes_on(tmp_path, counts):
 
 @pytest.mark.slow
 def test_one_of_two_sleeps(tmp_path):
-    """A process that lives and answers, but goes no further, is given up after the timeout of `strategy`."""
+    """The others give up on a process that answers but makes no progress, after the timeout of `strategy`."""
     with _run(tmp_path, "1", "3", "sleep", timeout=TIMEOUT) as workers:
         while not list((tmp_path / "cut").glob("*-step-000002*")):
             assert workers.processes[0].poll() is None

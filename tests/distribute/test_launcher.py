@@ -30,7 +30,7 @@ def _starts(folder: Path) -> int:
 
 
 def _counted(folder: Path, code: str) -> list[str]:
-    """A script that counts its starts."""
+    """Write a script that counts its starts."""
     return _script(folder, f"open({str(folder / 'starts')!r}, 'a').write('.')\n{code}")
 
 
@@ -80,7 +80,7 @@ def test_lines_bear_the_number_of_their_process(tmp_path, capfd):
 
 
 def test_a_line_is_shown_at_once(tmp_path, capfd, monkeypatch):
-    """So that it is not lost if the process is killed."""
+    """A killed process loses no line."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Workers(_script(tmp_path, "print('begun'); time.sleep(600)"), 2) as workers:
         deadline = time.monotonic() + 60

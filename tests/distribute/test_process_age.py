@@ -34,7 +34,7 @@ def test_without_proc_it_counts_from_the_import(monkeypatch):
 
 @pytest.mark.parametrize("interactive", ["sys.ps1 = '>>> '", "sys.modules['ipykernel'] = sys"])
 def test_in_a_notebook_it_counts_from_the_call(interactive):
-    """A kernel that is older than the timeout of a training would have no time left."""
+    """Otherwise, a notebook kernel that is older than the timeout would have no time left."""
     code = CODE.replace("module = ", f"{interactive}; module = ", 1)
     found = subprocess.run([sys.executable, "-c", code, module.__file__], capture_output=True, check=True, text=True)
     assert float(found.stdout) == 0

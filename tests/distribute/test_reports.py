@@ -9,7 +9,8 @@ import pytest
 from tests.processes import ROOT, run_python
 
 REPORTS = ROOT / "docs" / "guides" / "reports"
-pytestmark = [pytest.mark.backends("tensorflow"), pytest.mark.ci_run]
+pytestmark = pytest.mark.ci_run
+needs_tensorflow = pytest.mark.backends("tensorflow")
 
 
 def run(name):
@@ -23,6 +24,7 @@ def check_trained(found):
     assert losses[-1] < losses[0]
 
 
+@needs_tensorflow
 @pytest.mark.parametrize("name", ["multi_worker", "dictionaries"])
 def test_keras_fit_fails(name):
     found = run(f"{name}.py")
@@ -30,11 +32,13 @@ def test_keras_fit_fails(name):
     assert "Attempt to convert a value" in found.stdout + found.stderr
 
 
+@needs_tensorflow
 @pytest.mark.parametrize("name", ["multi_worker", "dictionaries"])
 def test_distribute_fit_trains(name):
     check_trained(run(f"{name}_distribute.py"))
 
 
+@needs_tensorflow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray[train]")
 @pytest.mark.parametrize("remedy", [True, False])
 def test_ray_train(remedy):
@@ -44,3 +48,14 @@ def test_ray_train(remedy):
     else:
         assert found.returncode != 0
         assert "Attempt to convert a value" in found.stdout + found.stderr
+
+
+@pytest.mark.backends("jax")
+def test_an_lstm_on_two_devices_matches_keras_fit():
+    flags = "--xla_force_host_platform_device_count=2"
+    losses = []
+    for name in ("lstm.py", "lstm_distribute.py"):
+        found = run_python(REPORTS / name, XLA_FLAGS=flags, KERAS_BACKEND="jax")
+        check_trained(found)
+        losses.append(ast.literal_eval(re.search(r"losses: (.*)", found.stdout)[1]))
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)

@@ -106,7 +106,7 @@ def test_a_cluster_that_is_not_joined_is_reported(monkeypatch, recwarn):
 
 @pytest.fixture(autouse=True)
 def _young(monkeypatch):
-    """Make the process look young: the timeout of `strategy` counts from its start, many tests ago."""
+    """Make the process look young, because the timeout of `strategy` counts from its start, many tests ago."""
     monkeypatch.setattr(strategies, "process_age", lambda: 1.0)
 
 
