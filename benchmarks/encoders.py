@@ -250,6 +250,7 @@ def main() -> None:
 
     args.output.mkdir(parents=True, exist_ok=True)
     settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of", "peers")}
+    settings["floor"] = "products that the outputs need"  # earlier results count those of all steps
     path = args.output / "encoders.json"
     head = {"conditions": conditions(), "settings": settings}
     rows: list[dict[str, Any]] = []

@@ -30,6 +30,8 @@ def speed(results: Path) -> str:
     for result, where in measured(results, "encoders-*/encoders.json"):
         settings = result["settings"]
         batch = max(settings["batches"])
+        if "floor" not in settings:
+            where += "; an earlier floor, which counts all steps"
         length = min(settings["lengths"], key=lambda n: abs(n - 64))
         rows = [r for r in result["rows"] if (r["batch"], r["length"]) == (batch, length)]
         lines += [
