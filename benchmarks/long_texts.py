@@ -42,6 +42,7 @@ def contestants(units: int, segment_length: int) -> dict[str, Contestant]:
     """Return layers by name. Each maps `(batch, time, units)` to a sentence vector, or the CRF to potentials."""
     segments = f"segment_length={segment_length}"
     again = {"rematerialize": True}
+    full_depth: dict[str, Any] = {"selection": "full", "sequential": None}
     return {
         "CAS-LSTM": Contestant(lambda: keras_slstm.CASLSTM(units)),
         f"CAS-LSTM, {segments}": Contestant(
@@ -59,6 +60,10 @@ def contestants(units: int, segment_length: int) -> dict[str, Contestant]:
         "depth-adaptive GRN": Contestant(lambda: keras_slstm.DepthAdaptiveGRN(units, seed=0)),
         "depth-adaptive GRN, rematerialize": Contestant(
             lambda: keras_slstm.DepthAdaptiveGRN(units, seed=0, **again), "depth-adaptive GRN"
+        ),
+        "GRN of full depth, no BiLSTM": Contestant(lambda: keras_slstm.DepthAdaptiveGRN(units, **full_depth)),
+        "GRN of full depth, no BiLSTM, rematerialize": Contestant(
+            lambda: keras_slstm.DepthAdaptiveGRN(units, **full_depth, **again), "GRN of full depth, no BiLSTM"
         ),
         f"CRF of {LABELS} labels": Contestant(lambda: keras_slstm.CRF(LABELS)),
         "LSTM of Keras": Contestant(lambda: keras.layers.LSTM(units)),

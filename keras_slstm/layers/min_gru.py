@@ -22,7 +22,7 @@ class MinGRUCell(WeightArguments, keras.layers.Layer):
         z_t = sigmoid(x_t W_z + b_z),   h~_t = x_t W_h + b_h
         h_t = (1 - z_t) * h_{t-1} + z_t * h~_t
 
-    It runs in `keras.layers.RNN`; `MinGRU` is faster and has dropout.
+    It runs in `keras.layers.RNN`; `MinGRU` projects all words at once and has dropout.
 
     Args:
         units: Number d of units.
@@ -105,11 +105,12 @@ class MinGRUCell(WeightArguments, keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class MinGRU(ProjectedRNN):
-    """GRU whose gate and candidate do not read the state: a small and fast baseline.
+    """GRU whose gate and candidate do not read the state: a small baseline (Feng et al. 2024, section 3.1).
 
     The equations and the weights are those of `MinGRUCell` (`layer.cell`). Unlike in `keras.layers.GRU`, outputs at
     masked positions are always 0, the last output is the state after the last *real* word wherever the padding is, and
-    a row of padding gives zeros. A layer alone cannot look back: stack several (`encoder="mingru"` of the text models).
+    a row of padding gives zeros. A gate reads its own word only, so stack several layers, as
+    `encoder="mingru"` of the text models does.
 
     Args:
         units: Number of units.
