@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import ast
 import os
-import platform
 import re
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_slstm.files import write_json
+from keras_slstm.training.results import processor
 
 PROGRAMS = Path(__file__).parents[1] / "docs" / "guides" / "reports"
 ONE_CORE = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
@@ -76,7 +76,7 @@ def main() -> None:
         for way, found in rates.items()
     ]
     result = {
-        "machine": platform.processor() or platform.machine(),
+        "machine": processor(),
         "versions": {name: version(name) for name in ("keras", "jax")},
         "rows": rows,
     }

@@ -2,6 +2,7 @@
 
     python -m benchmarks.scaling --backends jax                                             # about four minutes
     python -m benchmarks.scaling --units 64 --batch 8 --steps 3 --rounds 1 --backends jax   # a trial
+    LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1 python -m benchmarks.scaling
 
 `keras_slstm.distribute.fit` trains an S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000), on TensorFlow
 under MultiWorkerMirroredStrategy, on JAX with `keras.distribution`, and on PyTorch with `torch.distributed`. Each
@@ -13,7 +14,8 @@ process is pinned to one core. The benchmark runs, in turn:
 - one process with the batches of both, whose losses should be those of two processes.
 
 The share of communication is the part of a step that exceeds the step of a single process: the exchange of gradients,
-the wait for the slowest process, and the competition for memory. Run the benchmark on an idle machine.
+the wait for the slowest process, and the competition for memory. Run the benchmark on an idle machine. Results of
+another memory allocator (the last command) are kept beside those of the C library's.
 """
 
 from __future__ import annotations
@@ -87,6 +89,8 @@ def main() -> int:
 
 def summary(args: argparse.Namespace, backend: str, runs: dict[str, list[Steps]]) -> dict[str, Any]:
     """Summarize all steps."""
+    from keras_slstm.training.results import processor
+
     many = str(args.workers)
     seconds = {way: [value for steps in found for value in steps["seconds"]] for way, found in runs.items()}
     medians = {way: statistics.median(values) for way, values in seconds.items()}
@@ -95,7 +99,8 @@ def summary(args: argparse.Namespace, backend: str, runs: dict[str, list[Steps]]
     settings = ("units", "batch", "length", "sweeps", "optimizer", "jit_compile")
     return {
         "backend": backend,
-        "machine": platform.processor() or platform.machine(),
+        "machine": processor(),
+        "allocator": Path(os.environ.get("LD_PRELOAD", "")).name or platform.libc_ver()[0],
         "versions": {name: version(name) for name in ("keras", backend)},
         "settings": {name: vars(args)[name] for name in settings},
         "seconds": {way: seconds[way] for way in ("1", many)},
@@ -110,9 +115,9 @@ def summary(args: argparse.Namespace, backend: str, runs: dict[str, list[Steps]]
 
 
 def write(path: Path, summaries: list[dict[str, Any]]) -> None:
-    """Write the summaries to a file, in place of those of the same backends."""
+    """Write the summaries to a file, in place of those of the same backends and allocators."""
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    measured = {result["backend"]: result for result in (*before, *summaries)}
+    measured = {(result["backend"], result["allocator"]): result for result in (*before, *summaries)}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(measured.values()), indent=1) + "\n", encoding="utf-8")
 

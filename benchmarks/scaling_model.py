@@ -149,14 +149,15 @@ def table(network: Network) -> str:
 def check() -> str:
     """Return a table that compares the prediction for two processes, without the exchange, with the measurement."""
     lines = [
-        "| backend | one process, ms | the slowest of two, ms | measured for two, ms | exchange and shared memory |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| backend | memory allocator | one process, ms | the slowest of two, ms | measured for two, ms | "
+        "exchange and shared memory |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for run in _read("scaling.json"):
         alone, together = run["seconds"]["1"], statistics.fmean(run["seconds"]["2"])
         slowest = slowest_seconds(alone, 2)
         values = [1e3 * value for value in (statistics.fmean(alone), slowest, together)]
-        cells = [run["backend"], *(f"{value:.0f}" for value in values), f"{1 - slowest / together:.0%} of the step"]
+        cells = [run["backend"], run["allocator"], *(f"{value:.0f}" for value in values), f"{1 - slowest / together:.0%} of the step"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -267,8 +267,8 @@ def comparison() -> str:
 def scaling() -> str:
     """Return the throughput of one and of several processes, from `benchmarks.scaling`."""
     lines = [
-        "| backend | processes | batch each | ms per step | sentences per second | speedup | difference of losses |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| backend | memory allocator | processes | batch each | ms per step | sentences per second | speedup | difference of losses |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     path = RESULTS / "scaling.json"
     for result in json.loads(path.read_text(encoding="utf-8")) if path.exists() else []:
@@ -278,7 +278,7 @@ def scaling() -> str:
             step = result["milliseconds_a_step"][count]
             speedup = 1 if count == "1" else result["speedup"]
             compared = [f"{speedup:.2f}", "" if count == "1" or difference is None else f"{difference:.0e}"]
-            cells = [versions, count, str(batch), f"{step:.0f}", f"{rate:.1f}", *compared]
+            cells = [versions, result["allocator"], count, str(batch), f"{step:.0f}", f"{rate:.1f}", *compared]
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

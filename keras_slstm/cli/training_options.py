@@ -127,12 +127,14 @@ def add_run_options(parser: Parser, folder: str, ensemble: bool = False, devices
     run.add("--results", type=Path, metavar="FILE", shown="never", advanced=True,
             help="file to which each training run adds a line (default: results.jsonl next to --output)")  # fmt: skip
     run.add("--overwrite", action="store_true", shown="never", help="delete the files of an earlier run in --output")
+    run.add("--save-every", type=options.positive_int, metavar="STEPS", shown="never", advanced=True,
+            help="also save the training state every STEPS steps (default: only after each epoch)")  # fmt: skip
     run.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
             help="compile with XLA, which takes seconds for each text length (default: only on JAX)")  # fmt: skip
     if devices:
         add_device_options(parser)
     else:
-        parser.set_defaults(strategy=None, workers=1, save_every=None, timeout=None)
+        parser.set_defaults(strategy=None, workers=1, timeout=None)
 
 
 def add_device_options(parser: Parser) -> None:
@@ -144,8 +146,6 @@ def add_device_options(parser: Parser) -> None:
                 help="number of processes on this machine that train one model together")  # fmt: skip
     devices.add("--restarts", type=options.non_negative_int, default=0, metavar="N", shown="never", advanced=True,
                 help="number of times to restart --workers after a failure")  # fmt: skip
-    devices.add("--save-every", type=options.positive_int, metavar="STEPS", shown="never", advanced=True,
-                help="also save the training state every STEPS steps (default: only after each epoch)")  # fmt: skip
     devices.add("--timeout", type=options.positive_float, default=600.0, metavar="SECONDS", shown="never",
                 advanced=True,
                 help="give up on a process that neither connects nor answers within this time")  # fmt: skip

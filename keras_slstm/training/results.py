@@ -87,17 +87,22 @@ def read_results(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     return results
 
 
-def conditions() -> dict[str, Any]:
-    """The machine and the versions under which a result was measured."""
+def processor() -> str:
+    """The model of the processor, or its architecture if the model is unknown."""
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), model)
+    return model
+
+
+def conditions() -> dict[str, Any]:
+    """The machine and the versions under which a result was measured."""
     backend = keras.backend.backend()
     names = {"tensorflow": ["tensorflow"], "jax": ["jax", "jaxlib"], "torch": ["torch"]}[backend]
     return {
         "backend": backend,
-        "processor": model,
+        "processor": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "versions": {

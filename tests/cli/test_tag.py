@@ -13,7 +13,10 @@ from keras_slstm.cli.tasks.tag import label_factors, make_loss, report
 from keras_slstm.datasets.tagged_corpus import TaggedSentences
 from keras_slstm.losses import CRFLoss, CRFMarginLoss
 from keras_slstm.training.results import read_results
-from tests.cli.command_checks import check_that_an_interrupted_training_resumes
+from tests.cli.command_checks import (
+    check_that_an_interrupted_training_resumes,
+    check_that_training_resumes_within_an_epoch,
+)
 
 pytest.importorskip("seqeval", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")
@@ -186,6 +189,12 @@ def test_sentences_are_streamed_from_disk(streamed, tmp_path, command, capsys):
 @pytest.mark.backends("torch")
 def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch, capsys):
     check_that_an_interrupted_training_resumes(command, streamed, monkeypatch, capsys)
+
+
+@pytest.mark.backends("torch")
+def test_a_streamed_training_resumes_within_an_epoch(streamed, command, monkeypatch, capsys):
+    options = [*streamed, "--batch-size", 16]
+    check_that_training_resumes_within_an_epoch(command, options, monkeypatch, capsys)
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
