@@ -157,7 +157,8 @@ def check() -> str:
         alone, together = run["seconds"]["1"], statistics.fmean(run["seconds"]["2"])
         slowest = slowest_seconds(alone, 2)
         values = [1e3 * value for value in (statistics.fmean(alone), slowest, together)]
-        cells = [run["backend"], run["allocator"], *(f"{value:.0f}" for value in values), f"{1 - slowest / together:.0%} of the step"]
+        cells = [run["backend"], run["allocator"], *(f"{value:.0f}" for value in values)]
+        cells.append(f"{1 - slowest / together:.0%} of the step")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -267,7 +267,8 @@ def comparison() -> str:
 def scaling() -> str:
     """Return the throughput of one and of several processes, from `benchmarks.scaling`."""
     lines = [
-        "| backend | memory allocator | processes | batch each | ms per step | sentences per second | speedup | difference of losses |",
+        "| backend | memory allocator | processes | batch each | ms per step | sentences per second | speedup "
+        "| difference of losses |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     path = RESULTS / "scaling.json"
