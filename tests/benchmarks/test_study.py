@@ -157,7 +157,7 @@ class TestRun:
         other = dataclasses.replace(study, options={**study.options, "updates": 3})
         assert study_seconds.seconds_of(other) == {}
         shutil.rmtree(tmp_path / "work")
-        with pytest.raises(ValueError, match="holds no model of 'one' on 'a'"):
+        with pytest.raises(ValueError, match="contains no model of 'one' on 'a'"):
             study_seconds.measure(study, "a", tmp_path / "work", rounds=2)
         studies.run(study, tmp_path, tmp_path / "work")  # nothing is left to run
         assert len(read(study)) == 2
