@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from benchmarks import figures, tables
+from benchmarks import figures, scaling, tables
 
 
 def run(encoder: str, seed: int, test: float, data: str = "mr", **more) -> dict:
@@ -60,6 +60,14 @@ def test_scaling_has_a_row_for_each_number_of_processes(tmp_path, monkeypatch):
         ["keras 3, jax 0.1", "glibc", "1", "32", "3200", "10.0", "1.00", ""],
         ["keras 3, jax 0.1", "glibc", "2", "32", "3657", "17.5", "1.75", "2e-07"],
     ]
+
+
+def test_scaling_keeps_the_results_of_other_backends_and_allocators(tmp_path):
+    path = tmp_path / "scaling.json"
+    for backend, allocator, speedup in [("jax", "a", 1), ("torch", "a", 2), ("jax", "b", 3), ("jax", "a", 4)]:
+        scaling.write(path, [{"backend": backend, "allocator": allocator, "speedup": speedup}])
+    found = {(result["backend"], result["allocator"]): result["speedup"] for result in json.loads(path.read_text())}
+    assert found == {("jax", "a"): 4, ("torch", "a"): 2, ("jax", "b"): 3}
 
 
 def test_the_lstm_of_a_report_has_a_row_for_each_way(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keras
+import numpy as np
 
 
 def check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys):
@@ -28,32 +29,37 @@ def check_that_an_interrupted_training_resumes(command, options, monkeypatch, ca
     assert "Epoch 2/2" in out
 
 
-def check_that_training_resumes_within_an_epoch(command, options, monkeypatch, capsys):
-    """Interrupt an epoch by Ctrl-C in its second step; the same command then trains all steps but the first."""
-    given = [*options, "--epochs", 1, "--save-every", 1]
+def check_that_training_resumes_within_an_epoch(command, options, folder, monkeypatch, capsys):
+    """Interrupt the second step by Ctrl-C; the same command trains the other steps and ends with the same model."""
+    given = [*options, "--output", folder, "--epochs", 1, "--save-every", 1]
     fit = keras.Model.fit
-    steps = []
 
-    def with_callback(on_batch_begin):
-        counter = keras.callbacks.LambdaCallback(on_train_batch_begin=on_batch_begin)
-        return lambda self, *args, callbacks, **kwargs: fit(self, *args, callbacks=[*callbacks, counter], **kwargs)
+    def steps_of(*arguments, interrupt=None):
+        """Run the command and return the steps that it begins."""
+        steps = []
 
-    def stop(batch, logs):
-        steps.append(batch)
-        if len(steps) == 2:
-            raise KeyboardInterrupt
+        def begin(step, logs):
+            steps.append(step)
+            if step == interrupt:
+                raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(keras.Model, "fit", with_callback(stop))
-        assert command(*given) == 130
+        def with_callback(self, *args, callbacks, **kwargs):
+            counter = keras.callbacks.LambdaCallback(on_train_batch_begin=begin)
+            return fit(self, *args, callbacks=[*callbacks, counter], **kwargs)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(keras.Model, "fit", with_callback)
+            assert command(*arguments) == (0 if interrupt is None else 130)
+        return steps
+
+    def weights():
+        return keras.saving.load_model(folder / "model.keras").get_weights()
+
+    assert len(steps_of(*given, interrupt=1)) == 2
     assert "same command continues" in capsys.readouterr().err
-    rest = []
-    with monkeypatch.context() as patched:
-        patched.setattr(keras.Model, "fit", with_callback(lambda batch, logs: rest.append(batch)))
-        assert command(*given) == 0
-    with monkeypatch.context() as patched:
-        steps.clear()
-        patched.setattr(keras.Model, "fit", with_callback(lambda batch, logs: steps.append(batch)))
-        assert command(*given, "--overwrite") == 0
-    assert len(steps) > 2
-    assert len(rest) == len(steps) - 1
+    rest, resumed = steps_of(*given), weights()
+    every, uninterrupted = steps_of(*given, "--overwrite"), weights()
+    assert len(every) > 2
+    assert len(rest) == len(every) - 1
+    for one, other in zip(resumed, uninterrupted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)

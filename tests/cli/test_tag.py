@@ -192,9 +192,9 @@ def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch
 
 
 @pytest.mark.backends("torch")
-def test_a_streamed_training_resumes_within_an_epoch(streamed, command, monkeypatch, capsys):
+def test_a_streamed_training_resumes_within_an_epoch(streamed, tmp_path, command, monkeypatch, capsys):
     options = [*streamed, "--batch-size", 16]
-    check_that_training_resumes_within_an_epoch(command, options, monkeypatch, capsys)
+    check_that_training_resumes_within_an_epoch(command, options, tmp_path / "run", monkeypatch, capsys)
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):

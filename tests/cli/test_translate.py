@@ -7,7 +7,10 @@ import pytest
 
 from keras_slstm.cli.main import main
 from keras_slstm.training.results import read_results
-from tests.cli.command_checks import check_that_an_interrupted_training_resumes
+from tests.cli.command_checks import (
+    check_that_an_interrupted_training_resumes,
+    check_that_training_resumes_within_an_epoch,
+)
 
 pytest.importorskip("tokenizers", reason="subwords need the `translation` extra")
 pytest.importorskip("sacrebleu", reason="BLEU needs the `translation` extra")
@@ -61,6 +64,12 @@ def test_trains_reports_saves_and_translates(data, tmp_path, command, capsys):
 def test_an_interrupted_training_resumes(data, tmp_path, command, monkeypatch, capsys):
     options = [*data, "--output", tmp_path, *TINY]
     check_that_an_interrupted_training_resumes(command, options, monkeypatch, capsys)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="one backend is enough")
+def test_training_resumes_within_an_epoch(data, tmp_path, command, monkeypatch, capsys):
+    options = [*data, *TINY, "--batch-size", 8]
+    check_that_training_resumes_within_an_epoch(command, options, tmp_path / "run", monkeypatch, capsys)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="one backend is enough")
