@@ -9,9 +9,10 @@ from typing import Any
 
 
 def _is_own_command() -> bool:
-    """Whether the `keras-slstm` command imports the package: it checks its options before Keras loads."""
+    """Whether a command of this package imports it: commands check their options before Keras loads."""
     program = sys.argv[0] if sys.argv else ""
-    return Path(program).stem == "keras-slstm" or (program == "-m" and "keras_slstm" in sys.orig_argv)
+    modules = {"keras_slstm", "keras_slstm.distribute"}
+    return Path(program).stem == "keras-slstm" or (program == "-m" and not modules.isdisjoint(sys.orig_argv))
 
 
 if _is_own_command():

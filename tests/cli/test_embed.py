@@ -13,6 +13,7 @@ from keras_slstm.cli.tasks import embed
 from keras_slstm.datasets.builders import CR, Mrpc, Sick
 from keras_slstm.models import ESIM, SentenceClassifier
 from keras_slstm.training.results import read_results
+from tests.cli.command_checks import check_that_training_resumes_within_an_epoch
 from tests.datasets.builders.original_files import refuse_network, write
 
 WORDS = ["oslo", "rome", "paris", "lima"]
@@ -206,3 +207,11 @@ def test_writes_vectors(tmp_path, command, capsys):
     assert "3 vectors of size 8" in capsys.readouterr().out
     assert command("--file", texts) == 2
     assert "use --file and --write together" in capsys.readouterr().err
+
+
+@pytest.mark.backends("torch")
+def test_training_resumes_within_an_epoch(files, tmp_path, command, monkeypatch, capsys):
+    data = write(tmp_path / "pairs.tsv", ["label\ttext_a\ttext_b", *(f"{i % 2}\ta {i % 2}\tb" for i in range(40))])
+    options = ["--data", data, "--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 4,
+               "--batch-size", 8, "--tasks", "CR", *files]  # fmt: skip
+    check_that_training_resumes_within_an_epoch(command, options, tmp_path / "runs" / "mine", monkeypatch, capsys)

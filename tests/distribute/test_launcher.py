@@ -16,6 +16,7 @@ from keras_slstm.distribute import __main__ as program
 from keras_slstm.distribute.cluster import find_cluster
 from keras_slstm.distribute.launcher import Workers, launch
 from tests.backend import BACKEND
+from tests.processes import run_python
 
 pytestmark = pytest.mark.skipif(BACKEND != "tensorflow", reason="one backend is enough for processes")
 
@@ -118,6 +119,13 @@ def test_a_failed_start_leaves_no_process(tmp_path, monkeypatch):
     with pytest.raises(SystemExit):
         Workers(_script(tmp_path, "time.sleep(600)"), 2)
     assert started[0].poll() == -signal.SIGKILL
+
+
+def test_the_launcher_is_quiet_and_leaves_the_log_level_to_the_script(tmp_path):
+    """JAX, which Keras imports if it is installed, sets the level."""
+    script = _script(tmp_path, "print(os.environ.get('TF_CPP_MIN_LOG_LEVEL'))")[1]
+    done = run_python("-m", "keras_slstm.distribute", "--workers", 1, script, TF_CPP_MIN_LOG_LEVEL=None)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "None\n", "")
 
 
 def test_no_process_outlives_the_launcher(tmp_path):
