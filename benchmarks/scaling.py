@@ -2,6 +2,7 @@
 
     python -m benchmarks.scaling --backends jax                                             # about four minutes
     python -m benchmarks.scaling --units 64 --batch 8 --steps 3 --rounds 1 --backends jax   # a trial
+    GLIBC_TUNABLES=glibc.malloc.hugetlb=1 python -m benchmarks.scaling --backends jax       # memory in huge pages
     LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1 python -m benchmarks.scaling
 
 `keras_slstm.distribute.fit` trains an S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000), on TensorFlow
@@ -15,7 +16,7 @@ process is pinned to one core. The benchmark runs, in turn:
 
 The share of communication is the part of a step that exceeds the step of a single process: the exchange of gradients,
 the wait for the slowest process, and the competition for memory. Run the benchmark on an idle machine. Results of
-another memory allocator (the last command) are kept beside those of the C library's.
+another memory allocator (the last two commands) are kept beside those of the C library's.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def summary(args: argparse.Namespace, backend: str, runs: dict[str, list[Steps]]
     return {
         "backend": backend,
         "machine": processor(),
-        "allocator": Path(os.environ.get("LD_PRELOAD", "")).name or platform.libc_ver()[0],
+        "allocator": allocator(),
         "versions": {name: version(name) for name in ("keras", backend)},
         "settings": {name: vars(args)[name] for name in settings},
         "seconds": {way: seconds[way] for way in ("1", many)},
@@ -112,6 +113,12 @@ def summary(args: argparse.Namespace, backend: str, runs: dict[str, list[Steps]]
         "share_of_communication": max(0.0, 1 - medians["1"] / medians[many]),
         "difference_of_losses": max(abs(loss / expected - 1) for loss, expected in pairs),
     }
+
+
+def allocator() -> str:
+    """Return the name of the memory allocator of the processes."""
+    name = Path(os.environ.get("LD_PRELOAD", "")).name or platform.libc_ver()[0]
+    return f"{name}, huge pages" if "malloc.hugetlb=1" in os.environ.get("GLIBC_TUNABLES", "") else name
 
 
 def write(path: Path, summaries: list[dict[str, Any]]) -> None:

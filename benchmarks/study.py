@@ -50,7 +50,8 @@ class Study:
         baseline: The row to which the others are compared.
         seeds: The seeds of each row.
         search: The option that each row chooses on development data with the first seed, and its values.
-        claims: Claims of papers: `row`, `paper` (the source), `says`, and `number` (the paper's difference).
+        claims: Claims of papers: `row`, `paper` (the source), `says`, and `worse = true` if the paper says that the row
+            is worse than the baseline, not better.
     """
 
     name: str

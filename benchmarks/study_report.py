@@ -97,12 +97,14 @@ def difference(one: dict[int, Line], other: dict[int, Line]) -> tuple[float, flo
     return statistics.fmean(by_seed), *study_statistics.paired_interval(counts, before)
 
 
-def verdict(interval: tuple[float, float]) -> str:
-    """Return whether the interval confirms a paper's "better"."""
+def verdict(interval: tuple[float, float], worse: bool = False) -> str:
+    """Return whether the interval confirms a paper's "better", or its "worse"."""
     low, high = interval
     if math.isnan(low) or low <= 0 <= high:
         return "not significant"
-    return "holds" if low > 0 else "does not hold: worse here"
+    if (high < 0) == worse:
+        return "holds"
+    return f"does not hold: {'better' if worse else 'worse'} here"
 
 
 def claims() -> str:
@@ -122,7 +124,8 @@ def claims() -> str:
                     cells = ["", f"not compared: {reason}"]
                 else:
                     mean, *interval = difference(*pair)
-                    cells = [_difference(mean, *interval), verdict((interval[0], interval[1]))]
+                    found = verdict((interval[0], interval[1]), claim.get("worse", False))
+                    cells = [_difference(mean, *interval), found]
                 rows.append("| " + " | ".join([claim["paper"], claim["says"], data, *cells]) + " |")
     return "\n".join(rows)
 

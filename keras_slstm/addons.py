@@ -81,7 +81,7 @@ def shape_with_axis(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def has_axis(potentials: Tensor) -> bool:
-    """Whether `add_axis` made these potentials."""
+    """Whether these potentials have the axis that `add_axis` appends."""
     return tuple(potentials.shape) != shape_without_axis(potentials.shape)
 
 

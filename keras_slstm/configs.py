@@ -12,8 +12,8 @@ import keras
 class ConfigFromArguments:
     """Mixin for layers and models that store each constructor argument as an attribute of the same name.
 
-    The config contains every argument stored this way. Layers, functions that Keras knows by name, and lists and
-    dicts of these are serialized.
+    The config contains every argument stored this way. It serializes layers, functions that Keras knows by name, and
+    lists and dicts of these.
     """
 
     # Maps argument names in older saved files to the present names.

@@ -52,7 +52,7 @@ class CRFWeights(NamedTuple):
 def read_crf_weights(
     source: Any, layer_name: str | None = None, projection: str | None = None, origins: Sequence[str] | None = None
 ) -> CRFWeights:
-    """Read the CRF weights of another library and detect which library it is.
+    """Read the CRF weights of another library, and detect the library.
 
     It reads the CRFs of tensorflow-addons (also inside the wrappers of keras-crf), tf2crf, keras-contrib, pytorch-crf
     and AllenNLP, and the `ChainCRF` of keras-contrib and DeLFT. It reads only the weights of the CRF, and only if their
@@ -95,7 +95,7 @@ def read_crf_weights(
             there = f"these: {', '.join(place for _, place, _ in found)}" if found else "none"
             others = [f"a CRF of {origin} at {place!r}" for origin, place, _ in everything if origin not in known]
             if not found:
-                there += f", but {', '.join(others)}" if others else f" among {', '.join(sorted(arrays))}"
+                there += f", only {', '.join(others)}" if others else f" among {', '.join(sorted(arrays))}"
             raise ValueError(f"Expected one CRF of {', '.join(known)}{named} in {where}, but found {there}.")
         origin, place, crf = found[0]
         if projection is not None:

@@ -18,7 +18,7 @@ _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file atomically, under a temporary name first: a crash never leaves half a file.
+    """Write a file atomically, first under a temporary name: a crash never leaves half a file.
 
     Args:
         path: The file to write. Its folder is created.

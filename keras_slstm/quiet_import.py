@@ -50,7 +50,7 @@ class QuietTensorFlow(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def without_chatter() -> Iterator[None]:
-    """Capture standard error, including that of C++ code; write it without the chatter at the end."""
+    """Capture standard error, including that of C++ code; at the end, write it without the chatter."""
     try:
         sys.stderr.flush()
         kept = os.dup(2)

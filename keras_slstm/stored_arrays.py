@@ -21,7 +21,7 @@ import numpy as np
 # Trained weights never compress this well: a larger declared size is an attempt to exhaust memory.
 _LARGEST_EXPANSION = 100
 _SMALL = 2**20  # declared bytes that are always accepted
-# RuntimeError (and NotImplementedError) if damage looks like encryption or an unknown compression.
+# RuntimeError (and its subclass NotImplementedError) if damage looks like encryption or an unknown compression.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, UnicodeDecodeError)
 _TORCH_SUFFIXES = (".pt", ".pth", ".th", ".bin", ".ckpt")
 

@@ -134,7 +134,7 @@ def test_the_original_pytorch_crf():
 def test_energies_are_not_mistaken_for_scores(tmp_path):
     """A file of keras-contrib has the same weight names as one of tensorflow-addons."""
     path = _keras(tmp_path, FORMATS["keras-contrib"][2])
-    with pytest.raises(ValueError, match=r"of tensorflow-addons .* but a CRF of keras-contrib at 'crf_1/crf_1/'"):
+    with pytest.raises(ValueError, match=r"of tensorflow-addons .* only a CRF of keras-contrib at 'crf_1/crf_1/'"):
         keras_slstm.CRF.from_addons(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from keras_slstm.cli import options
-from keras_slstm.cli.names import CHARACTERS, GRN
+from keras_slstm.cli.names import CHARACTERS
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.settings import add_settings
@@ -78,17 +78,6 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.characters not in (None, "none", *CHARACTERS):
         raise ValueError(f"--characters must be none, {' or '.join(CHARACTERS)}, but got {arguments.characters}")
     set_folder(arguments, arguments.encoder, arguments.pooling, arguments.architecture)
-
-
-def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
-    """The preset of the encoder's paper; `small` for the embedded corpus and for your own data."""
-    if arguments.data or corpus == "travel_desk":
-        return "small"
-    if arguments.architecture:
-        return str(arguments.architecture)
-    if arguments.encoder in GRN:
-        return "depth-adaptive-grn"
-    return "cas-lstm" if arguments.encoder in ("caslstm", "bi_caslstm") else "paper"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from keras_slstm.cli.names import FORMATS
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.training_options import add_search_options
 
@@ -19,8 +20,6 @@ EXAMPLES = """
 TensorFlow writes all formats but .pt2, PyTorch .onnx and .pt2 of models without a loop over time, JAX only SavedModels
 that take ids. The formats of single files need: pip install "keras-slstm[export]"
 """
-# The formats of the models' `export` by file suffix; a SavedModel is a folder.
-FORMATS = {".onnx": "onnx", ".tflite": "litert", ".xml": "openvino", ".pt2": "torch"}
 
 
 def add_arguments(parser: Parser) -> None:

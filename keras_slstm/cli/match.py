@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from keras_slstm.cli.names import FEATURES, PAIR_ARCHITECTURES
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.settings import add_settings
@@ -35,14 +36,6 @@ Your own data has the columns text_a, text_b and label; with --task relatedness 
 command again to resume an interrupted run. A finished run is kept.
 """
 DATASET = "sick/entailment"
-# The features of the classifier. Relatedness uses those of paraphrases, because the order does not matter.
-FEATURES = {"inference": "inference", "paraphrase": "paraphrase", "relatedness": "paraphrase"}
-# Alternatives to the pair classifier of the CAS-LSTM paper, and the options that each sets in addition to its preset.
-ARCHITECTURES: dict[str, dict[str, object]] = {
-    "infersent": {"pooling": "max", "features": "inference", "batch_norm": False, "mlp_activation": "linear"},
-    "siamese": {"pooling": "max", "features": "inference", "batch_norm": False, "fixed_vectors": False},
-    "esim": {"fixed_vectors": False},
-}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -70,7 +63,7 @@ def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[
     presets = load_presets("match")
     add_encoder_options(parser, encoder, presets, "small for --data, else that of --architecture, else paper")
     model = parser.group("model")
-    model.add("--architecture", choices=tuple(ARCHITECTURES),
+    model.add("--architecture", choices=tuple(PAIR_ARCHITECTURES),
               help="model around the encoder (default: that of the CAS-LSTM paper)")  # fmt: skip
     add_pooling(parser)
     model.add("--features", choices=("inference", "paraphrase"), advanced=True,

@@ -21,3 +21,13 @@ TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST", "TREC", "MRPC", "SICK-R", "
 TRANSFER_CLASSIFIERS = ("logistic", "mlp")
 TUNERS = ("random", "bayesian", "hyperband", "grid")
 STUDIES = ("figure2", "table2")
+# Export formats by file suffix; a SavedModel is a folder.
+FORMATS = {".onnx": "onnx", ".tflite": "litert", ".xml": "openvino", ".pt2": "torch"}
+# The features of a pair classifier by task. The order of the texts does not matter in paraphrases and relatedness.
+FEATURES = {"inference": "inference", "paraphrase": "paraphrase", "relatedness": "paraphrase"}
+# Alternatives to the pair classifier of the CAS-LSTM paper, and the options that each sets in addition to its preset.
+PAIR_ARCHITECTURES: dict[str, dict[str, object]] = {
+    "infersent": {"pooling": "max", "features": "inference", "batch_norm": False, "mlp_activation": "linear"},
+    "siamese": {"pooling": "max", "features": "inference", "batch_norm": False, "fixed_vectors": False},
+    "esim": {"fixed_vectors": False},
+}

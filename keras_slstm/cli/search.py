@@ -11,6 +11,7 @@ from typing import Any
 from keras_slstm.cli import options
 from keras_slstm.cli.names import STUDIES, TUNERS
 from keras_slstm.cli.options import Parser, check_not_given
+from keras_slstm.cli.search_workers import MEMBER, run_workers
 from keras_slstm.cli.training_options import add_data_options, check_data_options, short_name
 
 SUMMARY = "Search for good hyperparameters, keep the best model, and write a report."
@@ -33,7 +34,6 @@ TASKS = {
 }
 # Options of some tasks only.
 TASKS_OF_OPTIONS = {"scheme": ("tagging",), "tokenizer": ("classification", "pairs"), "features": ("pairs",)}
-MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several machines
 
 
 def add_arguments(parser: Parser) -> None:
@@ -113,8 +113,6 @@ def run(arguments: argparse.Namespace) -> int:
         return report(arguments.report)
     set_defaults(arguments)
     if arguments.workers > 1:
-        from keras_slstm.cli.search_workers import run_workers
-
         status = run_workers(worker_words(arguments), arguments.workers, arguments.gpus)
         if status:
             return status

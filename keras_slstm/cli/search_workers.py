@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several machines
 RESTARTS = 3  # of each worker
 
 
@@ -48,7 +49,7 @@ class _Cluster:
     def start(self, name: str) -> None:
         environment = {
             **os.environ,
-            "KERASTUNER_TUNER_ID": name,
+            MEMBER: name,
             "KERASTUNER_ORACLE_IP": "127.0.0.1",
             "KERASTUNER_ORACLE_PORT": str(self.port),
         }

@@ -84,13 +84,6 @@ def check(arguments: argparse.Namespace) -> None:
     set_folder(arguments, arguments.task, arguments.encoder, arguments.head)
 
 
-def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
-    """The preset of the paper; `small` for the embedded corpus and for your own data."""
-    if arguments.data or corpus == "travel_desk":
-        return "small"
-    return "paper-pos" if arguments.task == "pos" else "paper"
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Train."""
     check(arguments)

@@ -1,4 +1,4 @@
-"""Reading of the texts of any data set."""
+"""Reads the texts of any data set, without labels."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def read_any_texts(
     for column in columns or known:
         if column not in known:
             hint = did_you_mean(column, known)
-            raise ValueError(f'"{name}" has no text "{column}"; its texts: {list_names(known)}.{hint}')
+            raise ValueError(f'"{name}" has no text feature "{column}"; its text features: {list_names(known)}.{hint}')
     part = next((part for part in PARTS if part in builder.info.splits), None)
     if not known or part is None:
-        raise ValueError(f'"{name}" has no texts: its features are {list(features)}')
+        raise ValueError(f'"{name}" has no texts; its features: {list(features)}')
     texts = [record[key].decode("utf-8") for record in prepared.read_split(builder, part) for key in columns or known]
     return [text for text in texts if text.strip()]

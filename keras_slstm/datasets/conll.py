@@ -36,7 +36,7 @@ def read_conll(
     on_error: OnError = "raise",
     conllu: bool | None = None,
 ) -> list[TaggedSentence]:
-    r"""Read tagged sentences from a column file, which may be gzip-compressed if its name ends in `.gz`.
+    r"""Read tagged sentences from a column file, which is compressed if its name ends in `.gz` or `.zst`.
 
     A file named `.conllu` is read as CoNLL-U: ten columns separated by tabs, with comments after `#`. Lines of
     multiword tokens (`3-4`) and empty nodes (`8.1`) hold no word and are skipped. Any other file is read like those of
@@ -87,7 +87,7 @@ def iterate_conll(
     on_error: OnError = "raise",
     conllu: bool | None = None,
 ) -> Iterator[TaggedSentence]:
-    """Yield the result of `read_conll` one by one: memory holds one sentence."""
+    """Yield the sentences of `read_conll` one by one, with only one of them in memory."""
     path = Path(path)
     problems = Problems(path, on_error, unit="sentences with malformed lines")
     if is_conllu(path) if conllu is None else conllu:

@@ -112,7 +112,7 @@ def read_pair_lines(path: PathLike) -> list[Pair]:
     Empty lines are skipped.
 
     Args:
-        path: The file, in UTF-8. It is gzip-compressed if its name ends in `.gz`.
+        path: The file, in UTF-8. It is compressed if its name ends in `.gz` or `.zst`.
 
     Raises:
         DataError: If a line is not UTF-8 or does not contain two texts, or the file contains no pairs.

@@ -104,7 +104,7 @@ def load_parallel_corpus(
 
 
 def read_aligned_lines(source_path: PathLike, target_path: PathLike, on_error: OnError = "raise") -> TextPairs:
-    r"""Read two text files in UTF-8 whose lines are translations of each other. Their names may end in `.gz`.
+    r"""Read two text files in UTF-8 whose lines are translations of each other. Names may end in `.gz` or `.zst`.
 
     Lines end at a line feed (after an optional carriage return), or at carriage returns in a file without any line
     feed. Lines that are empty in both files are skipped.

@@ -75,7 +75,7 @@ def read_lines(path: PathLike, on_error: OnError = "raise") -> list[str]:
     """Read a file with one text per line, such as texts to classify. Empty lines are skipped.
 
     Args:
-        path: The file, in UTF-8. It is gzip-compressed if its name ends in `.gz`.
+        path: The file, in UTF-8. It is compressed if its name ends in `.gz` or `.zst`.
         on_error: `"raise"` stops at the first line that is not UTF-8. `"skip"` skips such lines and warns how many were
             skipped.
 

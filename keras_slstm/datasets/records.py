@@ -1,4 +1,4 @@
-"""Reading of records from your own files: tables (TSV, CSV, TXT) and JSON (lines or an array)."""
+"""Reads records from your own files: tables (TSV, CSV, TXT) and JSON (lines or an array)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Column(NamedTuple):
 
 
 class Problems:
-    """Raises an error at the first malformed line, or skips and counts them; the warning calls them `unit`."""
+    """Raises an error at the first malformed line, or skips all and counts them for a warning in terms of `unit`."""
 
     def __init__(self, path: PathLike, on_error: str, unit: str = "malformed lines"):
         if on_error not in ("raise", "skip"):
@@ -106,7 +106,7 @@ def read_columns(path: PathLike, columns: Sequence[Column], on_error: OnError) -
 def iterate_columns(
     path: PathLike, columns: Sequence[Column], on_error: OnError, stacklevel: int = 5
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the result of `read_columns` one by one: memory holds one line (of `.json`: the whole array)."""
+    """Yield the examples of `read_columns` one by one, with one line (of `.json`: the whole array) in memory."""
     path = Path(path)
     problems = Problems(path, on_error)
     read = _table_records if file_kind(path) in USUAL_SEPARATORS else _json_records

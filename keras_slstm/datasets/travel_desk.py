@@ -95,7 +95,7 @@ def handwritten_requests() -> list[tuple[str, str]]:
 
 
 def _distinct_requests(seed: int) -> Iterator[Request]:
-    dice, seen = _Dice(seed), set()
+    dice, seen = _RandomChoices(seed), set()
     while True:
         request = _Writer(dice).write(dice.pick(INTENTS))
         if SHORTEST <= len(request.tokens) <= LONGEST and request.text not in seen:
@@ -103,7 +103,7 @@ def _distinct_requests(seed: int) -> Iterator[Request]:
             yield request
 
 
-class _Dice:
+class _RandomChoices:
     """Makes random choices with `random()` only, because Python guarantees that its sequence never changes."""
 
     def __init__(self, seed: int):
@@ -114,7 +114,7 @@ class _Dice:
 
 
 @dataclass
-class _Ask:
+class _Action:
     """An action on a thing. Its words are chosen once, so that all mentions in a request agree."""
 
     action: str
@@ -127,12 +127,12 @@ class _Ask:
 class _Writer:
     """Writes one request. It remembers the slot values, so that no place or person appears in two roles."""
 
-    def __init__(self, dice: _Dice):
+    def __init__(self, dice: _RandomChoices):
         self._dice = dice
         in_a_hurry = grammar.PHRASES | grammar.TERSE
         self._phrases = dice.pick([in_a_hurry, in_a_hurry, grammar.PHRASES])
         self._used: set[str] = set()
-        self._asks: dict[str, _Ask] = {}
+        self._asks: dict[str, _Action] = {}
 
     def write(self, intent: str) -> Request:
         action, thing = intent.split("_")
@@ -165,9 +165,9 @@ class _Writer:
             pairs = [(a, t) for a, t in pairs if a == action]
         return self._dice.pick(pairs)
 
-    def _ask(self, action: str, thing: str) -> _Ask:
+    def _ask(self, action: str, thing: str) -> _Action:
         np = self._expand(f"<new_{thing}>" if action == "book" else f"<known_{thing}>")
-        return _Ask(
+        return _Action(
             action,
             thing,
             self._dice.pick(grammar.VERBS[action]),
@@ -207,7 +207,7 @@ class _Writer:
         self._used.add(value)
         return [(word, f"{'I' if i else 'B'}-{slot}") for i, word in enumerate(words)]
 
-    def _mention(self, ask: _Ask, forms: list[str]) -> Phrase:
+    def _mention(self, ask: _Action, forms: list[str]) -> Phrase:
         """Realise `<want>`, `<want.it>`, `<want.ing>` and so on (see the grammar)."""
         if forms == ["say"]:
             before, after = self._dice.pick(grammar.SAYINGS[ask.action]).split("<np>")

@@ -43,9 +43,9 @@ def make_dataset(
     epoch: Epoch | None = None,
     steps: int | None = None,
 ) -> keras.utils.PyDataset:
-    """Return batches of arrays or an iterable, or a `keras.utils.PyDataset` itself, shuffled if `shuffle`.
+    """Return the batches of arrays, of a `keras.utils.PyDataset` or of an iterable; see `make_source`.
 
-    See `make_source`.
+    The order of an iterable stays as it is, even if `shuffle` is true.
     """
     epoch = epoch or Epoch()
     if isinstance(x, keras.utils.PyDataset):
@@ -122,7 +122,7 @@ class ArrayBatches(keras.utils.PyDataset):
         super().__init__()
         arrays = keras.tree.lists_to_tuples(keras.tree.map_structure(_as_array, arrays))  # as `fit` of Keras does
         if any(array.ndim == 0 for array in keras.tree.flatten(arrays)):
-            raise ValueError("A list holds several inputs or outputs: convert lists of numbers to arrays.")
+            raise ValueError("A list is read as several inputs or outputs: convert lists of numbers to arrays.")
         sizes = [len(array) for array in keras.tree.flatten(arrays)]
         if not sizes or not sizes[0]:
             raise ValueError("`x` is empty.")
@@ -148,7 +148,7 @@ class ArrayBatches(keras.utils.PyDataset):
 
 
 def _order(length: int, shuffle: bool, seed: int, epoch: int) -> np.ndarray:
-    """Return the order of an epoch, which is the same in all processes and in a resumed training."""
+    """Return the order of an epoch, which is the same in all processes and in a resumed run."""
     return np.random.default_rng((seed, epoch)).permutation(length) if shuffle else np.arange(length)
 
 
@@ -164,7 +164,7 @@ def signature_of(data: keras.utils.PyDataset) -> Batch:
 
 
 def first_batches(data: keras.utils.PyDataset, count: int) -> list[Any]:
-    """Return the first batches of an epoch; the training still gets them."""
+    """Return the first batches of an epoch without consuming them: training still gets them."""
     if isinstance(data, IterableBatches):
         return data.first(count)
     return [data[index] for index in range(min(count, data.num_batches))]

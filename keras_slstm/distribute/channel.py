@@ -29,8 +29,8 @@ _GREETING = "keras_slstm.distribute 1"
 _RETRY_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 _GIL_SECONDS = 2.0
-# Kills its parent after some time, unless standard input is closed first: then the parent has connected or ended. If a
-# fork of the parent holds that input open, another process may have the parent's ID by then.
+# Kills its parent after some time, unless the parent connects or ends first, which closes standard input. `kill` checks
+# the parent's ID, because a fork may hold that input open after the parent has ended and its ID is reused.
 _WATCHER = """
 import os, signal, sys, threading
 
@@ -172,7 +172,7 @@ class Channel:
 
     def _tell_all(self, message: dict[str, Any]) -> None:
         for peer in self._peers.values():
-            with contextlib.suppress(OSError):  # `has_closed` finds it later
+            with contextlib.suppress(OSError):  # `has_closed` detects a broken connection later
                 peer.send(message)
 
     # The other processes' side.
@@ -224,7 +224,7 @@ class Channel:
         raise WorkerLost(problem or self._describe_missing(missing, reason))
 
     def _listen(self) -> socket.socket:
-        """Listen on the port of this process, or on any if its address is open."""
+        """Listen on the port of this process, or on any free port if it was given no address."""
         address = self.cluster.addresses[self.cluster.index]
         port = split_address(address)[1] if address else 0
         both = socket.has_dualstack_ipv6()

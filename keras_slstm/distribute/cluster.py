@@ -15,8 +15,8 @@ class Cluster:
     """The processes that train together.
 
     Attributes:
-        addresses: `host:port` of each process, in order. The first is the chief, which alone writes files. Those of the
-            others may be `""`: the processes tell each other when they connect.
+        addresses: `host:port` of each process, in order. The first is the chief, which alone writes files. The other
+            addresses may be `""`: the processes exchange them when they connect.
         index: The position of this process.
     """
 
@@ -124,7 +124,7 @@ def _with_local_master(environment: Mapping[str, str]) -> Mapping[str, str]:
     if environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") != size:
         raise ValueError(
             f"Open MPI has started {size} processes on several machines, but MASTER_ADDR is not set: "
-            "mpirun -x MASTER_ADDR=HOST, with the host of the first process."
+            "pass `mpirun -x MASTER_ADDR=HOST`, where HOST is the host of the first process."
         )
     return {**environment, "MASTER_ADDR": "localhost"}
 
@@ -173,7 +173,7 @@ def _expand_counts(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
         if match is None:
-            raise ValueError(f"SLURM_STEP_TASKS_PER_NODE={text!r} is malformed.")
+            raise ValueError(f"SLURM_STEP_TASKS_PER_NODE={text!r} is malformed: expected counts such as 2(x3),1.")
         counts += [int(match[1])] * int(match[2] or 1)
     return counts
 
@@ -187,7 +187,7 @@ def expand_hosts(text: str) -> list[str]:
     # Commas inside brackets separate numbers; others separate hosts.
     parts = re.findall(r"(?:\[[^\]]*\]|[^,\[])+", text)
     if ",".join(parts) != text:
-        raise ValueError(f"The list of hosts {text!r} is malformed.")
+        raise ValueError(f"The list of hosts {text!r} is malformed: expected names such as login,node[01-03,7].")
     return [host for part in parts for host in _expand_host(part)]
 
 
@@ -195,7 +195,7 @@ def _expand_host(text: str) -> list[str]:
     match = re.fullmatch(r"([^\[]*)\[([^\]]+)\](.*)", text)
     if match is None:
         if not text or set("[]") & set(text):
-            raise ValueError(f"The list of hosts {text!r} is malformed.")
+            raise ValueError(f"The host name {text!r} is malformed: expected a name such as node1 or node[01-03,7].")
         return [text]
     before, numbers, after = match.groups()
     rest = _expand_host(after) if after else [""]
@@ -207,6 +207,6 @@ def _expand_numbers(text: str) -> list[str]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"The host numbers [{text}] are malformed.")
+            raise ValueError(f"The host numbers [{text}] are malformed: expected numbers and ranges such as 01-03,7.")
         numbers += [f"{n:0{len(first)}}" for n in range(int(first), int(last or first) + 1)]
     return numbers

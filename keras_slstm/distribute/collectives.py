@@ -52,7 +52,7 @@ def in_turn(is_turn: bool, action: Callable[[], None], place: str) -> None:
     Args:
         is_turn: Whether this process runs the action. Every process must call this.
         action: The action.
-        place: What it uses, such as a folder, for the error in the processes that wait.
+        place: The resource that the action uses, such as a folder; the error in the waiting processes names it.
 
     Raises:
         ValueError: If the action fails in another process.

@@ -16,7 +16,7 @@ _LOST = (
 )
 # Words in JAX's messages about lost connections, on CPUs and GPUs.
 _CONNECTION_WORDS = ("Gloo", "NCCL", "coordination service", "UNAVAILABLE", "DEADLINE_EXCEEDED")
-# The same in PyTorch's.
+# Words in PyTorch's messages about lost connections, in lower case.
 _TORCH_WORDS = ("gloo", "nccl", "connection", "timed out")
 
 
@@ -78,7 +78,7 @@ def _translate_jax_errors() -> Iterator[None]:
 def _translate_torch_errors() -> Iterator[None]:
     try:
         yield
-    except RuntimeError as error:  # `torch.distributed.DistError` is one
+    except RuntimeError as error:  # includes `torch.distributed.DistError`
         if isinstance(error, WorkerLost) or not any(word in str(error).lower() for word in _TORCH_WORDS):
             raise
         raise worker_lost("PyTorch", error) from error

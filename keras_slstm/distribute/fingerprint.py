@@ -1,4 +1,4 @@
-"""Describes a training in plain values, which the processes compare before the first step."""
+"""Describes a training run in plain values, which the processes compare before the first step."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ import numpy as np
 class IterableBatches(keras.utils.PyDataset):
     """The batches of an iterable, in its order.
 
-    A generator continues from epoch to epoch. Any other iterable starts again in each epoch. It must yield the same
+    A generator continues from epoch to epoch. Any other iterable starts again in each epoch. Both must yield the same
     batches in all processes, so shuffling needs a seed.
 
     Args:
         data: The iterable of batches.
-        steps: Number of batches of an epoch. None: `len(data)`.
+        steps: Number of batches in an epoch. None: `len(data)`.
 
     Raises:
         ValueError: If the number of batches is unknown or 0, or if the iterable ends early.

@@ -22,7 +22,7 @@ def loops_on_own_rows(model: keras.Model) -> Iterator[None]:
     """Make each device run the recurrent layers of a model on its own rows.
 
     Stateful layers and those that draw random numbers, such as dropout masks, run on all rows as before, and so does
-    every layer if the number of devices does not divide that of rows, or if weights are split.
+    every layer if the number of rows is not divisible by the number of devices, or if weights are split.
     """
     distribution = keras.distribution.distribution()
     with contextlib.ExitStack() as stack:
@@ -39,7 +39,7 @@ def _on_own_rows(layer: keras.Layer, distribution: Any) -> Any:
 
     call = layer.call
     mesh = distribution.device_mesh.backend_mesh
-    everywhere, rows = jax.sharding.PartitionSpec(), jax.sharding.PartitionSpec(distribution.batch_dim_name)
+    replicated, rows = jax.sharding.PartitionSpec(), jax.sharding.PartitionSpec(distribution.batch_dim_name)
 
     def divided(*args: Any, **kwargs: Any) -> Any:
         flat = keras.tree.flatten((args, kwargs))
@@ -62,7 +62,7 @@ def _on_own_rows(layer: keras.Layer, distribution: Any) -> Any:
             return outputs
 
         # JAX's check rejects loops whose initial state is equal on all devices, such as zeros.
-        function = jax.shard_map(on_rows, mesh=mesh, in_specs=(everywhere, rows), out_specs=rows, check_vma=False)
+        function = jax.shard_map(on_rows, mesh=mesh, in_specs=(replicated, rows), out_specs=rows, check_vma=False)
         outputs = function([variable.value for variable in variables], tensors)
         return call(*args, **kwargs) if any(changed) else outputs
 

@@ -39,8 +39,8 @@ class PartOfBatches(keras.utils.PyDataset):
         data: All rows of each batch.
         index: The number of the process.
         count: Number of processes.
-        devices: Among how many devices the rows are divided, in all processes together.
-        class_weight: The weight of each label, used instead of sample weights.
+        devices: Number of devices, in all processes together, among which the rows are divided.
+        class_weight: The weight of each label. It cannot be combined with sample weights.
 
     Raises:
         ProcessesDiffer: At the beginning of an epoch, if processes have different data.
@@ -121,14 +121,14 @@ class WholeBatchFunction:
                 return step(state, keras.tree.map_structure(lambda array: array[:rows], part))
 
         mesh = keras.distribution.distribution().device_mesh.backend_mesh
-        everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        replicated = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         variables = [model.trainable_variables, model.non_trainable_variables]
         if kind == "train":
             variables.append(model.optimizer.variables)
         if kind != "predict":
             variables.append(model.metrics_variables)
         layouts = tuple([variable.value.sharding for variable in group] for group in variables)
-        self._step = jax.jit(on_rows, static_argnums=2, donate_argnums=0, out_shardings=(everywhere, layouts))
+        self._step = jax.jit(on_rows, static_argnums=2, donate_argnums=0, out_shardings=(replicated, layouts))
         self._steps = model.steps_per_execution
         self._predicts = kind == "predict"
 

@@ -51,7 +51,7 @@ def without_sum_of_gradients(optimizer: keras.optimizers.Optimizer) -> Iterator[
 
 @contextlib.contextmanager
 def with_undivided_losses() -> Iterator[None]:
-    """Make losses the mean over the rows of a replica, which Keras divides by the number of replicas.
+    """Keep each loss the mean over the rows of a replica; Keras would divide it by the number of replicas.
 
     Raises:
         RuntimeError: If this version of Keras lacks the names.
@@ -153,7 +153,7 @@ def jax_timeouts(connecting: float, silence: float, ending: float) -> Iterator[N
     Args:
         connecting: Seconds within which all processes must connect.
         silence: Seconds after which JAX gives up on a silent process.
-        ending: Seconds that a process which has ended its work waits for the others.
+        ending: Seconds that a process waits for the others when its own work is done.
     """
     import jax
 

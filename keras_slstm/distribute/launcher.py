@@ -1,4 +1,4 @@
-"""Starts the processes of a cluster on this machine, to try out a training or to use all cores or GPUs."""
+"""Starts the processes of a cluster on this machine, to try out distributed training or to use all cores or GPUs."""
 
 from __future__ import annotations
 
@@ -160,7 +160,8 @@ def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float =
         least: Each restart starts one process fewer, down to this number. None: always `count`.
 
     Returns:
-        0, or the exit status of the first process that failed.
+        0, or the exit status of the failed process with the lowest number (128 plus the number of the signal, if a
+        signal ended it); 130 after a keyboard interrupt.
     """
     for attempt in range(restarts + 1):
         with Workers(command, count) as workers:
@@ -177,7 +178,7 @@ def launch(command: Sequence[str], count: int, restarts: int = 0, grace: float =
         if attempt == restarts or status == BAD_INPUT:
             break
         count = max(count if least is None else least, count - 1)
-        print(f"Starting {count} again.", file=sys.stderr, flush=True)
+        print(f"Restarting with --workers {count}.", file=sys.stderr, flush=True)
     return status if status > 0 else 128 - status
 
 

@@ -81,7 +81,7 @@ class ReplicatedFunction:
                 numbers = [share * tf.cast(log, share.dtype) for log in logs.values()]
                 return tf.stack([*numbers, tf.cast(check, share.dtype)]), check
 
-            with with_undivided_losses(), _adapted(self.model.optimizer):
+            with with_undivided_losses(), _with_weighted_updates(self.model.optimizer):
                 numbers, check = self.strategy.run(on_replica, args=(next(data),))
             # One collective operation for all numbers.
             *sums, checks = tf.unstack(
@@ -128,7 +128,7 @@ class ReplicatedFunction:
 
 
 def _unpack(element: Any) -> tuple[Any, Any, Any]:
-    """Return a replica's part of the batch, its share and the batch's hash; 1 and 0 for data from the user."""
+    """Return a replica's part of the batch, its share and the batch's hash; data that the user divided has 1 and 0."""
     import tensorflow as tf
 
     if isinstance(element, dict) and SHARE in element:
@@ -147,7 +147,7 @@ def _train(model: keras.Model, batch: Any, share: Any) -> Any:
     metrics = _metric_values(model)
     with _own_random_numbers(model):
         logs = _train_step(model, batch, share)
-    _forget_if_empty(model, metrics, share)
+    _restore_metrics_if_empty(model, metrics, share)
     return logs
 
 
@@ -191,7 +191,7 @@ def _own_random_numbers(model: keras.Model) -> Iterator[None]:
 def _test(model: keras.Model, batch: Any, share: Any) -> Any:
     metrics = _metric_values(model)
     logs = _compiled(model, lambda: model.test_step(batch))
-    _forget_if_empty(model, metrics, share)
+    _restore_metrics_if_empty(model, metrics, share)
     return logs
 
 
@@ -211,8 +211,8 @@ def _metric_values(model: keras.Model) -> list[Any]:
     return [variable.value * 1 for variable in model.metrics_variables]
 
 
-def _forget_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
-    """Restore the metrics of a replica whose part was empty, and whose one row does not count."""
+def _restore_metrics_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
+    """Restore the metrics of a replica whose part was empty: the one row that it got instead does not count."""
     import tensorflow as tf
 
     for variable, value in zip(model.metrics_variables, before, strict=True):
@@ -220,7 +220,7 @@ def _forget_if_empty(model: keras.Model, before: list[Any], share: Any) -> None:
 
 
 @contextlib.contextmanager
-def _adapted(optimizer: Any) -> Iterator[None]:
+def _with_weighted_updates(optimizer: Any) -> Iterator[None]:
     """Multiply losses or gradients by the replica's weight, and sum gradients before the optimizer applies them."""
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         yield
@@ -236,8 +236,8 @@ def _adapted(optimizer: Any) -> Iterator[None]:
             _replica.waiting.append((list(grads), trainable_variables))
             return
         if not _replica.is_weighted:  # a custom step need not call `scale_loss`
-            grads = _times(_replica.weight, grads)
-        apply(_sum(grads), trainable_variables)
+            grads = _scale_gradients(_replica.weight, grads)
+        apply(_all_reduce_gradients(grads), trainable_variables)
 
     optimizer.scale_loss, optimizer.apply = scale_part, apply_sum
     accumulates = getattr(optimizer, "inner_optimizer", optimizer).gradient_accumulation_steps
@@ -248,14 +248,14 @@ def _adapted(optimizer: Any) -> Iterator[None]:
         del optimizer.scale_loss, optimizer.apply
 
 
-def _times(weight: Any, gradients: Any) -> list[Any]:
+def _scale_gradients(weight: Any, gradients: Any) -> list[Any]:
     """Return the products; None stays None, and the gradients of embeddings stay sparse."""
     import tensorflow as tf
 
     return [None if g is None else tf.math.scalar_mul(tf.cast(weight, g.dtype), g) for g in gradients]
 
 
-def _sum(gradients: Any) -> list[Any]:
+def _all_reduce_gradients(gradients: Any) -> list[Any]:
     """Return the sums over all replicas; None stays None."""
     import tensorflow as tf
 

@@ -29,7 +29,7 @@ class Source:
 
     Attributes:
         batches: A function that returns the batches of an epoch as NumPy arrays, or a `tf.data.Dataset`.
-        signature: The common `tf.TensorSpec` of all batches.
+        signature: The `tf.TensorSpec` of the batches: of the dataset, or common to the first two batches.
         length: Number of batches, or None if unknown.
     """
 
@@ -54,7 +54,7 @@ def make_source(
         x, y, sample_weight, batch_size, shuffle: See `fit`.
         seed: Seed of the shuffle. The order of an epoch depends on the seed and the number of the epoch.
         epoch: The current epoch.
-        steps: Number of batches of an epoch, for an iterable without a length.
+        steps: Number of batches in an epoch, for an iterable without a length.
 
     Raises:
         ValueError: If `x` is something else or empty, or if an argument cannot be combined with it.
@@ -93,7 +93,7 @@ def replicate(strategy: Any, source: Source, class_weight: dict[int, float] | No
     Args:
         strategy: The strategy.
         source: The batches.
-        class_weight: The weight of each label, used instead of sample weights.
+        class_weight: The weight of each label. It cannot be combined with sample weights.
 
     Returns:
         A `tf.distribute.DistributedDataset`. Each element holds a replica's rows (`PART`), their number divided by

@@ -35,10 +35,10 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
     Call it before any computation: TensorFlow and JAX must connect their processes before they use a device.
 
     Args:
-        name: `"cpu"`, `"gpu"`: one device. `"mirrored"`: all GPUs of this machine. `"multi_worker"`: all processes of
-            the cluster that the variables of the launcher describe (see `find_cluster`), with all GPUs that each of
-            them sees. `"tpu"`: the TPU that TensorFlow finds. `"auto"`: the first available of several processes,
-            a TPU, several GPUs, one GPU, and the CPU.
+        name: `"cpu"`, `"gpu"`: one device (on JAX, all devices of this kind). `"mirrored"`: all GPUs of this machine.
+            `"multi_worker"`: all processes of the cluster that the variables of the launcher describe (see
+            `find_cluster`), with all GPUs that each of them sees. `"tpu"`: the TPU that the backend finds. `"auto"`:
+            the first available of several processes, a TPU, several GPUs, one GPU, and the CPU.
         timeout: Seconds after the start of this process within which all processes of `"multi_worker"` must connect;
             in a notebook, seconds after this call. Choose a larger number if processes load large data first.
             Afterwards, a process waits as long for another one, which may be compiling or writing a file. A process
@@ -82,7 +82,7 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
         return _jax_distribution(name)
     if name in ("mirrored", "tpu"):
         raise ValueError(
-            f"One process on the backend {backend} cannot train on several devices: start a process for each, "
+            f"One process on the backend {backend} cannot train on several devices: start one process per device, "
             "or use TensorFlow or JAX."
         )
     return _OneDevice()

@@ -1,9 +1,9 @@
 """Training steps of several processes on PyTorch.
 
 Every process reads whole batches and computes the outputs of its own rows. Then the processes exchange outputs, so that
-each computes loss and metrics of the whole batch, as one process would: also with masks, uneven parts and losses that
-compare rows. Gradients are averaged before the optimizer gets them, so clipping, loss scaling and accumulation work as
-in one process.
+each computes the loss and metrics of the whole batch, as one process would, even with masks, uneven parts and losses
+that compare rows. Gradients are averaged before the optimizer gets them, so clipping, loss scaling and accumulation
+work as in one process.
 """
 
 from __future__ import annotations
@@ -108,14 +108,14 @@ class ExchangedFunction:
         model = self.model
         batch = data[0][0][PART]
         step = getattr(model, f"{self._kind}_step")
-        with _divided_calls(model, learns=self._kind == "train"):
+        with _split_model_calls(model, learns=self._kind == "train"):
             if self._kind != "train":
                 with torch.no_grad():
                     return step(batch)
             with _mean_gradients(model.trainable_variables):
                 logs = step(batch)
         with torch.no_grad():
-            # The statistics of a batch normalization, say.
+            # For example, the moving statistics of batch normalization.
             floats = [v for v in model.non_trainable_variables if torch.is_floating_point(v.value)]
             for variable, value in zip(floats, _mean([v.value for v in floats])):
                 variable.assign(value)
@@ -123,7 +123,7 @@ class ExchangedFunction:
 
 
 @contextlib.contextmanager
-def _divided_calls(model: keras.Model, learns: bool) -> Iterator[None]:
+def _split_model_calls(model: keras.Model, learns: bool) -> Iterator[None]:
     """Let a call of the model compute the rows of this process only, and return those of all processes."""
     call, share = model.call, 1.0
 
@@ -140,13 +140,13 @@ def _divided_calls(model: keras.Model, learns: bool) -> Iterator[None]:
         args, kwargs = keras.tree.map_structure(part, (args, kwargs))
         with _own_random_numbers(model) if learns else contextlib.nullcontext():
             outputs = call(*args, **kwargs)
-        return keras.tree.map_structure(lambda output: _whole(output, len(own), rows), outputs)
+        return keras.tree.map_structure(lambda output: _gather_output(output, len(own), rows), outputs)
 
     with replaced_call(model, divided), with_added_losses(model, lambda loss: _weighted_sum(loss, share)):
         yield
 
 
-def _whole(output: Any, own: int, rows: int) -> Any:
+def _gather_output(output: Any, own: int, rows: int) -> Any:
     """Return the outputs of all processes, with their mask."""
     import torch
 
@@ -154,7 +154,7 @@ def _whole(output: Any, own: int, rows: int) -> Any:
         raise ValueError(
             f"Every output must have one element for each of {own} rows, but got shape {tuple(output.shape)}."
         )
-    filled = torch.arange(_part_size(rows), device=output.device).clip(max=own - 1)  # parts of one size
+    filled = torch.arange(_part_size(rows), device=output.device).clip(max=own - 1)  # `all_gather` needs equal sizes
     gathered = _gather(output[filled])[:rows]
     mask = getattr(output, "_keras_mask", None)
     if mask is not None:

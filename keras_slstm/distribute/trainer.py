@@ -166,13 +166,13 @@ def _fit(
             validation_data=validation_data,
             validation_split=validation_split,
             **options,
-            **_quiet(arguments),
+            **_silence_workers(arguments),
         )
     settings = {"shuffle": shuffle, "seed": seed, "validation_split": validation_split, **options, **arguments}
     _check_settings(model, x, "fit", settings)
     if validation_split:
         if validation_data is not None:
-            raise ValueError("Give `validation_data` or `validation_split`, not both.")
+            raise ValueError("Pass `validation_data` or `validation_split`, not both.")
         (x, y, sample_weight), validation_data = split_rows((x, y, sample_weight), validation_split)
     epoch = Epoch()
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "epoch": epoch}
@@ -183,11 +183,11 @@ def _fit(
         parts = validation_data if isinstance(validation_data, tuple | list) else (validation_data,)
         size = validation_batch_size or batch_size if len(parts) > 1 else None
         steps = arguments.get("validation_steps")
-        validation_data = _share_out(model, *_three(parts), size, steps=steps)
+        validation_data = _share_out(model, *_unpack_data(parts), size, steps=steps)
     follow = keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.begin(number))
     arguments["callbacks"] = with_callback(arguments.get("callbacks"), follow)
     with _keras_method(model):
-        return keras_fit(data, shuffle=False, validation_data=validation_data, **_quiet(arguments))
+        return keras_fit(data, shuffle=False, validation_data=validation_data, **_silence_workers(arguments))
 
 
 def _evaluate(
@@ -208,7 +208,7 @@ def _evaluate(
     data = _share_out(model, x, y, sample_weight, batch_size, steps=arguments.get("steps"))
     _install(model, "test")
     with _keras_method(model):
-        return keras_evaluate(data, **_quiet(arguments))
+        return keras_evaluate(data, **_silence_workers(arguments))
 
 
 def _predict(
@@ -226,7 +226,7 @@ def _predict(
     data = _share_out(model, x, batch_size=batch_size, learns=False, steps=arguments.get("steps"))
     _install(model, "predict")
     with translate_errors():
-        return keras_predict(data, **_quiet(arguments))
+        return keras_predict(data, **_silence_workers(arguments))
 
 
 def _check_settings(model: keras.Model, data: Any, method: str, arguments: dict[str, Any]) -> None:
@@ -304,11 +304,11 @@ def _share_out(
     return replicate(strategy, source, class_weight)
 
 
-def _three(parts: Any) -> tuple[Any, Any, Any]:
+def _unpack_data(parts: Any) -> tuple[Any, Any, Any]:
     return (*parts, None, None)[:3]  # type: ignore[return-value]
 
 
-def _quiet(arguments: dict[str, Any]) -> dict[str, Any]:
+def _silence_workers(arguments: dict[str, Any]) -> dict[str, Any]:
     """Let `verbose="auto"` print in the chief only."""
     if arguments.get("verbose", "auto") != "auto" or is_chief():
         return arguments
@@ -339,7 +339,7 @@ def _keras_method(model: keras.Model) -> Iterator[None]:
 
 @functools.cache
 def _keras_builds(strategy: Any) -> bool:
-    """Whether this version of Keras can build a model on distributed data. A small model is tried."""
+    """Whether this version of Keras can build a model on distributed data, tried with a small model."""
     with strategy.scope():
         model = keras.Sequential([keras.layers.Dense(1)])
         model.compile("sgd", loss="mse")

@@ -40,8 +40,8 @@ def check_variable(path: str | None, shape: Any, dtype: Any, value: Any = None) 
     """Check that all processes are about to create the same variable and, if `value` is given, with the same value.
 
     Raises:
-        ProcessesDiffer: In all processes, if they are not. Without this check, a collective operation would fail or
-            hang.
+        ProcessesDiffer: In all processes, if the variables or values differ. Without this check, a collective operation
+            would fail or hang.
     """
     described = describe_variable(path or "", None if shape is None else tuple(shape), dtype)
     check_equal({"variable": described, f"initial {path}": value}, "variable")

@@ -137,7 +137,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         loop._maybe_reset_dropout_masks(self.cell)
         return zero_padding(outputs, mask)[:, :time]
 
-    # The parts of a call, for a beam search, which generates one word at a time.
+    # A beam search generates one word at a time and calls these parts of `call` itself.
 
     def remember(self, memory: Tensor, mask: Tensor | None = None) -> Memory:
         """Prepare the encoded words that `step` attends to.

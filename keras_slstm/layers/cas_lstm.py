@@ -59,7 +59,7 @@ class CASLSTM(MaskedRNN):
         seed: Seed of the dropout.
         return_sequences, return_state, go_backwards, stateful: As in `keras.layers.LSTM`.
         segment_length: For long texts: number of words per segment. The gradient stores the states between the segments
-            and recomputes one segment at a time, which takes less memory and one more forward pass. Values and
+            and recomputes one segment at a time, which needs less memory but one more forward pass. Values and
             gradients do not change. None: it stores all states.
         **kwargs: The other arguments of `CASLSTMCell` and `keras.layers.Layer`.
 

@@ -68,9 +68,9 @@ class CRF(PotentialsLayer):
     Returns:
         Potentials, `(batch, time + K, K + 1)`: the label scores of each word, with the mask in the last column, and
         below them A. With `pairwise` `(batch, time, K + 1, K + 1)`: for each word the scores of the pairs, below them
-        those of the labels, and the mask in the last corner. (`engine="addons"` marks its output by a last axis of
-        size 1.) In at least float32: with a half-precision policy, the layer computes in float32. The output has no
-        Keras mask, because it contains the mask itself.
+        those of the labels, and the mask in the bottom right corner. (`engine="addons"` marks its output by a last
+        axis of size 1.) In at least float32: with a half-precision policy, the layer computes in float32. The output
+        has no Keras mask, because it contains the mask itself.
 
         Keras 3's `Concatenate` combines masks by *any*: next to an input without a mask, it masks nothing. Pass the
         mask of the words instead:
@@ -257,7 +257,7 @@ class CRF(PotentialsLayer):
         if self.use_boundary:
             unary = unary + zero_padding(self.right_boundary + ops.zeros_like(unary), last)
         if self._allowed is not None:
-            # As tensors: PyTorch does not combine a tensor on a GPU with an array.
+            # As tensors, because PyTorch does not combine a tensor on a GPU with a NumPy array.
             no_first, no_pair, no_last = (ops.convert_to_tensor(~part, "bool") for part in self._allowed)
             unary = _forbid(unary, ops.expand_dims(first, -1) & no_first | ops.expand_dims(last, -1) & no_last)
             transitions = _forbid(transitions, no_pair)

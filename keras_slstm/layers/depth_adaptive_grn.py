@@ -63,7 +63,8 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
     sentence have depth 1.
 
     No gradient passes through the choice of the depth. W_1, b_1, W_3, b_3 and the sequential module learn through h^0,
-    W_2 as an embedding, and b_2 only through `depth_penalty`. The paper divides the perturbed logits by a temperature,
+    W_2 as an embedding. With `depth_penalty`, all of them but W_3 and b_3 also learn through the penalty, and b_2 only
+    through it. The paper divides the perturbed logits by a temperature,
     which cannot change their arg max, so this layer has no such argument.
 
     Args:

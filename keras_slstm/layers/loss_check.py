@@ -10,7 +10,7 @@ import keras
 def check_compiled_loss(layer: keras.layers.Layer, loss: str) -> None:
     """Name the correct loss before a built-in Keras loss fails with a message about shapes.
 
-    Keras has no public way to ask which model calls a layer. If the private one has moved, Keras' message appears.
+    Keras has no public way to ask which model calls a layer. If the private one has moved, this check does nothing.
 
     Raises:
         ValueError: If the output of `layer` is an output of the compiled model, and its loss is built into Keras.

@@ -74,7 +74,7 @@ class LowRankKernels:
             part.add_low_rank(a_initializer, b_initializer)
 
     def check_low_rank(self) -> None:
-        """Raise ValueError if no matrices can be added."""
+        """Raise ValueError if A and B cannot be added to this layer."""
         layer: Any = self
         if layer.quantized_as:
             raise ValueError(f"{layer.name} is quantised. Enable LoRA before you quantise the layer.")

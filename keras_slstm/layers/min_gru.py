@@ -91,7 +91,7 @@ class MinGRUCell(WeightArguments, keras.layers.Layer):
         return inputs @ kernel + bias
 
     def step(self, weights: Tensors, projected: Tensor, states: Any) -> tuple[Tensor, list[Tensor]]:
-        """Compute the rest of the step, from `project(weights, inputs)` and the state; it reads no more weights."""
+        """Compute the rest of the step from `project(weights, inputs)` and the state; it does not read `weights`."""
         (h,) = states
         z, candidate = ops.split(projected, 2, axis=-1)
         z = ops.sigmoid(z)
@@ -109,8 +109,8 @@ class MinGRU(ProjectedRNN):
 
     The equations and the weights are those of `MinGRUCell` (`layer.cell`). Unlike in `keras.layers.GRU`, outputs at
     masked positions are always 0, the last output is the state after the last *real* word wherever the padding is, and
-    a row of padding gives zeros. A gate reads its own word only, so stack several layers, as
-    `encoder="mingru"` of the text models does.
+    a row of padding gives zeros. A gate reads only its own word, so stack several layers, as `encoder="mingru"` of the
+    text models does.
 
     Args:
         units: Number of units.

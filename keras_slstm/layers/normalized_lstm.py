@@ -168,7 +168,7 @@ class NormalizedLSTM(ProjectedRNN):
     ```
     """
 
-    # Which rows of a stateful layer have read a word, `(batch, 1)`: the others start from the trained state.
+    # Marks the rows of a stateful layer that have read a word, `(batch, 1)`; the others start from the trained state.
     _started: Any = None
 
     def __init__(

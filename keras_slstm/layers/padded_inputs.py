@@ -17,7 +17,7 @@ class PaddedInputs:
     """Mixin for layers whose input is a padded tensor with a mask.
 
     The layer rejects ragged, packed, nested and sparse tensors with a ValueError that says how to pad them. Keras would
-    accept them and fail somewhere inside the layer.
+    accept them, only to fail somewhere inside the layer.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ from keras_slstm.types import Shape
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class PooledStates(ConfigFromArguments, keras.layers.Layer):
-    """Sentence vectors from the word states and the sentence state: `[max_i h_i; mean_i h_i; g]`, over the real words.
+    """Pools word states and appends the sentence state: `[max_i h_i; mean_i h_i; g]`, over the real words.
 
     With the default activation, these are the features of eq. 15 of the depth-adaptive GRN paper.
 

@@ -32,7 +32,7 @@ class ProjectedRNN(MaskedRNN):
         if self.go_backwards:  # Keras cannot do this in an unrolled loop on PyTorch
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
-        # A loop only: it is never called as a layer and owns no weights.
+        # This RNN only runs the loop: it is never called as a layer and owns no weights.
         loop = keras.layers.RNN(
             _Recurrence(self.cell, weights, h_mask),
             return_sequences=self.return_sequences,
@@ -41,7 +41,7 @@ class ProjectedRNN(MaskedRNN):
             name="loop",
         )
         _, outputs, states = loop.inner_loop(self.cell.project(weights, sequences), initial_state, mask)
-        # The last output of Keras may be that of a masked position; the state never is.
+        # The last output of Keras may belong to a masked position; the state never does.
         return states[0], outputs, states
 
 

@@ -27,7 +27,7 @@ def loop_in_segments(
     length = -(-time // count)  # segments of about equal length need the least padding
     more = count * length - time
     if not isinstance(more, int) or more:
-        # Padding is read last and does not change the state.
+        # The padding is read last and does not change the state.
         sides = (more, 0) if layer.go_backwards else (0, more)
         mask = ops.ones_like(sequences[..., 0], dtype="bool") if mask is None else mask
         sequences, mask = ops.pad(sequences, ((0, 0), sides, (0, 0))), ops.pad(mask, ((0, 0), sides))
@@ -52,7 +52,7 @@ def loop_in_segments(
     found = scan_segments(segment, layer.loop_weights(), (ops.zeros_like(first[0]), *first), inputs, outputs)
     repeated.finish()
     if not layer.return_sequences:
-        return found[0], like, list(found[1:])  # Keras does not read the outputs
+        return found[0], like, list(found[1:])  # Keras ignores these outputs
     every, last, *states = found
     every = ops.reshape(ops.transpose(every, (1, 0, 2, 3)), (-1, count * length, layer.units))
     return last, every[:, :time], states

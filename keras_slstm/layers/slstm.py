@@ -65,7 +65,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         return_sequences: Whether to return the h_i of the words instead of the g of the sentence.
         return_state: Whether to return g and c_g of the first sentence node as well.
         rematerialize: For long texts: whether the gradient stores only the states after each step and recomputes one
-            step at a time, which takes less memory and longer. Values and gradients do not change.
+            step at a time, which needs less memory but more time. Values and gradients do not change.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.
         recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
             `sentence_gate_kernel`, `node_kernel` and `node_recurrent_kernel`.
@@ -228,7 +228,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         self, h: Tensor | None, g: Tensor | None, c_g: Tensor | None, mask: Tensor | None, rows: Tensor | None
     ) -> Any:
         if h is not None:
-            # In padded rows, boundary words are at masked positions.
+            # In rows with padding, the boundary words are not all at the ends; the mask removes the others.
             h = zero_padding(h[:, 1:-1] if self.boundary_words else h, mask)
         if g is not None and c_g is not None:
             g, c_g = (zero_padding(node[:, 0], rows) for node in (g, c_g))

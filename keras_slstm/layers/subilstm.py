@@ -56,10 +56,10 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
         recurrent_dropout: Fraction of the units of h to drop before U multiplies it, the same for all words of a
             recurrence; with tied weights, prefixes and suffixes share it.
         rematerialize: Whether the gradient recomputes the gates, for a few words at a time, instead of storing those of
-            all words and suffixes. A training step then takes longer, but a fraction of the memory. With `max_context`,
-            it recomputes the contexts of 256 words at a time. Where XLA compiles for any length, it recomputes the
-            gates of one whole recurrence at a time. On CPUs, XLA recomputes everything at the same time and saves only
-            a third of the memory; it saves most of it if the environment has
+            all words and suffixes. A training step then takes longer, but needs a fraction of the memory. With
+            `max_context`, it recomputes the contexts of 256 words at a time. Where XLA compiles for any length, it
+            recomputes the gates of one whole recurrence at a time. On CPUs, XLA recomputes everything at the same time
+            and saves only a third of the memory; it saves most of it if the environment has
             `XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false`.
         return_sequences: Whether to return the H_i instead of the sentence vector.
         unit_forget_bias: Whether the forget gates of LSTMs start open, with a bias of 1.
@@ -195,7 +195,7 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
 
         prefixes, suffixes = self._encode(0, words, word_mask, context, training)
         forward = self._combine(0, prefixes, suffixes)
-        # In reading order from right to left, suffixes start at the first word, and prefixes at every word.
+        # Read from right to left, suffixes start at the first word read, and prefixes start at every word.
         words, word_mask = ops.flip(words, axis=0), None if word_mask is None else ops.flip(word_mask, axis=0)
         suffixes, prefixes = self._encode(1, words, word_mask, context, training)
         backward = ops.flip(self._combine(1, prefixes, suffixes), axis=0)
@@ -229,7 +229,7 @@ class SuBiLSTM(Rematerialized, WeightArguments, keras.layers.Layer):
             training: The argument of the call.
 
         Returns:
-            For each word, h of the first cell after it, and the last h of the second cell if it starts there,
+            For each word, h of the first cell after reading it, and the last h of a second cell that starts at it,
             `(time, batch, units)` each.
         """
         rematerialize = self.rematerialize or training is False

@@ -11,7 +11,8 @@ def check_no_class_weight() -> None:
     """Raise if the running `fit` or `train_on_batch` was given `class_weight`.
 
     Keras mistakes the labels of a sentence's words for a one-hot vector, and weights the sentence by the *position* of
-    its largest label. A loss sees only sentence weights, so the argument is looked up in the calling functions.
+    its largest label. A loss receives only the resulting sentence weights, so this looks for the argument in the
+    callers' frames.
     """
     frame = inspect.currentframe()
     while frame is not None:

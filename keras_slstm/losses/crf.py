@@ -1,4 +1,4 @@
-"""The negative log-likelihood of a CRF."""
+"""The negative log-likelihood of a CRF; `keras_slstm/ops/crf.py` has the equations."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class CRFLoss(keras.losses.Loss):
         reduce = _Reduction(reduction, self.name, losses.dtype)
         if reduction in ("sum", "none", None):
             return reduce(losses, losses)
-        # On PyTorch, Keras computes means in float32. The mean of ones, 1 divided by the replicas, is exact.
+        # On PyTorch, Keras computes means in float32. The mean of ones, 1 divided by the number of replicas, is exact.
         ones = ops.ones_like(losses)
         return ops.sum(losses) / ops.sum(ones) * ops.cast(reduce(ones, ones), losses.dtype)
 

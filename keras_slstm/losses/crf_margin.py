@@ -21,7 +21,7 @@ FORMS = ("softmax", "hinge")
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class CRFMarginLoss(CRFLoss):
-    """A CRF loss with a margin: other sequences must score lower by the cost of their wrong labels.
+    """A CRF loss with a margin: every other sequence must score lower, by at least the cost of its wrong labels.
 
     With the correct labels y and cost(y, y'), the total cost of the labels y' of another sequence,
 

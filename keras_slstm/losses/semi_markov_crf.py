@@ -49,7 +49,7 @@ class SemiMarkovCRFLoss(keras.losses.Loss):
         name: str = "semi_markov_crf_loss",
         dtype: Any = None,
     ) -> None:
-        # Keras also casts the labels, but half precision represents few integers.
+        # Keras also casts the labels to this dtype, but half precision represents few integers exactly.
         policy = keras.dtype_policies.get(dtype or keras.backend.floatx())
         super().__init__(name=name, reduction=reduction, dtype=accumulation_dtype(policy.compute_dtype))
         self.max_length = check_integer("max_length", max_length, least=1)

@@ -55,7 +55,7 @@ class CRFAccuracy(keras.metrics.Mean):
             given, finite = check_weights(sample_weight, parts.mask)
             given = ops.cast(nan_unless(finite, given), self.dtype)
             weights = weights * (given[:, None] if len(given.shape) == 1 else given)
-        # One row, because Keras averages within rows first, which would give words of short sentences more weight.
+        # Flat, because Keras averages within rows first, which would give words in batches of short rows more weight.
         super().update_state(ops.reshape(right, (-1,)), ops.reshape(weights, (-1,)))
 
     def get_config(self) -> dict[str, Any]:

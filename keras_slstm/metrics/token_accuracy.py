@@ -54,4 +54,5 @@ class TokenAccuracy(keras.metrics.Mean):
             given, finite = check_weights(sample_weight, known)
             given = ops.cast(nan_unless(finite, given), self.dtype)
             weight = weight * (given[:, None] if len(given.shape) == 1 else given)
-        super().update_state(right, weight)
+        # Flat, because Keras would average each row first, and words in batches of shorter rows would count more.
+        super().update_state(ops.reshape(right, (-1,)), ops.reshape(weight, (-1,)))

@@ -70,10 +70,22 @@ class BCN(SentenceClassifier):
             encoder = BiattentiveEncoder(encoder, units, reductions, maxout_dropout, maxout_batch_norm, dtype=dtype)
             encoder_options = None
         defaults = {"dropout": 0.3, "trainable_embeddings": False}
-        super().__init__(labels, encoder, encoder_options=encoder_options, **{**defaults, **options})
+        super().__init__(labels, encoder, units, encoder_options=encoder_options, **{**defaults, **options})
+
+    @property
+    def reductions(self) -> tuple[int, ...]:
+        return self.encoder.reductions
+
+    @property
+    def maxout_dropout(self) -> float:
+        return self.encoder.dropout
+
+    @property
+    def maxout_batch_norm(self) -> bool:
+        return self.encoder.batch_norm
 
     def has_batch_norm(self) -> bool:
-        return self.encoder.batch_norm
+        return self.maxout_batch_norm
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()  # its encoder is the `BiattentiveEncoder`

@@ -17,7 +17,8 @@ def check_contextual(contextual: Any, trainable: bool) -> None:
     if isinstance(contextual, keras.layers.Layer):
         if "mask" not in inspect.signature(contextual.call).parameters:
             raise ValueError(
-                f"`contextual` must take a `mask`, but the layer {contextual.name!r} does not: padding would count."
+                f"`contextual` must take a `mask`, but the layer {contextual.name!r} does not: padding would count as "
+                "words."
             )
         return
     if contextual is not None and not callable(contextual):

@@ -34,7 +34,7 @@ _LSTM_WEIGHTS = ("kernel", "recurrent_kernel", "bias")
 def load_delft_tagger(
     folder: str | os.PathLike[str], vectors: WordVectors, scheme: str | None = None
 ) -> SequenceTagger:
-    """Load a BidLSTM_CRF saved by DeLFT: the tagger predicts the same labels.
+    """Load a BidLSTM_CRF saved by DeLFT; the tagger predicts the same labels.
 
     The model is a BiLSTM over the characters of each word, word vectors, a BiLSTM, a dense layer with tanh, and a CRF.
     DeLFT's files do not contain the word vectors. As in DeLFT, a word is looked up in its original case with 0 for
@@ -47,7 +47,7 @@ def load_delft_tagger(
     Args:
         folder: The folder of the model, with `config.json`, `preprocessor.json` and `model_weights.hdf5`.
         vectors: The word vectors that the model was trained with (see `load_word_vectors`).
-        scheme: As in `SequenceTagger`; None for the labels of DeLFT.
+        scheme: As in `SequenceTagger`; None to predict the same labels as DeLFT.
 
     Returns:
         The tagger.
@@ -108,7 +108,7 @@ def load_delft_tagger(
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class DeLFTVectorizer(TokenVectorizer):
-    """Looks words up as DeLFT does: in their original case, with 0 for every digit, and long words truncated."""
+    """Looks up words as DeLFT does: in their original case, with 0 for every digit, and with long words truncated."""
 
     digits = "[0-9０-９]"
     tries_lower_case = False

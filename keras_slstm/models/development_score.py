@@ -15,7 +15,7 @@ class DevelopmentScore(keras.callbacks.Callback):
 
     `val_accuracy` is the fraction of correctly labelled words. If the labels mark spans, `val_f1` is the F1 of the
     spans, by exact match of type and words. The history and later callbacks in the list, such as that of a
-    `TrainingRun`, see both. Use it instead of `validation_data`, whose loss says little about spans.
+    `TrainingRun`, receive both. Use it instead of `validation_data`, whose loss says little about spans.
 
     Args:
         sentences: The tokens of the sentences.

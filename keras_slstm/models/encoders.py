@@ -137,7 +137,7 @@ def make_encoder(
     if options:
         raise ValueError(f"`encoder_options` need an encoder given by name, but got {encoder!r}.")
     if "mask" not in inspect.signature(encoder.call).parameters:
-        raise ValueError(f"`encoder` must take a `mask`, but {encoder.name!r} does not: padding would count.")
+        raise ValueError(f"`encoder` must take a `mask`, but {encoder.name!r} does not: padding would count as words.")
     return encoder
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def equal_width(parameters: Callable[[int], int], wanted: int, step: int = 1) -> int:
-    """The width that brings a model closest to a number of parameters; of two equally close, the smaller.
+    """Return the width that brings a model closest to a number of parameters; of two equally close, the smaller.
 
     Choi et al. (2019) compare an LSTM of 256 units with a CAS-LSTM of 247, which has roughly as many parameters, so
     that the remaining difference is due to the architecture.

@@ -13,7 +13,6 @@ from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier, 
 from keras_slstm.models.text_classifier import MLP_OPTIONS
 from keras_slstm.models.text_model import check_not_given, words_of
 from keras_slstm.text.vocabulary import PADDING_ID
-from keras_slstm.validation import check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -62,7 +61,6 @@ class ESIM(SentencePairClassifier):
         **options: Any,
     ):
         check_not_given(self, options, "pooling", "features", *MLP_OPTIONS[1:])
-        self.units = check_integer("units", units, 1)
         super().__init__(
             labels,
             encoder,
@@ -92,5 +90,4 @@ class ESIM(SentencePairClassifier):
 
     def get_config(self) -> dict[str, Any]:
         without = ("pooling", "features", "mlp_dropout", "mlp_batch_norm", "mlp_activation")
-        config = {name: value for name, value in super().get_config().items() if name not in without}
-        return {**config, "units": self.units}
+        return {name: value for name, value in super().get_config().items() if name not in without}

@@ -135,12 +135,12 @@ def _any_sizes(spec: keras.InputSpec) -> dict[int, Any]:
 
 
 def _finish_onnx(file: Path, signature: dict[str, Any], about: dict[str, Any]) -> None:
-    """Restore the names of inputs and outputs, add metadata, and connect products to their weights."""
+    """Restore the names of inputs and outputs, add metadata, and connect matrix products directly to their weights."""
     onnx = require("onnx", "export")
     proto = onnx.load(str(file))
     gather_weights(proto.graph)
     for values, names in ((proto.graph.input, sorted(signature)), (proto.graph.output, sorted(about["outputs"]))):
-        if {each.name for each in values} != {*names}:  # otherwise the names are right, but the order may differ
+        if {each.name for each in values} != {*names}:  # if they are equal, only the order may differ
             rename(proto.graph, values, {each.name: name for each, name in zip(values, names, strict=True)})
     for key, value in about.items():
         entry = proto.metadata_props.add()

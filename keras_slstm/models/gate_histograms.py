@@ -23,7 +23,7 @@ class LayerHistograms(NamedTuple):
     Attributes:
         gates: Counts of the vertical forget gate g^l, over all units and words (a and b of the figure).
         ranges: Counts of the range (maximum minus minimum) of these values in a word, over all words (c and d).
-        differences: Counts of |g^l - o^{l-1}|, over all units and words: the difference to the output gate of the
+        differences: Counts of |g^l - o^{l-1}|, over all units and words: the difference from the output gate of the
             layer below, which acts on the same cell (e and f).
     """
 
@@ -119,7 +119,7 @@ def read_gates(
 
 
 def _read(model: Any, texts: Sequence[str]) -> None:
-    """Run the encoder of a model on some texts."""
+    """Run the encoder of a model on texts."""
     if isinstance(model, Seq2Seq):
         model.encode(ops.convert_to_tensor(pad(model.batches(texts).sources)))  # with the end symbol
         return

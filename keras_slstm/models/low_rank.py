@@ -84,7 +84,7 @@ class LowRankEncoder:
 
 
 def _parts(roots: list[keras.layers.Layer]) -> tuple[list[Any], list[str]]:
-    """The layers whose own kernels can be adapted, and the paths of other layers with matrices."""
+    """The layers whose own kernels can be adapted, and the paths of the other layers with matrices."""
     found: list[Any] = []
     left_out = []
     for layer in _all_layers(roots):
@@ -120,4 +120,4 @@ def _check(part: Any) -> None:
     if isinstance(part, LowRankKernels):
         part.check_low_rank()
     elif part.lora_enabled or part.quantization_mode or part.kernel_constraint is not None:
-        raise ValueError(f"{part.path} cannot be adapted: it has LoRA, a constraint, or a quantised kernel.")
+        raise ValueError(f"{part.path} cannot be adapted: it already has LoRA, a constraint, or a quantised kernel.")

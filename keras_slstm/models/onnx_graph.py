@@ -15,7 +15,7 @@ def rename(graph: Any, values: Any, renamed: dict[str, str]) -> None:
 
 
 def gather_weights(graph: Any) -> None:
-    """Connect products directly to their weights, and fold products of two weights.
+    """Connect matrix products directly to their weights, and precompute products of two weights.
 
     PyTorch exports a weight that is used again as an `Identity`, which hides it from quantisation, and leaves products
     of constants to the runtime.

@@ -51,7 +51,7 @@ class Quantizable:
         ]  # computed first, because quantisation changes the weights
         wanted = {id(layers[i]) for i in chosen}
         super().quantize(mode, config=config, filters=lambda layer: id(layer) in wanted, **kwargs)  # type: ignore[misc]
-        for i in chosen:  # Keras skips layers with inner layers
+        for i in chosen:  # Keras skips layers that contain others
             if not getattr(layers[i], "_is_quantized", False):
                 layers[i].quantize(mode, config=config)
         before = self._quantization["layers"] if self._quantization else []
@@ -70,7 +70,7 @@ class Quantizable:
         layers = _with_matrices(self)
         config = keras.saving.deserialize_keras_object(quantization["config"])
         for i in quantization["layers"]:
-            if not getattr(layers[i], "_is_quantized", False):  # its own config may have done so
+            if not getattr(layers[i], "_is_quantized", False):  # its own config may have quantised it already
                 layers[i].quantize(quantization["mode"], config=config)
         self._quantization = quantization
 

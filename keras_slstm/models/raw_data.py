@@ -15,7 +15,7 @@ from keras_slstm.text.batches import Batches, count_epochs
 from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.text_vectorizer import check_texts
 
-# If training is counted in updates: the least number of updates between two evaluations on the development set.
+# The minimum number of updates between two evaluations on the development set, if training is counted in updates.
 UPDATES_AN_EPOCH = 50
 
 
@@ -99,7 +99,7 @@ class RawDataModel(DistributedModel):
         be label names.
 
         `updates` replaces `epochs`: training ends with the epoch that reaches this number of weight updates. A model
-        learns by updates, and three epochs of 80 examples are only nine of them. Raw examples that make fewer than 50
+        learns by updates, and three epochs of 80 examples are only nine updates. Raw examples that make fewer than 50
         batches are repeated within an epoch.
         """
         if updates is not None and "epochs" in kwargs:

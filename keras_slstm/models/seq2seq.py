@@ -95,8 +95,13 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         self.encoder = RecurrentStack(
             cell, units, num_layers, bidirectional, dropout, cell_options, name="encoder", dtype=dtype
         )
+        self.cell = cell
+        self.units = self.encoder.units
+        self.num_layers = self.encoder.num_layers
+        self.bidirectional = self.encoder.bidirectional
+        self.cell_options = self.encoder.cell_options
         self.decoder = AttentionDecoder(
-            recurrent_cell(cell, units, num_layers, dtype=dtype, **self.encoder.cell_options), dtype=dtype
+            recurrent_cell(cell, units, num_layers, dtype=dtype, **self.cell_options), dtype=dtype
         )
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.source_embedding: Any = None  # created when the size of the vocabulary is known
@@ -126,7 +131,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         self._build(self.vectorizer.vocabulary_size)
 
     def _build(self, vocabulary_size: int) -> None:
-        size, units, dtype = self.embedding_dim, self.encoder.units, self.dtype_policy
+        size, units, dtype = self.embedding_dim, self.units, self.dtype_policy
         # Each embedding gets a copy, because an initialiser without a seed gives the same numbers at every call.
         initializer = keras.initializers.serialize(self.embeddings_initializer)
         self.source_embedding, self.target_embedding = (
@@ -347,14 +352,13 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
             self._build(config["vocabulary_size"])
 
     def get_config(self) -> dict[str, Any]:
-        encoder = self.encoder
         return {
             **super().get_config(),
-            "cell": encoder.cell,
-            "units": encoder.units,
-            "num_layers": encoder.num_layers,
-            "cell_options": encoder.cell_options,
-            "bidirectional": encoder.bidirectional,
+            "cell": self.cell,
+            "units": self.units,
+            "num_layers": self.num_layers,
+            "cell_options": self.encoder.cell_options,
+            "bidirectional": self.bidirectional,
             "embedding_dim": self.embedding_dim,
             "dropout": self.dropout,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),

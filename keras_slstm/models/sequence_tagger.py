@@ -259,14 +259,14 @@ class SequenceTagger(TextModel):
         for places, outputs in self._outputs(sentences, batch_size, verbose):
             read = self._words(outputs, [len(sentences[place]) for place in places])
             spans = [tags_to_spans(self._names(ids), self.scheme) for ids, _ in read]
-            sure = [
+            confidences = [
                 [float(_confidence(*each)[span.start : span.end].min()) for span in own]
                 for each, own in zip(read, spans)
             ]
             if whole:
                 lengths = [len(ids) for ids, _ in read]
-                sure = span_probabilities(outputs, spans, lengths, self.labels, self.scheme)
-            for place, own, values in zip(places, spans, sure):
+                confidences = span_probabilities(outputs, spans, lengths, self.labels, self.scheme)
+            for place, own, values in zip(places, spans, confidences):
                 found[place] = [FoundSpan(*span, confidence=value) for span, value in zip(own, values)]
         return found
 
@@ -341,7 +341,7 @@ class SequenceTagger(TextModel):
 
     def load_own_variables(self, store: Any) -> None:
         super().load_own_variables(store)
-        if "head" in getattr(store, "h5_file", {}):  # in files of version 0.1, `head` was the layer
+        if "head" in getattr(store, "h5_file", {}):  # in older files, `head` was the layer
             layer = self.head_layer
 
             def load_former(store: Any) -> None:

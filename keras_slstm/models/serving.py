@@ -14,7 +14,7 @@ def check_tensorflow(method: str) -> None:
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(
             f"`{method}` needs the TensorFlow backend, but Keras runs on {keras.backend.backend()}. "
-            "Save the model as a `.keras` file and load that with KERAS_BACKEND=tensorflow."
+            "Save the model as a `.keras` file and load it with KERAS_BACKEND=tensorflow."
         )
 
 

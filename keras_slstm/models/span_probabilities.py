@@ -45,7 +45,7 @@ def span_probabilities(
     numbers = {label: number for number, label in enumerate(labels)}
     known = np.full((len(rows), labels_shape(potentials.shape)[1]), -1, "int32")
     longer = known.copy()  # the same span extended by the next word, to subtract
-    goes_on = np.zeros(len(rows), bool)
+    continues_span = np.zeros(len(rows), bool)
     for number, (row, span) in enumerate(rows):
         tags = spans_to_tags([span], lengths[row], scheme)[span.start : span.end]
         known[number, span.start : span.end] = [numbers[tag] for tag in tags]
@@ -53,10 +53,10 @@ def span_probabilities(
         if scheme == "BIO" and span.end < lengths[row] and inside is not None:
             longer[number] = known[number]
             longer[number, span.end] = inside
-            goes_on[number] = True
+            continues_span[number] = True
     own = ops.take(ops.convert_to_tensor(potentials), [row for row, _ in rows], axis=0)
     found = np.exp(ops.convert_to_numpy(crf_log_likelihood(own, known)))
-    if goes_on.any():
-        found = found - np.where(goes_on, np.exp(ops.convert_to_numpy(crf_log_likelihood(own, longer))), 0)
+    if continues_span.any():
+        found = found - np.where(continues_span, np.exp(ops.convert_to_numpy(crf_log_likelihood(own, longer))), 0)
     values = iter(np.clip(found, 0, 1).tolist())
     return [[next(values) for _ in found] for found in spans]

@@ -95,7 +95,7 @@ class TextClassifier(TextModel):
         if self.pooling is None:
             raise ValueError(
                 f"Without `pooling`, the encoder must return sentence vectors (batch, features), but {name!r} "
-                f"returns {shape}. Use pooling={tuple(POOLINGS)} for word vectors."
+                f"returns {shape}. To pool word vectors, set `pooling` to one of {tuple(POOLINGS)}."
             )
         raise ValueError(
             f"With pooling={self.pooling!r}, the encoder must return word vectors (batch, time, features), but "

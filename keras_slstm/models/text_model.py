@@ -79,6 +79,7 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
         super().__init__(**kwargs)
         check_contextual(contextual, trainable_contextual)
         dtype = self.dtype_policy
+        self.units = check_integer("units", units, 1)
         self.encoder = make_encoder(encoder, units, encoder_options, return_sequences, dtype)
         if make_head is not None:
             self.head_layer = make_head(accumulation_dtype(self.compute_dtype))

@@ -43,7 +43,7 @@ def score_translations(translations: Sequence[str], references: Sequence[str]) -
 class TranslationScore(keras.callbacks.Callback):
     """Translates development texts after each epoch, and adds `val_bleu` and `val_exact` to Keras' logs.
 
-    The history and later callbacks in the list, such as that of a `TrainingRun`, see both.
+    The history and later callbacks in the list, such as that of a `TrainingRun`, receive both.
 
     Args:
         sources: The texts.

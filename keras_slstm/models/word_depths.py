@@ -63,8 +63,8 @@ def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
     """Return the depth-adaptive GRN that encodes the sentences of a classifier.
 
     Raises:
-        ValueError: If the model is not a `SentenceClassifier`, or its encoder is another layer (or, in a `BCN`, wraps
-            it).
+        ValueError: If the model is not a `SentenceClassifier`, or its encoder is another layer (in a `BCN`, one that
+            wraps the GRN).
     """
     layer = model.encoder if isinstance(model, SentenceClassifier) else None
     layer = layer.layer if isinstance(layer, PooledStates) else layer

@@ -15,7 +15,7 @@ from keras_slstm.text.word_vectors import WordVectors
 
 DROPOUT = 0.3
 WORD_DROPOUT = 0.05
-# Matches the scale of GloVe's values; Keras' default lies between -0.05 and 0.05.
+# Matches the scale of GloVe's values; Keras' default draws from [-0.05, 0.05].
 SPREAD = 0.5
 MIN_COVERAGE_TO_FREEZE = 0.95
 

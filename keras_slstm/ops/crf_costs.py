@@ -92,7 +92,7 @@ def weighted_log_likelihood(potentials: Potentials, labels: Tensor, weights: lis
     score = sequence_score(with_label_weights(potentials, weights, transitions=True), labels)
     alpha = incoming(potentials) + potentials.unary
     total = ops.logsumexp(alpha, axis=2)
-    # `incoming` subtracts the maximum of each word from the next.
+    # `incoming` subtracts the maximum of a word before it reads the next one.
     rest = total - ops.stop_gradient(ops.max(alpha, axis=2))
     before = take_words(rest, index_before(potentials.mask))
     log_z = total - ops.where(is_first(potentials.mask), ops.zeros_like(before), before)

@@ -88,10 +88,10 @@ def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
         return ops.sum(p.unary, axis=(1, 2))
     q = q._replace(mask=p.mask)
     # The divergence of the first label, and of each label given the one before it.
-    onward, other_onward = (parts.unary + outgoing(parts) for parts in (p, q))
-    first = _divergence(onward, other_onward)
+    outgoing_score, other_onward = (parts.unary + outgoing(parts) for parts in (p, q))
+    first = _divergence(outgoing_score, other_onward)
     given = _divergence(
-        _transitions(p) + onward[:, :, None, :],
+        _transitions(p) + outgoing_score[:, :, None, :],
         _transitions(q) + other_onward[:, :, None, :],
     )
     seen = take_words(marginals(p), index_before(p.mask))
@@ -127,7 +127,7 @@ def crf_sample(potentials: Tensor, number: int = 1, seed: Any = None) -> Tensor:
     batch, time, size = ops.shape(parts.unary)
     if 0 in parts.unary.shape:
         return ops.zeros((batch, number, time), "int32")
-    onward = parts.unary + outgoing(parts)
+    outgoing_score = parts.unary + outgoing(parts)
     # The arg max of scores with Gumbel noise is a draw from their softmax.
     noise = -ops.log(-ops.log(_uniform((time, batch, number, size), parts.unary.dtype, seed)))
 
@@ -136,17 +136,17 @@ def crf_sample(potentials: Tensor, number: int = 1, seed: Any = None) -> Tensor:
         scores, noise_t, first_t, mask_t, *own = at_time
         rows = one_hot(before, size)[..., None]  # (batch, number, from, 1)
         T = (own[0] if own else parts.transitions[None])[:, None]
-        came = ops.sum(ops.where(rows, T, ops.zeros_like(T)), axis=2)
-        came = ops.where(first_t, ops.zeros_like(came), came)
-        label = ops.cast(ops.argmax(came + scores[:, None] + noise_t, axis=2), "int32")
+        incoming_score = ops.sum(ops.where(rows, T, ops.zeros_like(T)), axis=2)
+        incoming_score = ops.where(first_t, ops.zeros_like(incoming_score), incoming_score)
+        label = ops.cast(ops.argmax(incoming_score + scores[:, None] + noise_t, axis=2), "int32")
         return ops.where(mask_t, label, ops.zeros_like(label)), ops.where(mask_t, label, before)
 
     mask = parts.mask
-    inputs = (onward, is_first(mask)[..., None, None], mask[..., None])
-    onward, first, masks = map(time_first, inputs)
+    inputs = (outgoing_score, is_first(mask)[..., None, None], mask[..., None])
+    outgoing_score, first, masks = map(time_first, inputs)
     own = [time_first(parts.transitions)] if parts.pairwise else []
     start = ops.cast(ops.sum(ops.zeros_like(noise), axis=(0, 3)), "int32")
-    labels, _ = scan(step, (start, start), (onward, noise, first, masks, *own), num_stacked=1)
+    labels, _ = scan(step, (start, start), (outgoing_score, noise, first, masks, *own), num_stacked=1)
     return ops.transpose(labels, (1, 2, 0))
 
 
@@ -156,11 +156,11 @@ def _forbids_more(p: Potentials, q: Potentials) -> Tensor:
         ops.where(is_forbidden(x), ops.full_like(x, FORBIDDEN), ops.zeros_like(x)) for x in (p.unary, p.transitions)
     )
     p = Potentials(unary, transitions, p.mask)
-    came, onward = incoming(p) + p.unary, p.unary + outgoing(p)
-    labels = ~is_forbidden(came + onward - p.unary) & is_forbidden(q.unary) & p.mask[..., None]
-    before = take_words(came, index_before(p.mask))
-    pairs = ~is_forbidden(before[..., None] + _transitions(p) + onward[:, :, None, :]) & is_forbidden(_transitions(q))
-    pairs = pairs & (p.mask & ~is_first(p.mask))[..., None, None]
+    incoming_score, outgoing_score = incoming(p) + p.unary, p.unary + outgoing(p)
+    labels = ~is_forbidden(incoming_score + outgoing_score - p.unary) & is_forbidden(q.unary) & p.mask[..., None]
+    before = take_words(incoming_score, index_before(p.mask))
+    pairs = ~is_forbidden(before[..., None] + _transitions(p) + outgoing_score[:, :, None, :])
+    pairs = pairs & is_forbidden(_transitions(q)) & (p.mask & ~is_first(p.mask))[..., None, None]
     return ops.any(labels, axis=(1, 2)) | ops.any(pairs, axis=(1, 2, 3))
 
 

@@ -1,4 +1,4 @@
-"""Public functions of the output of a `CRF` layer (`potentials`).
+"""Public functions of the output of a `CRF` layer (`potentials`); `keras_slstm/ops/crf.py` has the equations.
 
 The chain skips masked positions. All results are in at least float32.
 """

@@ -13,7 +13,7 @@ def marginal_cross_entropy(potentials: Potentials, labels: Tensor, smoothing: fl
     """-sum_y q_i(y) log p_i(y) for each word i, `(batch, time)`; 0 at masked positions and for unknown labels.
 
     p_i is the marginal. q_i spreads `smoothing` evenly over all labels that the word can have and gives the rest to the
-    correct label. A correct label that the word cannot have costs 10,000.
+    correct label. A correct label that the word cannot have counts as log p = -10,000.
     """
     logs = incoming(potentials) + potentials.unary + outgoing(potentials)
     logs = logs - ops.logsumexp(logs, axis=2, keepdims=True)

@@ -1,4 +1,4 @@
-"""Derives from label names which labels may begin a sentence, follow each other, and end a sentence."""
+"""Label schemes: which labels may begin a sentence, follow each other, and end a sentence."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def allowed_transitions(labels: Sequence[str], scheme: str | Allowed | Mapping[s
         useless = [repr(y) for y, useful in zip(labels, _useful(allowed)) if not useful and y != PADDING]
         if useless:
             raise ValueError(
-                f"{scheme} allows no sequence of the labels {list(labels)} with {', '.join(useless)}. Add the labels "
-                "that belong to the same span, such as B-..., or remove it."
+                f"{scheme} allows no sequence of the labels {list(labels)} with {', '.join(useless)}. Add the other "
+                "labels of the span, such as B-..., or remove the unusable ones."
             )
     return allowed
 

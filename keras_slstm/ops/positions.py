@@ -10,12 +10,12 @@ from keras_slstm.types import Tensor, Tensors
 
 
 def index_before(mask: Tensor) -> Tensor:
-    """`(batch, time)` int32: the position of the last word before each position; 0 if there is none."""
+    """`(batch, time)` int32: for each word but the first, the position of the previous one; elsewhere, any position."""
     mask_i = ops.cast(mask, "int32")
     position = ops.zeros_like(mask_i) + indices(mask, 1)
     begins = mask & (ops.concatenate([ops.zeros_like(mask_i[:, :1]), mask_i[:, :-1]], axis=1) == 0)
 
-    def through_holes() -> Tensor:
+    def across_gaps() -> Tensor:
         def step(state: Tensors, at_time: Tensors) -> Tensors:
             _, latest = state
             here, mask_t = at_time
@@ -25,12 +25,12 @@ def index_before(mask: Tensor) -> Tensor:
         before, _ = scan(step, (none, none), (ops.transpose(position), ops.transpose(mask)), num_stacked=1)
         return ops.transpose(before)
 
-    holes = ops.any(begins & ~is_first(mask))
-    return ops.cond(holes, through_holes, lambda: position - ops.cast(position > 0, "int32"))
+    has_gaps = ops.any(begins & ~is_first(mask))
+    return ops.cond(has_gaps, across_gaps, lambda: position - ops.cast(position > 0, "int32"))
 
 
 def index_after(mask: Tensor) -> Tensor:
-    """`(batch, time)` int32: the position of the next word after each position; the last one if there is none."""
+    """`(batch, time)` int32: for each word but the last, the position of the next one; elsewhere, any position."""
     return ops.shape(mask)[1] - 1 - ops.flip(index_before(ops.flip(mask, axis=1)), axis=1)
 
 

@@ -44,7 +44,7 @@ _replays: ContextVar[Mapping[int, ReplayedSeeds]] = ContextVar("replays", defaul
 
 @contextlib.contextmanager
 def replay_seeds(found: Mapping[int, ReplayedSeeds]) -> Iterator[None]:
-    """Draw from these replays inside the context. The keys are the `id`s of the generators that they replace."""
+    """Inside the context, draw from these replays. The keys are the `id`s of the generators that they replace."""
     token = _replays.set({**_replays.get(), **found})
     try:
         yield
@@ -92,14 +92,14 @@ class RepeatedSeeds:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        """Draw the numbers that follow the present state of the generator inside the context."""
+        """Inside the context, draw the numbers that follow the state that the generator had at construction."""
         replay = ReplayedSeeds(self._start)
         with replay_seeds({id(self._seed): replay}):
             yield
         self._count = replay.count
 
     def finish(self) -> None:
-        """Move the generator on by the numbers that were drawn.
+        """Advance the generator by the numbers that were drawn.
 
         Raises:
             ValueError: As `current_seed`.

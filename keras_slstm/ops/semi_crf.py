@@ -76,9 +76,9 @@ def forward(potentials: SegmentPotentials) -> Sums:
     _, _, _, durations, transitions, mask = potentials
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
-        _, _, _, after, into, opened = state
+        _, _, _, after, into, open_scores = state
         u, b, e, mask_t = at_time
-        longer = _opened(opened, into + b, u)
+        longer = _extend_open_segments(open_scores, into + b, u)
         until = e + ops.logsumexp(longer + durations, axis=1)
         largest = ops.max(until, axis=1, keepdims=True)
         until = until - largest
@@ -89,11 +89,11 @@ def forward(potentials: SegmentPotentials) -> Sums:
             after,
             ops.where(mask_t, after + largest, after),
             ops.where(mask_t, onward, into),
-            ops.where(mask_t[:, None], longer - largest[:, None], opened),
+            ops.where(mask_t[:, None], longer - largest[:, None], open_scores),
         )
 
-    zeros, opened = _initial(potentials)
-    initial = (zeros, zeros, zeros[:, :1], zeros[:, :1], zeros, opened)
+    zeros, open_scores = _initial(potentials)
+    initial = (zeros, zeros, zeros[:, :1], zeros[:, :1], zeros, open_scores)
     into, until, before, after, _, _ = scan(step, initial, _inputs(potentials), num_stacked=4)
     last = time_first(is_last(mask))[..., None]
     total = ops.logsumexp(until, axis=2) + after[..., 0]
@@ -170,22 +170,25 @@ def segmentation_score(potentials: SegmentPotentials, segments: Tensor) -> Tenso
 def segment_probabilities(
     potentials: SegmentPotentials, sums: Sums, others: Sums, all_words: bool
 ) -> tuple[Tensor, Tensor]:
-    """Probabilities of segments that end at each word, `(time, batch, L, labels)`, or at the last, and their sum."""
+    """Probabilities of the segments that end at each word, `(time, batch, L, labels)`, and their sum over the words.
+
+    Without `all_words`, the first result holds only those of the last position, `(batch, L, labels)`.
+    """
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
-        _, expected, opened = state
+        _, expected, open_scores = state
         u, b, e, mask_t, into, out, shift, largest = at_time
-        longer = _opened(opened, into + b, u)
+        longer = _extend_open_segments(open_scores, into + b, u)
         found = ops.exp(longer + potentials.durations + (e + out)[:, None] + shift[:, None])
         found = ops.where(mask_t[:, None], found, ops.zeros_like(found))
-        return found, expected + found, ops.where(mask_t[:, None], longer - largest[:, None], opened)
+        return found, expected + found, ops.where(mask_t[:, None], longer - largest[:, None], open_scores)
 
     shift = sums.before + others.before - sums.total[:, None, None]
     more = (sums.into, others.into, shift, sums.after - sums.before)
-    _, opened = _initial(potentials)
-    nothing = ops.zeros_like(opened)
+    _, open_scores = _initial(potentials)
+    nothing = ops.zeros_like(open_scores)
     inputs = (*_inputs(potentials), *map(time_first, more))
-    found, expected, _ = scan(step, (nothing, nothing, opened), inputs, num_stacked=1 if all_words else 0)
+    found, expected, _ = scan(step, (nothing, nothing, open_scores), inputs, num_stacked=1 if all_words else 0)
     return found, expected
 
 
@@ -202,9 +205,9 @@ def within_segments(mask: Tensor, begin: Tensor, end: Tensor) -> Tensor:
     return zero_padding(ops.where(found > 0, found, ops.zeros_like(found)), mask)
 
 
-def _opened(opened: Tensor, new: Tensor, unary: Tensor) -> Tensor:
+def _extend_open_segments(open_scores: Tensor, new: Tensor, unary: Tensor) -> Tensor:
     """The scores of the open segments of each length, `(batch, L, labels)`, one word later."""
-    return ops.concatenate([new[:, None], opened[:, :-1]], axis=1) + unary[:, None]
+    return ops.concatenate([new[:, None], open_scores[:, :-1]], axis=1) + unary[:, None]
 
 
 def _initial(potentials: SegmentPotentials) -> tuple[Tensor, Tensor]:

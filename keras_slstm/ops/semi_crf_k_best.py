@@ -26,13 +26,13 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
     begun = zeros + ops.convert_to_tensor(ranks, unary.dtype)
     # A row without a word has a single, empty segmentation.
     empty = begun + ops.convert_to_tensor(np.where(np.arange(size) == 0, 0, FORBIDDEN)[:, None], unary.dtype)
-    opened = ops.zeros_like(begun[:, None] + durations[..., None]) + FORBIDDEN
+    open_scores = ops.zeros_like(begun[:, None] + durations[..., None]) + FORBIDDEN
     nowhere = ops.cast(ops.zeros_like(zeros), "int32")
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
-        _, _, until, into, opened, shift = state
+        _, _, until, into, open_scores, shift = state
         u, b, e, mask_t = at_time
-        longer = ops.concatenate([(into + b)[:, None], opened[:, :-1]], axis=1) + u[:, None]
+        longer = ops.concatenate([(into + b)[:, None], open_scores[:, :-1]], axis=1) + u[:, None]
         scores = ops.transpose(longer + durations[..., None] + e[:, None], (0, 2, 1, 3))
         reached, lasting = ops.top_k(ops.reshape(scores, (-1, size, longest * k)), k)
         largest = ops.max(reached, axis=(1, 2), keepdims=True)
@@ -44,12 +44,12 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
             ops.cast(backpointer, "int32"),
             ops.where(mask_t, reached, until),
             ops.where(mask_t, onward, into),
-            ops.where(mask_t[:, None], longer - largest[:, None], opened),
+            ops.where(mask_t[:, None], longer - largest[:, None], open_scores),
             ops.where(mask_t, shift + largest, shift),
         )
 
     inputs = tuple(time_first(x[..., None]) for x in (unary, begins, ends, mask[..., None]))
-    initial = (nowhere, nowhere, empty, begun, opened, zeros[:, :1, :1])
+    initial = (nowhere, nowhere, empty, begun, open_scores, zeros[:, :1, :1])
     lasting, backpointers, until, _, _, shift = scan(step, initial, inputs, num_stacked=2)
     scores, best = ops.top_k(ops.reshape(until, (-1, size * k)), k)
     best = ops.cast(best, "int32")

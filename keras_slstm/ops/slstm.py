@@ -114,7 +114,9 @@ def step(
     return State(new_h, new_c, *(ops.stack(part, axis=1) for part in zip(*nodes)))
 
 
-def update_words(weights: SLSTMWeights, x: Tensor, h: Tensor, c: Tensor, g: Tensor, c_g: Tensor) -> Tensor:
+def update_words(
+    weights: SLSTMWeights, x: Tensor, h: Tensor, c: Tensor, g: Tensor, c_g: Tensor
+) -> tuple[Tensor, Tensor]:
     """Eq. 2 for all words: the new h and c.
 
     The gates l_q and r_q belong to the neighbours at the offsets -q and q, and s^j to node j.

@@ -65,8 +65,8 @@ def pool_word_pieces(vectors: Tensor, words: Any, method: str = "first") -> tupl
     if method == "mean":
         shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1)
     else:
-        turned = shares if method == "first" else shares[..., ::-1]
-        only = (np.cumsum(turned, axis=2) == 1) & (turned > 0)
+        reversed_shares = shares if method == "first" else shares[..., ::-1]
+        only = (np.cumsum(reversed_shares, axis=2) == 1) & (reversed_shares > 0)
         shares = only if method == "first" else only[..., ::-1]
     # The vectors of pieces that belong to no word must not reach the others, not even as NaN.
     vectors = zero_padding(ops.convert_to_tensor(vectors), ops.convert_to_tensor(words >= 0))

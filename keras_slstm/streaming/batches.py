@@ -34,10 +34,10 @@ class StreamedBatches(SeededEpochs):
     Each epoch reads the chunks of the corpus (about a thousand examples each) in a random order, one window of batches
     at a time. The examples of a window are sorted by length and divided into batches, and the batches are shuffled.
     Meanwhile, a thread reads the next window. Batch i of an epoch depends only on `(seed, epoch, i)` and does not need
-    the batches before it, so a training that resumes in the middle of an epoch (`TrainingRun.fit(save_every=...)`) gets
-    the same batches as an uninterrupted one.
+    the batches before it, so a run that resumes in the middle of an epoch (`TrainingRun.fit(save_every=...)`) gets the
+    same batches as an uninterrupted one.
 
-    The models of this package follow the epochs by themselves. With another model, call
+    The models of this package keep these batches in step with the epoch. With another model, call
     `fit(batches, shuffle=False, callbacks=[batches.follow_epochs()])`.
 
     Args:
@@ -48,7 +48,8 @@ class StreamedBatches(SeededEpochs):
         seed: Seed of the shuffling.
         multiple_of: Lengths are padded to a multiple of this number, because a model is compiled once for each length.
         max_lengths: The maximum number of different padded lengths, or None for no limit; see `Batches`.
-        window: Batches per window. A larger window means less padding and better shuffling; two windows are in memory.
+        window: Batches per window. A larger window means less padding and better shuffling, but two windows are held
+            in memory.
         share: `(index, count)`: read only the examples of worker `index`, counted from 0, out of `count` workers. All
             workers get the same number of examples; the remainder, fewer than `count`, is left out of an epoch.
 
@@ -89,7 +90,10 @@ class StreamedBatches(SeededEpochs):
         self.window = check_integer("window", window, 2)
         index, workers = share
         if not 0 <= index < workers <= len(corpus):
-            raise ValueError(f"`share` must be (index, count) with 0 <= index < count. Received: share={share}")
+            raise ValueError(
+                f"`share` must be (index, count) with 0 <= index < count <= {len(corpus)}, the number of examples. "
+                f"Received: share={share}"
+            )
         self._examples = len(corpus) // workers
         self._first = index * self._examples
         self._bounds = self._padded_lengths()

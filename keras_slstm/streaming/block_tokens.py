@@ -15,12 +15,12 @@ from keras_slstm.text.text_vectorizer import TextVectorizer
 from keras_slstm.text.token_vectorizer import TokenVectorizer
 
 END = "\0"  # the token after each text; no text has this token, because the tokenisers treat it as a space
-# Latin letters (the set also contains their lower case), and the symbols between them and of typography.
+# Digits and Latin letters (`lower` maps each of them into the same set), and Latin-1 and typographic symbols.
 _LETTER = "0-9A-Za-z_ª²³µ¹ºÀ-ÖØ-öø-\u012f\u0131-\u017f¼-¾"
 _SYMBOLS = '!"#$%&()*+,-./:;<=>?@[\\]^`{|}~¡¢£¤¥¦§¨©«¬\u00ad®¯°±´¶·¸»¿×÷‘“”–—…€'
 _PLAIN = rf"[ \t\n\r{_LETTER}{re.escape(_SYMBOLS)}'’]"
 _NOT_PLAIN = re.compile(rf"[^{_PLAIN[1:]}")
-# An apostrophe that is not inside a word. The pattern begins with it, so that `re` can jump to the next one.
+# An apostrophe that is not inside a word. The pattern begins with a literal, so that `re` can jump to the next one.
 _APOSTROPHE = re.compile(rf"'(?:(?<![{_LETTER}]')|(?![{_LETTER}]))")
 _PLAIN_ASCII = bytes(code for code in range(128) if not _NOT_PLAIN.search(chr(code)))
 

@@ -70,12 +70,12 @@ class Shard:
     def __init__(self, path: str | os.PathLike[str], chunks: int):
         self.path = Path(path)
         if not self.path.is_file():
-            raise FileNotFoundError(f"{self.path} does not exist: prepare the corpus again (overwrite=True).")
+            raise FileNotFoundError(f"{self.path} does not exist: delete the corpus folder and prepare it again.")
         self._reader: Any = _module().ArrayRecordReader(os.fspath(path))
         found = self._reader.num_records()
         if found != chunks:
             raise DataError(
-                self.path, 1, f"expected {chunks} records, found {found}: prepare the corpus again (overwrite=True)"
+                self.path, 1, f"expected {chunks} records, found {found}: delete the corpus folder and prepare it again"
             )
 
     def read(self, numbers: Sequence[int]) -> list[Chunk]:

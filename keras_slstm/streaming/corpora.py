@@ -53,8 +53,8 @@ def prepare_corpus(
         data_dir: The data folder of TFDS.
         max_words: The maximum number of distinct words to count. If there are more, the counts of rare words are
             approximate; see `WordSketch`.
-        processes: Number of processes that read. Each one first imports Keras, so several are only faster from a few
-            million texts on.
+        processes: Number of processes that read. Each one first imports Keras, so several are faster only for more than
+            a few million texts.
         overwrite: Whether to replace a corpus of other files or settings in `folder`.
 
     Raises:

@@ -26,7 +26,7 @@ from keras_slstm.text.token_vectorizer import TokenVectorizer
 from keras_slstm.text.vocabulary import UNKNOWN_ID
 
 # The texts of a shard are tokenised together, so that each distinct word is looked up once. A shard ends after this
-# many blocks, or with the block that exceeds this many characters.
+# many blocks, or with the block that exceeds this many characters (of tagged sentences: words).
 SHARD_BLOCKS, SHARD_CHARACTERS = 128, 16_000_000
 MAX_LABELS = 10_000
 DRAFT = "draft-"  # prefix of the file names of drafts

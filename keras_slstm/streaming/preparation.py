@@ -31,7 +31,7 @@ from keras_slstm.validation import check_integer
 FORMAT = "3"  # version of the format of shards and manifest
 _OWN_FOLDER = re.compile(r"shards-[0-9a-f]{8}")
 _OWN_FILE = re.compile(r"(unfinished-\d+-)?(draft-)?\d+-\d+-\d+\.array_record(\.npz)?")
-# The arguments of a vectoriser that affect ids.
+# The arguments of a vectoriser that affect the ids.
 _TEXT_SETTINGS = ("max_tokens", "min_count", "lowercase", "tokenizer", "max_length", "split_words")
 _SENTENCE_SETTINGS = ("max_tokens", "min_count", "lowercase", "zero_digits", "max_characters")
 
@@ -140,7 +140,7 @@ def _plain_config(vectorizer: TextVectorizer | TokenVectorizer) -> dict[str, Any
     """The settings that affect ids. `get_config` would make Keras import TensorFlow on every backend."""
     if isinstance(vectorizer, TokenVectorizer):
         return {name: getattr(vectorizer, name) for name in _SENTENCE_SETTINGS}
-    # None means that `adapt` decides by the word vectors; there are none here, so no word is split.
+    # None leaves the choice to `adapt`, which needs word vectors to make it; there are none here, so no word is split.
     return {name: getattr(vectorizer, name) for name in _TEXT_SETTINGS} | {"split_words": bool(vectorizer.split_words)}
 
 

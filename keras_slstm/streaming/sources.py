@@ -52,7 +52,7 @@ class Source(NamedTuple):
         name: A path, or `tfds:NAME/SPLIT`.
         kind: The kind of the examples.
         columns: The columns, keys or features of the texts and the label, or of the words and tags. None: the usual
-            name.
+            names.
         scheme: The scheme to which tags are converted, or None.
         found_scheme: The scheme of the tags in the source; see `with_scheme`.
         on_error: What to do at a malformed line: `"raise"` or `"skip"`.
@@ -87,7 +87,7 @@ class Source(NamedTuple):
         """Strings that change when the source does: its name, settings, size and modification time."""
         settings = list(map(str, (self.kind, self.columns, self.scheme, self.on_error)))
         if self.name.startswith(TFDS):
-            return [self.name, *settings]
+            return [self.name, *settings, *([] if self.data_dir is None else [str(Path(self.data_dir).resolve())])]
         found = Path(self.name).stat()
         return [str(Path(self.name).resolve()), str(found.st_size), str(found.st_mtime_ns), *settings]
 

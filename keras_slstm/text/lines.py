@@ -1,4 +1,4 @@
-"""Reading of lines as bytes, so that an error can name the line that is not UTF-8."""
+"""Reads lines as bytes, so that an error can name the line that is not UTF-8."""
 
 from __future__ import annotations
 

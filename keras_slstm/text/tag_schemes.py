@@ -6,8 +6,8 @@ A tag is `O` (in no span) or a letter, a hyphen and the type of a span, `B-PER`:
 - `"BIOES"`: `S-` on a span of one word; otherwise `B-` on the first, `E-` on the last, `I-` on words between.
 - `"BILOU"`: the same with `U-` for `S-`, and `L-` for `E-`. `"BMES"`: the same with `M-` for `I-`.
 - `"IOB1"` (the original CoNLL-2003 files): `I-` on all words of a span, but `B-` on the first word if the preceding
-  span has the same type and ends directly before it. `B-` elsewhere, which occurs twice in those files, begins a
-  span, too.
+  span has the same type and ends directly before it. A `B-` elsewhere, of which those files have two, also begins a
+  span.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ def tags_to_spans(tags: Sequence[str], scheme: str) -> list[Span]:
     before = ("O", "")
     for position, tag in enumerate(tags):
         letter, kind = split_tag(tag, scheme, position)
-        goes_on = start is not None and kind == before[1] and letters.continues(letter)
-        if start is not None and not goes_on:
+        continues_span = start is not None and kind == before[1] and letters.continues(letter)
+        if start is not None and not continues_span:
             if not marks_end:
                 spans.append(Span(before[1], start, position))
             start = None
-        if letter == "B" or (letter == letters.first and not goes_on):
+        if letter == "B" or (letter == letters.first and not continues_span):
             start = position
         if marks_end and letter == letters.only:
             spans.append(Span(kind, position, position + 1))
@@ -118,10 +118,10 @@ def spans_to_tags(spans: Iterable[Span], length: int, scheme: str) -> list[str]:
         kind, start, end = span
         if not (before.end if before else 0) <= start < end <= length:
             raise ValueError(f"{span} is empty, overlaps another span, or is not within {length} words.")
-        touches = before is not None and (before.type, before.end) == (kind, start)
+        is_adjacent = before is not None and (before.type, before.end) == (kind, start)
         only, first, inside, last = span_letters.SCHEMES[scheme]
         letters = [only] if end - start == 1 else [first, *[inside] * (end - start - 2), last]
-        if touches and scheme == "IOB1":
+        if is_adjacent and scheme == "IOB1":
             letters[0] = "B"
         tags[start:end] = [f"{letter}-{kind}" for letter in letters]
         before = span
@@ -142,9 +142,10 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """Guess the scheme of the tags: the one that the fewest words violate, because data may contain errors.
+    """Guess the scheme of the tags.
 
-    Without any span, return `"BIO"`.
+    The letters of BILOU, BMES and BIOES give them away. With only `B-` and `I-`, it is BIO or IOB1, whichever fewer
+    words violate, because data may contain errors. Without any span, it is BIO.
     """
     letters: set[str] = set()
     breaks: Counter[str] = Counter()

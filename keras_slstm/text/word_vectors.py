@@ -120,7 +120,7 @@ def load_word_vectors(path: str | os.PathLike[str], words: Iterable[str] | None 
     are skipped. If a word occurs twice, its first vector counts.
 
     Args:
-        path: The file, in UTF-8; gzip-compressed if its name ends in `.gz`.
+        path: The file, in UTF-8; compressed if its name ends in `.gz` or `.zst`.
         words: Keep only the vectors of these words (see `WordVectors.find`): all of 840B takes 2.6 GB. None: all.
 
     Returns:

@@ -110,14 +110,14 @@ class Checkpoints(keras.callbacks.Callback):
         self._keep(self.model)
         self.first_step = 0
         self.stopped = self.model.stop_training
-        if self._has_lost_patience():
+        if self._patience_exhausted():
             self.model.stop_training = True
 
     def has_ended(self, epochs: int) -> bool:
         """Whether training is complete."""
-        return self.stopped or self._has_lost_patience() or self.progress.epochs >= epochs
+        return self.stopped or self._patience_exhausted() or self.progress.epochs >= epochs
 
-    def _has_lost_patience(self) -> bool:
+    def _patience_exhausted(self) -> bool:
         if self.patience is None:
             return False
         progress = self.progress

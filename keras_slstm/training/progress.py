@@ -22,7 +22,7 @@ class Progress:
         history: For each entry of Keras' logs, a list with one value per finished epoch.
         random_state: The state of the random generators; see `state.random_state`.
         step: Number of finished steps of the current epoch.
-        metrics: The state of the metrics before that step; see `state.metric_values`.
+        metrics: The state of the metrics after these steps; see `state.metric_values`.
         finished: Whether the run has ended and kept its results, so that it cannot be resumed.
     """
 

@@ -52,6 +52,7 @@ class RunFolder:
 
         Raises:
             FileExistsError: If the folder contains files that do not belong to a run.
+            NotADirectoryError: If there is a file in place of the folder.
             BlockingIOError: If another process has locked it.
             ValueError: If a newer version wrote it.
         """
@@ -208,7 +209,7 @@ class _Lock:
             if error.errno not in _NO_LOCKS:
                 self._close()
                 raise
-            warnings.warn(f"{path}: this file system has no locks: train in one process at a time.", stacklevel=2)
+            warnings.warn(f"{path} is on a file system without locks: train in one process at a time.", stacklevel=2)
 
     @classmethod
     def on(cls, path: Path) -> _Lock:

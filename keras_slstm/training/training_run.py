@@ -160,7 +160,7 @@ class TrainingRun:
             save_every: Also save the state after this many steps. None: only after each epoch.
             skip_non_finite: Whether to skip steps whose loss is not finite. False: stop, and name the step. See
                 `CheckLoss`.
-            callbacks: Further callbacks. They are not resumed.
+            callbacks: Further callbacks. Their own state is neither saved nor restored.
             **arguments: Further arguments of `model.fit`.
 
         Returns:
@@ -214,7 +214,7 @@ class TrainingRun:
             finish: Whether this ends the run. False: it can be resumed (for example, to write its results again) until
                 `finish` is called.
         """
-        with _written_by_all(self.model_path) as path:
+        with _saved_by_all_processes(self.model_path) as path:
             save_for_inference(model, path)
         if finish:
             self.finish()
@@ -240,7 +240,7 @@ class TrainingRun:
 
 
 @contextlib.contextmanager
-def _written_by_all(path: Path) -> Iterator[Path]:
+def _saved_by_all_processes(path: Path) -> Iterator[Path]:
     """Let each process write a file, and keep that of the first.
 
     Keras creates variables while saving, and under a strategy all processes must create them together.

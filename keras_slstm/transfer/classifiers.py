@@ -75,7 +75,7 @@ class ScoreRegression:
     """Predicts scores by logistic regression with soft labels (Tai, Socher and Manning, 2015, section 4.2).
 
     A score is a distribution over the integers in its range (`ScoreRange`). The model predicts such a distribution by a
-    softmax, and minimises the Kullback-Leibler divergence plus the L2 norm of its weights; its prediction is the
+    softmax, and minimises the Kullback-Leibler divergence plus an L2 penalty on its weights; its prediction is the
     expected score. For scikit-learn, a soft label is split into two weighted hard labels.
 
     Args:

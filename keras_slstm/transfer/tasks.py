@@ -25,7 +25,7 @@ class Task:
         pairs: Whether the examples are pairs of sentences.
         score_range: Lowest and highest score, if examples have scores instead of labels.
         positive: The label whose F1 is also measured.
-        distinct: Whether to keep repeated training examples only once.
+        distinct: Whether to keep only the first of equal training examples.
     """
 
     name: str

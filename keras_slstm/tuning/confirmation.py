@@ -18,15 +18,15 @@ def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
     """Train the best and the default hyperparameters of a finished search again, and measure both on the test set.
 
     The best trial owes part of its score to luck with its seed and with the development examples, which selected it.
-    These trainings therefore use seeds that the search has not used, the same for both, and are measured on other
+    The new runs therefore use seeds that the search has not used, the same for both settings, and are measured on other
     examples. Each runs in a new process, for at most the epochs of the search, and keeps the weights of its best epoch
     on the development examples. Call this function again after an interruption: it continues after the last finished
     epoch.
 
     Args:
         search: The search.
-        test: Examples that neither the search nor its trainings have seen, such as `corpus.test`.
-        number: Number of trainings for each of the two.
+        test: Examples that the search has not seen, such as `corpus.test`.
+        number: Number of training runs with each of the two settings.
 
     Returns:
         The contents of `confirmation.json` in the folder of the search: `objective`; `seeds`; `configurations`, a list
@@ -35,8 +35,8 @@ def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
         development examples (`development`) and on the test examples (`test`).
 
     Raises:
-        ValueError: If `number` is less than 1, or the search has no successful trial yet.
-        RuntimeError: If a training fails.
+        ValueError: If `number` is not a positive integer, or the search has no successful trial yet.
+        RuntimeError: If a training run fails.
 
     Example:
 
@@ -55,7 +55,7 @@ def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
     # Hyperband's `tuner/trial_id` names the trial to continue. Here every training starts at its first epoch.
     values = {name: value for name, value in record["values"].items() if not name.startswith("tuner/")}
     hp = require("keras_tuner", "tuner").HyperParameters()
-    defaults = json.loads(json.dumps(search.hypermodel.settings(hp)))  # as the record's were read
+    defaults = json.loads(json.dumps(search.hypermodel.settings(hp)))  # comparable with the record, read from JSON
     configurations = [] if defaults == record["settings"] else [("best", best, values)]
     configurations.append(("default", None, hp.values))
     first = max(search.seeds) + 1

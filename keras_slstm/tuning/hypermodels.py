@@ -42,7 +42,7 @@ class TaskHyperModel(HyperModel):
         options: Further arguments of the model, such as `{"vectorizer": {"lowercase": False}}`. The search does not
             vary them.
         jit_compile: Whether to compile with XLA. None: on JAX only, because compiling takes seconds for every length of
-            sentence and pays off in long trainings only.
+            sentence and pays off only in long training runs.
 
     Raises:
         ValueError: If an encoder, the objective, or a hyperparameter in `values` or `rows` does not exist.
@@ -145,7 +145,7 @@ class TaskHyperModel(HyperModel):
         return model.batches(self.texts(), self.train.labels, **options)
 
     def fit(self, hp: Any, model: Any, *args: Any, **kwargs: Any) -> keras.callbacks.History:
-        """Train the model, as keras-tuner's tuners ask for, with the arguments of `model.fit` except the data."""
+        """Train the model for a tuner of keras-tuner, which passes all arguments of `model.fit` except the data."""
         options = self.fit_options(hp, model)
         callbacks = [*options.pop("callbacks", ()), *kwargs.pop("callbacks", ())]
         return model.fit(*args, **options, callbacks=callbacks, **kwargs)

@@ -1,6 +1,7 @@
 """keras-tuner's oracles, with files that survive a crash: each is replaced by a complete new one.
 
-The oracles also try the defaults first, so that every search shows its gain over them, and continue when trials fail.
+The oracles also continue when trials fail. All but Hyperband try the defaults first, so that a search shows its gain
+over them.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def make_oracle(
     return {"random": RandomOracle, "grid": GridOracle}[tuner](max_trials=max_trials, **options)
 
 
-class _Durable:
+class _AtomicFiles:
     """Mixin that replaces an oracle's files by complete new ones, and reloads them after a crash at any moment."""
 
     def save(self: Any) -> None:
@@ -85,13 +86,13 @@ class _Durable:
         self._retry_queue += missing
 
     def end_trial(self: Any, trial: Any) -> None:
-        # Hyperparameters from a worker have lost the order of the space. Nothing is lost with them, because all
-        # hyperparameters are declared before the first trial.
+        # Hyperparameters from a worker have lost the order of the space. The chief's own replace them: they are
+        # complete, because all hyperparameters are declared before the first trial.
         trial.hyperparameters = self.trials[trial.trial_id].hyperparameters
         super().end_trial(trial)  # type: ignore[misc]
 
 
-class _DefaultsFirst(_Durable):
+class _DefaultsFirst(_AtomicFiles):
     """Tries the defaults before anything else."""
 
     def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
@@ -105,7 +106,7 @@ class RandomOracle(_DefaultsFirst, RandomSearchOracle):
 
 
 class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
-    """Tries the most promising values, by a Gaussian process fitted to the trials so far, and none twice."""
+    """Tries the most promising values according to a Gaussian process fitted to past trials, and no values twice."""
 
     def populate_space(self: Any, trial_id: str) -> dict[str, Any]:
         from sklearn.exceptions import ConvergenceWarning
@@ -119,11 +120,11 @@ class BayesianOracle(_DefaultsFirst, BayesianOptimizationOracle):
         return found
 
 
-class HyperbandOracle(_Durable, KerasTunerHyperbandOracle):
+class HyperbandOracle(_AtomicFiles, KerasTunerHyperbandOracle):
     """Starts many short trials, and continues the best ones."""
 
 
-class GridOracle(_Durable, Oracle):
+class GridOracle(_AtomicFiles, Oracle):
     """Tries all combinations of values. The last hyperparameter changes fastest, and each begins with its default.
 
     keras-tuner's own grid search does not save its position: see `Search`.

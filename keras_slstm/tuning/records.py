@@ -101,7 +101,7 @@ def best_trial(folder: Path) -> str | None:
 
 
 def drop_models(trial_folder: Path) -> None:
-    """Delete the models of a trial and the states of its trainings, and keep its records."""
+    """Delete the models of a trial and the states of its training runs, and keep its records."""
     for path in trial_folder.glob(f"*/{TRIAL_MODEL}"):
         path.unlink(missing_ok=True)
     for path in trial_folder.glob("*/run"):

@@ -1,4 +1,4 @@
-"""Hyperparameter search with keras-tuner's oracles, one process for each training, and resuming."""
+"""Hyperparameter search with keras-tuner's oracles, resumable, with a separate process for each training run."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class Search(BaseTuner):
     keras-tuner's oracles choose the trials, and its chief and workers share them among processes. This class runs the
     trials, because keras-tuner's own tuners (tried in version 1.4.8) have these limits:
 
-    - They train in the process of the search. A training that the system kills, as it does when memory runs out, ends
-      the search; a resumed search starts that trial again. Here every training has its own process. A trial that fails
-      (an error, a loss that is not finite, a killed process) is recorded with its reason, and the search continues.
+    - They train in the process of the search. If the system kills it, as it does when memory runs out, the search ends;
+      a resumed search starts that trial again. Here every training run has its own process. A trial that fails (an
+      error, a loss that is not finite, a killed process) is recorded with its reason, and the search continues.
     - A resumed search, or a worker that starts again, repeats an interrupted trial from its first epoch. Here the trial
       continues after its last finished epoch.
     - A grid search does not save its position. When resumed within a trial it raises a KeyError; when resumed between
       two trials, it ends without trying the rest. Here it continues.
     - They overwrite their files in place. A half-written `oracle.json` raises a JSONDecodeError in every later run.
       Here files are replaced by complete new ones.
-    - `executions_per_trial` repeats a training without setting its seed. Here `seeds` names the seeds of a trial's
-      trainings, and the mean of their scores is the trial's score.
+    - `executions_per_trial` repeats a training run without setting its seed. Here a trial trains once with each of the
+      `seeds`, and its score is the mean of their scores.
 
-    At its end the folder holds
+    When the search has ended, the folder holds
 
     - `best.keras`, the best model with the weights of its best epoch, and `best.json`, its record;
     - `trial_*/record.json`, the results of each trial (see `read_trials`);
@@ -72,15 +72,15 @@ class Search(BaseTuner):
         tuner: `"random"`, `"bayesian"`, `"hyperband"` or `"grid"`.
         max_trials: Largest number of trials, including failed ones and those before an interruption. None, for
             `"hyperband"` and `"grid"`: no limit.
-        epochs: Largest number of epochs of a training.
-        patience: A training stops after this many epochs without improvement. None: never.
-        seeds: A trial is one training for each seed. Its score is their mean.
+        epochs: Largest number of epochs of a training run.
+        patience: Training stops after this many epochs without improvement. None: never.
+        seeds: A trial trains once with each seed. Its score is the mean of their scores.
         seed: Seed of the random choices of the search.
         factor: For `"hyperband"`: each round keeps one trial in `factor` and trains it for `factor` times the epochs.
         resume: Whether to continue the search in the folder.
         overwrite: Whether to delete the search in the folder and start anew.
-        strategy: `"mirrored"` to use `tf.distribute.MirroredStrategy` in each training.
-        modules: Names of modules to import before each training: those that register your encoders and spaces.
+        strategy: `"mirrored"` to use `tf.distribute.MirroredStrategy` in each training run.
+        modules: Names of modules to import before each training run: those that register your encoders and spaces.
 
     Raises:
         FileExistsError: If the folder contains a search, and neither `resume` nor `overwrite` is true.
@@ -90,7 +90,7 @@ class Search(BaseTuner):
 
     ```python
     hypermodel = ClassificationHyperModel(keras_slstm.datasets.load_corpus("travel_desk"), ["slstm", "bilstm"])
-    if __name__ == "__main__":  # each training is a process that imports this file
+    if __name__ == "__main__":  # each training run is a process that imports this file
         Search(hypermodel, "runs/search", "bayesian", max_trials=20, epochs=5).search()
         model = keras.saving.load_model("runs/search/best.keras")
     ```
@@ -124,6 +124,7 @@ class Search(BaseTuner):
         oracle = make_oracle(tuner, hypermodel.objective, hypermodel.direction, max_trials, seed, epochs, factor)
         self.folder = Path(folder).absolute()
         self.tuner_name = tuner
+        self.max_trials = max_trials
         self.epochs = epochs
         self.patience = patience
         self.seeds = list(seeds)
@@ -233,7 +234,7 @@ class Search(BaseTuner):
         }
 
     def training(self, values: dict[str, Any], seed: int, trial_folder: Path, test: Any = None) -> Training:
-        """Make the training of these values with one seed; `test`: examples to evaluate the model on."""
+        """Describe the training run with these values and one seed; `test` holds examples to evaluate the model on."""
         name = f"seed{seed}"
         earlier = values.get("tuner/trial_id")
         shows = keras.backend.backend() == "tensorflow" and importlib.util.find_spec("tensorboard") is not None
@@ -286,7 +287,7 @@ class Search(BaseTuner):
             self._check_about()
             return
         if overwrite and (self.folder / SEARCH).exists():
-            shutil.rmtree(self.folder)  # nothing but the folder of a search
+            shutil.rmtree(self.folder)  # only a folder that contains a search is ever deleted
         write_json(self.folder / SEARCH, self._about)
 
     def _check_about(self) -> None:
@@ -318,7 +319,7 @@ class Search(BaseTuner):
         self.oracle.update_space(hp)
 
     def pre_create_trial(self) -> None:
-        time.sleep(0.05)  # keras-tuner polls an oracle that has no trial yet without a pause
+        time.sleep(0.05)  # keras-tuner polls without a pause while the oracle has no trial yet
 
 
 def _short(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Search spaces: functions that declare hyperparameters on a `keras_tuner.HyperParameters` and return settings.
 
 The paper's value is the default, with a range around it. No function here builds a model, and each call declares every
-hyperparameter. One that matters only with a certain value of another one is declared inside `hp.conditional_scope`;
-otherwise it is inactive, and its value is None.
+hyperparameter. A hyperparameter that matters only with a certain value of another one is declared inside
+`hp.conditional_scope`; with other values it is inactive, and its own value is None.
 """
 
 from __future__ import annotations

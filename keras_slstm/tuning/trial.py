@@ -1,4 +1,4 @@
-"""One training of a trial, in a separate process, which frees all memory when it ends."""
+"""One training run of a trial, in a separate process, which frees all memory when it ends."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FAILURE = "failure.json"
 
 
 class TrialFailure(Exception):
-    """Raised when a training fails; the message is the reason."""
+    """Raised when a training run fails; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """The arguments of one training.
+    """The arguments of one training run.
 
     Attributes:
         hypermodel: A `TaskHyperModel`.
@@ -44,7 +44,7 @@ class Training:
         folder: Where the result is written.
         epochs: Largest number of epochs, including those of `earlier`.
         patience: Stop after this many epochs without improvement; None: never.
-        earlier: The folder of a training that this one continues.
+        earlier: The folder of an earlier training run that this one continues, or None.
         strategy: `"mirrored"` to train on all GPUs of this machine.
         modules: Modules to import first: those that register your encoders and spaces.
         test: Examples to evaluate the trained model on, or None.
@@ -65,7 +65,7 @@ class Training:
 
 
 def train_apart(training: Training) -> dict[str, Any]:
-    """Train in a new process, after the last epoch of an interrupted one, and return the results.
+    """Train in a new process, or continue an interrupted run after its last epoch, and return the results.
 
     Raises:
         TrialFailure: If the training raises an error, its loss is not finite, or the system ends its process.
@@ -203,7 +203,7 @@ def _scope(strategy: str | None) -> Iterator[None]:
 
 
 def _write_tensorboard(folder: Path, values: dict[str, Any], history: dict[str, list[float]]) -> None:
-    """Write the hyperparameters and metrics of a training for TensorBoard and its HParams page."""
+    """Write the hyperparameters and metrics of a training run for TensorBoard and its HParams page."""
     import tensorflow as tf
     from tensorboard.plugins.hparams import api
 

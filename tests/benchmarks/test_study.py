@@ -192,6 +192,12 @@ class TestReport:
         record(study, scores=(0.5, 0.5))
         assert "not significant" in study_report.claims()
 
+    def test_a_claim_may_say_that_a_row_is_worse(self):
+        assert study_report.verdict((0.1, 0.2)) == "holds"
+        assert study_report.verdict((0.1, 0.2), worse=True) == "does not hold: better here"
+        assert study_report.verdict((-0.2, -0.1), worse=True) == "holds"
+        assert study_report.verdict((-0.2, 0.1), worse=True) == "not significant"
+
     @pytest.mark.parametrize(
         ("change", "reason"),
         [

@@ -5,10 +5,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_slstm.cli.classify import default_preset
 from keras_slstm.cli.main import main, parse
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tasks import reports
+from keras_slstm.cli.tasks.classify import default_preset
 from keras_slstm.cli.tasks.jobs import Job
 from keras_slstm.cli.tasks.training import choose_settings
 from keras_slstm.training.results import read_results

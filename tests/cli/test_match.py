@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_slstm.cli.main import main, parse
-from keras_slstm.cli.match import FEATURES
+from keras_slstm.cli.names import FEATURES
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tasks.match import load, task_of
 from keras_slstm.training.results import read_results

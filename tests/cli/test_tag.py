@@ -8,8 +8,8 @@ import pytest
 
 from keras_slstm.cli.main import main, parse
 from keras_slstm.cli.presets import load_presets
-from keras_slstm.cli.tag import check, default_preset
-from keras_slstm.cli.tasks.tag import label_factors, make_loss, report
+from keras_slstm.cli.tag import check
+from keras_slstm.cli.tasks.tag import default_preset, label_factors, make_loss, report
 from keras_slstm.datasets.tagged_corpus import TaggedSentences
 from keras_slstm.losses import CRFLoss, CRFMarginLoss
 from keras_slstm.training.results import read_results

@@ -34,5 +34,5 @@ def test_all_texts_of_a_data_set(tmp_path):
 
     assert sorted(read_any_texts("tiny_pairs", tmp_path)) == ["test one", "test three", "test two"]
     assert read_any_texts("tiny_pairs", tmp_path, columns=["first"]) == ["test one"]
-    with pytest.raises(ValueError, match='no text "third"; its texts: "first", "second"'):
+    with pytest.raises(ValueError, match='no text feature "third"; its text features: "first", "second"'):
         read_any_texts("tiny_pairs", tmp_path, columns=["third"])

@@ -67,7 +67,7 @@ def test_each_restart_may_have_one_fewer(tmp_path, capfd):
     assert _starts(tmp_path) == 3 + 5 * 2
     assert launch(_counted(tmp_path, code), 3, restarts=5, least=1) == 0
     assert _starts(tmp_path) == 3 + 5 * 2 + 3 + 2 + 1
-    assert capfd.readouterr().err.endswith("ended with exit status 1.\nStarting 1 again.\n")
+    assert capfd.readouterr().err.endswith("ended with exit status 1.\nRestarting with --workers 1.\n")
 
 
 def test_lines_bear_the_number_of_their_process(tmp_path, capfd):

@@ -18,6 +18,13 @@ def test_words_without_a_label_do_not_count(weights, expected):
     assert float(metric.result()) == pytest.approx(expected, abs=1e-6)
 
 
+def test_words_count_equally_in_batches_of_different_lengths():
+    metric = TokenAccuracy()
+    metric.update_state(LABELS, SCORES)  # 2 of 3 words are right
+    metric.update_state(np.array([[0] * 7]), np.eye(3, dtype="float32")[[[1] * 7]])  # none of 7
+    assert float(metric.result()) == pytest.approx(2 / 10, abs=1e-6)
+
+
 def test_without_a_label_it_is_zero():
     metric = TokenAccuracy.from_config(TokenAccuracy(name="words").get_config())
     metric.update_state(np.full((1, 3), -1, "int32"), SCORES[:1])

@@ -10,7 +10,6 @@ from typing import Any
 
 import keras
 
-from keras_slstm.cli.classify import default_preset
 from keras_slstm.cli.names import ENCODER_SETTINGS, GRN
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tasks import texts
@@ -85,6 +84,17 @@ def load(arguments: argparse.Namespace) -> Sequence[tuple[Corpus | StreamedCorpu
             files = {"validation_path": arguments.dev_data, "test_path": arguments.test_data} if arguments.data else {}
             corpora.append((load_corpus(name, **options, **files), None))
     return [(limited(corpus, arguments.limit), fold) for corpus, fold in corpora]
+
+
+def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
+    """The preset of the encoder's paper; `small` for the embedded corpus and for your own data."""
+    if arguments.data or corpus == "travel_desk":
+        return "small"
+    if arguments.architecture:
+        return str(arguments.architecture)
+    if arguments.encoder in GRN:
+        return "depth-adaptive-grn"
+    return "cas-lstm" if arguments.encoder in ("caslstm", "bi_caslstm") else "paper"
 
 
 def data_names(arguments: argparse.Namespace) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from keras_slstm.cli.export import FORMATS
+from keras_slstm.cli.names import FORMATS
 from keras_slstm.cli.options import check_not_given
 from keras_slstm.cli.tasks.predict import search_options
 from keras_slstm.cli.tasks.saved import load_model

@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from keras_slstm.cli.match import ARCHITECTURES, FEATURES
+from keras_slstm.cli.names import FEATURES, PAIR_ARCHITECTURES
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tasks import texts
 from keras_slstm.cli.tasks.jobs import Job, Results, limited, train_all
@@ -113,7 +113,7 @@ def choose(arguments: argparse.Namespace, job: Job, task: str, shared: texts.Sha
     settings = choose_settings(arguments, job, name, preset, "encoder", "cased", "limit")
     settings["tokenizer"] = texts.choose_tokenizer(arguments, job.corpus)
     defaults = {"features": FEATURES[task], "batch_norm": True, "fixed_vectors": True, "pooling": None}
-    for option, value in {**defaults, **ARCHITECTURES.get(arguments.architecture, {})}.items():
+    for option, value in {**defaults, **PAIR_ARCHITECTURES.get(arguments.architecture, {})}.items():
         given = vars(arguments).get(option)
         settings[option] = value if given is None else given
     if arguments.fixed_vectors is None and settings["fixed_vectors"]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from keras_slstm.cli.search import MEMBER
+from keras_slstm.cli.search_workers import MEMBER
 from keras_slstm.cli.tasks.jobs import limited
 from keras_slstm.cli.tasks.search_report import write_report
 from keras_slstm.datasets.corpus import load_corpus

@@ -15,7 +15,6 @@ import numpy as np
 from keras_slstm.cli.names import ENCODER_SETTINGS
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.settings import settings_of
-from keras_slstm.cli.tag import default_preset
 from keras_slstm.cli.tasks.jobs import NEEDED, Job, Results, limited, train_all
 from keras_slstm.cli.tasks.reports import PREDICTIONS, draw, timed, write_predictions
 from keras_slstm.cli.tasks.show import show_tags, tokenize
@@ -99,6 +98,13 @@ def load(arguments: argparse.Namespace, name: str) -> TaggedCorpus | StreamedCor
         on_error=arguments.on_error,
     )
     return limited(corpus, arguments.limit)
+
+
+def default_preset(arguments: argparse.Namespace, corpus: str) -> str:
+    """The preset of the paper; `small` for the embedded corpus and for your own data."""
+    if arguments.data or corpus == "travel_desk":
+        return "small"
+    return "paper-pos" if arguments.task == "pos" else "paper"
 
 
 def load_vectors(arguments: argparse.Namespace, jobs: Sequence[Job]) -> WordVectors | None:

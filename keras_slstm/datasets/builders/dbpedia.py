@@ -36,7 +36,7 @@ NUMBERS = {str(number): name for number, name in enumerate(CLASSES, start=1)}
 
 
 class Dbpedia(OriginalFilesBuilder):
-    """Titles and abstracts of Wikipedia articles of 14 classes: 560,000 for training and 70,000 for the test.
+    """Titles and abstracts of Wikipedia articles of 14 classes: 560,000 for training and 70,000 for testing.
 
     The original files are `train.csv` and `test.csv`: one article per line, with the number of the class, the quoted
     title and the quoted abstract. The paper classifies title and abstract together, and so does

@@ -43,7 +43,7 @@ class TravelDesk(tfds.core.GeneratorBasedBuilder):
 
 
 class OfficeNotesConfig(tfds.core.BuilderConfig):
-    """Which language spells its numbers out."""
+    """Configuration that chooses the language in which numbers are spelled out."""
 
 
 class OfficeNotes(tfds.core.GeneratorBasedBuilder):

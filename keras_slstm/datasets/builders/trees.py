@@ -15,7 +15,7 @@ class _OpenNode:
 
     position: int
     first_word: int
-    halves: int  # a phrase counts as one, a token as both; two are complete
+    children: int  # the children so far; a node is complete with two phrases, or with one token, which counts as two
 
 
 def read_tree(line: str) -> list[tuple[int, str]]:
@@ -39,13 +39,13 @@ def read_tree(line: str) -> list[tuple[int, str]]:
         label, token = piece.groups()
         if label is not None:
             if open_nodes:
-                open_nodes[-1].halves += 1
-            open_nodes.append(_OpenNode(len(phrases), len(words), halves=2 if token else 0))
+                open_nodes[-1].children += 1
+            open_nodes.append(_OpenNode(len(phrases), len(words), children=2 if token else 0))
             phrases.append((int(label), ""))  # the text is set when its bracket closes
             if token:
                 words.append(token)
         else:
-            if not open_nodes or open_nodes[-1].halves != 2:
+            if not open_nodes or open_nodes[-1].children != 2:
                 raise _malformed(end)
             node = open_nodes.pop()
             phrases[node.position] = (phrases[node.position][0], " ".join(words[node.first_word :]))

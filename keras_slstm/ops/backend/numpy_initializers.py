@@ -1,6 +1,6 @@
 """Initial weights drawn by NumPy on JAX, which compiles Keras' initializers for every shape.
 
-The weights of an S-LSTM take JAX about ten seconds, and a saved model draws them only to overwrite them.
+The weights of an S-LSTM take JAX about ten seconds, and loading a model draws them only to overwrite them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def draws_without_compiling(initializer: Any) -> Any:
 
 
 def draw(initializer: Any, shape: Shape, dtype: Any = None) -> Tensor:
-    """Draw reproducibly what a built-in initializer of Keras describes, with other numbers than Keras."""
+    """Draw from the distribution of a built-in Keras initializer: reproducibly, but with other numbers than Keras."""
     import jax
 
     numpy_draw = next(_DRAWS[kind] for kind in type(initializer).__mro__ if kind in _DRAWS)

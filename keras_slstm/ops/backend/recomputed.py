@@ -17,8 +17,8 @@ _PLACES = {
 def is_recomputed() -> bool:
     """Whether this call is inside a function that the backend recomputes, now or later.
 
-    TensorFlow and PyTorch run the Python function again, when the state of its seeds has advanced. JAX traces it only
-    once: always False.
+    TensorFlow and PyTorch run the Python function again, after the state of its seeds has advanced. JAX traces it only
+    once, so the result is always False.
     """
     path, names = _PLACES.get(keras.backend.backend(), ((), ()))
     frame = sys._getframe() if names else None

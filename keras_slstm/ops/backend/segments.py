@@ -105,7 +105,7 @@ def _tensorflow(segment: Segment, constants: Tensors, initial: Tensors, inputs: 
             def back(carried: Tensors, now: Tensors) -> Tensors:
                 _, d_state, d_constants = parts(carried, len(rows), states)
                 d_now, start, inputs_now = parts(now, outputs, states)
-                # One segment after the other: TensorFlow would recompute several before they are needed.
+                # One segment after the other, or TensorFlow would recompute several before they are needed.
                 with tf.control_dependencies((*d_state, *d_constants)), tf.GradientTape() as tape:
                     arguments = tf.nest.map_structure(tf.identity, (constants_now, start, inputs_now))
                     tape.watch(arguments)
@@ -162,7 +162,7 @@ def _torch(segment: Segment, constants: Tensors, initial: Tensors, inputs: Tenso
 
     def run(*tensors: Tensor) -> Tensors:
         held, before = tensors[: len(constants)], tensors[len(constants) : len(constants) + len(initial)]
-        # An output must be no input, whose gradient it would replace.
+        # No output may be an input itself: its gradient would replace that of the input.
         return tuple(x.view_as(x) for x in segment(held, before, tensors[len(constants) + len(initial) :]))
 
     state, history = initial, []

@@ -36,7 +36,7 @@ def shard_map(function: Callable[..., Any], weights: Any, *inputs: Any) -> Any:
 
 
 def _device_mesh() -> Any:
-    """JAX's mesh of the data-parallel devices; None on one device and on other backends."""
+    """JAX's mesh of the data-parallel devices; None without data parallelism, on one device, and on other backends."""
     if keras.backend.backend() != "jax":
         return None
     distribution = keras.distribution.distribution()

@@ -96,7 +96,7 @@ def _run(loop: _Loop) -> tuple[Tensor, Tensor]:
             found = _backward(inner, hs, cs, d_hs, d_cs)
             return tuple(found[name] for name in tensors)
 
-        # PyTorch takes one result only, and never frees a gradient that refers to it.
+        # PyTorch accepts only one result, and never frees a gradient that refers to it.
         return ops.stack([hs, cs]) if keras.backend.backend() == "torch" else (hs, cs), gradient
 
     hs, cs = states(*tensors.values())
@@ -148,7 +148,8 @@ def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -
     i, f, c_tilde, o, *g = _activate(_split(loop.projected + _from_left(loop, h_read, c_before), d))
     tanh_c = tanh(cs)
 
-    # Derivatives of c_t (for the gate o, of h_t) with respect to the pre-activations, of h_t to c_t, of c_t to c_{t-1}.
+    # Derivatives of c_t (for the gate o: of h_t) with respect to the pre-activations; then those of h_t with respect to
+    # c_t, and of c_t with respect to c_{t-1}.
     by_a = [
         c_tilde * i * (1 - i),
         _times(one_minus_lam, c_before * f * (1 - f)),

@@ -1,6 +1,7 @@
 """Partition function, score and likelihood of a linear-chain CRF, with hand-written gradients.
 
-XLA on TensorFlow cannot differentiate a loop, and its gradient of a condition costs more than everything else.
+XLA on TensorFlow cannot differentiate a loop of unknown length, and its gradient of a condition costs more than
+everything else.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _with_gradient(function: Callable[[Potentials], Score], potentials: Potentia
         found = function(Potentials(ops.stop_gradient(unary), ops.stop_gradient(transitions), mask_f > 0.5))
 
         def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
-            # PyTorch passes the inputs, and the gradient by name.
+            # PyTorch passes the inputs by position and the gradient by name.
             inputs, upstream = ((unary, transitions), inputs[0]) if upstream is None else (inputs[:2], upstream)
             return (*once_differentiable(found.gradient(upstream), inputs), ops.zeros_like(mask_f))
 

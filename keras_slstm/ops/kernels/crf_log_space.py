@@ -54,7 +54,7 @@ def incoming(potentials: Potentials) -> Tensor:
         message, before, _, _ = _forward(parts)
 
         def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
-            # PyTorch passes the inputs, and the gradient by name.
+            # PyTorch passes the inputs by position and the gradient by name.
             d_message = inputs[0] if upstream is None else upstream
             d_unary, d_transitions = _backward(
                 parts, before, time_first(d_message), ops.sum(ops.zeros_like(d_message), axis=1)

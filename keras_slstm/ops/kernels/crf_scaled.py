@@ -25,7 +25,7 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
 
     with e = exp(unary - its maximum at the word), E = exp(transitions - their maximum), and c and d such that the
     largest value is 1. Very small values underflow. The result is reliable unless forward and backward, which have
-    read different parts of the sentence, contradict each other at a word.
+    read different parts of the sentence, disagree at a word.
 
     Returns:
         The score, and a bool: whether it is reliable.
@@ -39,15 +39,15 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     first, last, words = (time_first(x)[..., None] for x in (is_first(mask), is_last(mask), mask))
     counts = words & ~first  # words with a transition
     unary = time_first(unary)
-    highest = ops.max(unary, axis=2, keepdims=True)
-    e = ops.exp(unary - highest)
-    steepest = ops.max(transitions, axis=(-2, -1), keepdims=True)
-    E = ops.exp(transitions - steepest)  # from the label before
+    max_unary = ops.max(unary, axis=2, keepdims=True)
+    e = ops.exp(unary - max_unary)
+    max_transition = ops.max(transitions, axis=(-2, -1), keepdims=True)
+    E = ops.exp(transitions - max_transition)  # from the label before
     onward = ops.swapaxes(E, -1, -2)  # from the label after
     if potentials.pairwise:
         onward = time_first(take_words(onward, ops.flip(index_after(mask), axis=1)))  # from the end
-        E, steepest = time_first(E), time_first(steepest)
-    steepest = steepest[..., 0]  # (time, batch, 1), or (1, 1)
+        E, max_transition = time_first(E), time_first(max_transition)
+    max_transition = max_transition[..., 0]  # (time, batch, 1), or (1, 1)
     start, end = ops.cast(first, e.dtype), ops.cast(last, e.dtype)
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
@@ -81,7 +81,7 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
 
     scale = ops.where(last, total, ops.max(p, axis=2, keepdims=True))
     none = ops.zeros_like(scale)
-    found = ops.where(words, ops.log(scale) + highest, none) + ops.where(counts, steepest + none, none)
+    found = ops.where(words, ops.log(scale) + max_unary, none) + ops.where(counts, max_transition + none, none)
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
         share = ops.where(words, q / total * upstream[:, None], ops.zeros_like(q))

@@ -1,4 +1,4 @@
-"""The forward-backward recursion of a linear-chain CRF in plain PyTorch: one Keras operation costs as much as five."""
+"""The forward-backward recursion of a linear-chain CRF in plain PyTorch; a Keras operation costs as much as five."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Order(NamedTuple):
         words: `(time, batch)` bool: whether a step has a word.
         rows: `(time, 2, batch)`: the index of each step's word in `(batch * time, ...)`, in forward and in reverse
             order. Steps without a word have masked positions.
-        turned: `(time, batch)`: maps each forward step to the reverse step of the same word, and vice versa, as an
-            index into `(time * batch, ...)`.
+        reversed_index: `(time, batch)`: maps each forward step to the reverse step of the same word, and vice versa,
+            as an index into `(time * batch, ...)`.
     """
 
     words: Tensor
     rows: Tensor
-    turned: Tensor
+    reversed_index: Tensor
 
 
 def order_of(mask: Tensor) -> Order:
@@ -63,22 +63,22 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
     """Log Z and whether it is reliable, like `crf_scaled.log_partition`."""
     unary, transitions, mask = potentials
     batch, time, labels = unary.shape
-    words, rows, turned = order or order_of(mask)
+    words, rows, reversed_index = order or order_of(mask)
     onward = rows[:, 0].reshape(-1)
-    highest = unary.amax(2)
-    e = _rows(torch.exp(unary - highest[..., None])).index_select(0, rows.reshape(-1)).view(time, 2, batch, labels)
-    steepest = transitions.amax((-2, -1))
-    E = torch.exp(transitions - steepest[..., None, None])
+    max_unary = unary.amax(2)
+    e = _rows(torch.exp(unary - max_unary[..., None])).index_select(0, rows.reshape(-1)).view(time, 2, batch, labels)
+    max_transition = transitions.amax((-2, -1))
+    E = torch.exp(transitions - max_transition[..., None, None])
     if potentials.pairwise:
         E = E.flatten(0, 1)
         # The transitions into each word, in forward and in reverse order.
         back = E.index_select(0, rows[:-1, 1].reshape(-1)).view(time - 1, 1, batch, labels, labels)
         E = E.index_select(0, onward).view(time, batch, labels, labels)
         both = torch.cat((E[1:, None], back.transpose(3, 4)), dim=1).flatten(1, 2).unbind()
-        steps = torch.where(words[1:], steepest.view(-1)[rows[1:, 0]], steepest.new_zeros(())).sum(0)
+        steps = torch.where(words[1:], max_transition.view(-1)[rows[1:, 0]], max_transition.new_zeros(())).sum(0)
     else:
         both = (torch.stack((E, E.t())),) * (time - 1)
-        steps = steepest * (words.sum(0) - 1)
+        steps = max_transition * (words.sum(0) - 1)
 
     # At each word: the sum that reaches it, times its own score, divided by the largest value.
     message, p, peak = torch.ones_like(e), torch.empty_like(e), e.new_empty((time, 2, batch, 1))
@@ -93,14 +93,14 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
         p_t.div_(peak_t)
 
     p, e, peak = p[:, 0], e[:, 0], peak[:, 0]
-    q = message[:, 1].reshape(-1, labels).index_select(0, turned.reshape(-1)).view(p.shape)
+    q = message[:, 1].reshape(-1, labels).index_select(0, reversed_index.reshape(-1)).view(p.shape)
     total = (p * q).sum(2, keepdim=True)
     info = torch.finfo(e.dtype)
     reliable = ((peak * total)[..., 0] > info.tiny / info.eps**2).logical_or(~words).all()
     # The last word is the first one in reverse order.
-    last = p.reshape(-1, labels).index_select(0, turned[0]).sum(1)
+    last = p.reshape(-1, labels).index_select(0, reversed_index[0]).sum(1)
     zero = e.new_zeros(())
-    logs = torch.where(words, peak[..., 0].log(), zero).sum(0) + torch.where(mask, highest, zero).sum(1)
+    logs = torch.where(words, peak[..., 0].log(), zero).sum(0) + torch.where(mask, max_unary, zero).sum(1)
     value = torch.where(words[0], logs + last.log() + steps, zero)
 
     def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:

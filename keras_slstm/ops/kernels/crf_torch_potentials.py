@@ -45,7 +45,7 @@ def _parts(packed: Tensor, pairwise: bool) -> tuple[Tensor, Tensor, Tensor, Tens
 
 
 class _Pack(torch.autograd.Function):
-    """The gradients are views of the packed tensor's gradient."""
+    """Packs the potentials; its gradients are views of the packed tensor's gradient."""
 
     @staticmethod
     def forward(ctx: Any, unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ class _Pack(torch.autograd.Function):
 
 
 class _Unpack(torch.autograd.Function):
-    """Takes the transitions of the first sentence, unless they are pairwise: all sentences share them."""
+    """Takes the transitions of the first sentence, because all sentences share them, unless they are pairwise."""
 
     @staticmethod
     def forward(ctx: Any, packed: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

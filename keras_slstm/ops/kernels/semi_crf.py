@@ -17,7 +17,7 @@ from keras_slstm.types import Tensor, Tensors
 
 @kernel_of(equation.log_partition)
 def log_partition(potentials: SegmentPotentials) -> Tensor:
-    """Always used: stores time * labels^2 for the gradient, where autodiff would store all open segments, too."""
+    """Always used: stores time * labels^2 for the gradient, where autodiff would also store all open segments."""
 
     @ops.custom_gradient
     def compute(*scores: Tensor) -> tuple[Any, ...]:
@@ -25,7 +25,7 @@ def log_partition(potentials: SegmentPotentials) -> Tensor:
         sums = equation.forward(parts)
 
         def gradient(*inputs: Tensor, upstream: Tensor | None = None) -> Tensors:
-            # PyTorch passes the inputs, and the gradient by name.
+            # PyTorch passes the inputs by position and the gradient by name.
             d_total = inputs[0] if upstream is None else upstream
             inputs = scores if upstream is None else inputs
             return (*once_differentiable(_counts(parts, sums, d_total), inputs[:5]), ops.zeros_like(scores[5]))

@@ -113,7 +113,7 @@ def _read_back(
     d_weights: Tensors,
     word_by_word: bool,
 ) -> tuple[Tensor, Tensors, list[Tensor]]:
-    """Backpropagate through a block: the gradient of x W, the increased `d_weights`, the gradient of the first state.
+    """Backpropagate through a block; return the gradient of x W, the new `d_weights`, the gradient of the first state.
 
     For an LSTM, one product for all words is faster than one `word_by_word`, but needs the gradients of all
     pre-activations, which are the largest part of the memory.

@@ -105,7 +105,7 @@ def _within(recurrence: Recurrence, context: Context, rematerialize: bool) -> Te
     """The last h of a cell that reads each word and its context, `(time, batch, d)`.
 
     Each word with its context is a short sentence, and the cell reads all of them as one batch, or with `rematerialize`
-    those of a block of words. Padding may stand behind the words only.
+    those of a block of words. Padding may only follow the words.
     """
     projected, widest = recurrence.projected, context.widest
     time, batch = ops.shape(projected)[:2]
@@ -162,7 +162,7 @@ def _run(recurrence: Recurrence, every: bool, rematerialize: bool) -> tuple[Tens
 
         if not every:
             return found[0], gradient
-        # PyTorch takes one result only.
+        # PyTorch accepts only one result.
         return ops.stack(found) if keras.backend.backend() == "torch" else found, gradient
 
     result = outputs(*tensors.values())

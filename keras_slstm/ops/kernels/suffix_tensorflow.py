@@ -114,7 +114,7 @@ def _read_back(
     d_state: Tensors,
     sums: Tensors,
 ) -> tuple[Tensors, Tensors]:
-    """Backpropagate from `stop` to `start`: the gradient of the state before, and `sums` increased by these words."""
+    """Backpropagate from `stop` to `start`; return the gradient of the state before, and `sums` plus these words."""
     import tensorflow as tf
 
     transposed_kernel = tf.transpose(recurrence.recurrent_kernel)

@@ -35,7 +35,7 @@ def sigmoid_gradient(y: Tensor, d_y: Tensor) -> Tensor:
 
 
 def slice_along(x: Tensor, start: int, size: Any, axis: int = 0) -> Tensor:
-    """Take `size` positions from `start` on. The gradient of a strided slice is several times as slow."""
+    """Take `size` positions from `start` on; the gradient of a strided slice would be several times slower."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -64,7 +64,7 @@ def gather_rows(table: Tensor, index: Tensor) -> Tensor:
 def replace_rows(table: Tensor, index: Tensor, rows: Tensor) -> Tensor:
     """Replace the rows of a table `(n, d)` at the distinct indices `index`.
 
-    The gradient of the table is multiplied by zero there, which needs no second copy of it.
+    The gradient of the table is multiplied by zero at these rows, which needs no second copy of it.
     """
     if keras.backend.backend() != "tensorflow":
         return ops.scatter_update(table, index[:, None], rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# The number of words after which the scores are shifted, or long sentences would lose precision.
+# The scores are shifted each time after this many words; otherwise, long sentences would lose precision.
 SHIFTED_AFTER = 16
 
 
@@ -29,8 +29,8 @@ def best_labels(unary: np.ndarray, transitions: np.ndarray, mask: np.ndarray) ->
 
     # Backwards from the last word of each sentence.
     steps = np.arange(time)[:, None]
-    turned = np.where(steps < mask.sum(axis=1), mask.sum(axis=1) - 1 - steps, steps)
-    scores, position = scores[turned, row], position[turned, row]
+    reversed_index = np.where(steps < mask.sum(axis=1), mask.sum(axis=1) - 1 - steps, steps)
+    scores, position = scores[reversed_index, row], position[reversed_index, row]
     found = np.empty((time, batch), "int32")
     label = found[0] = scores[0].argmax(axis=1)
     into_label = None if pairwise else np.ascontiguousarray(transitions.T)

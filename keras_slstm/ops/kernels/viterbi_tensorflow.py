@@ -1,4 +1,4 @@
-"""Viterbi decoding in a TensorFlow graph, several words per loop iteration: its overhead costs as much as a word."""
+"""Viterbi decoding in a TensorFlow graph: several words per loop iteration, whose overhead costs as much as a word."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from keras_slstm.ops.crf import Potentials
 from keras_slstm.types import Tensor
 
-# The number of words per iteration. The scores are shifted after each iteration, or long sentences would lose
+# The number of words per iteration. The scores are shifted after each iteration; otherwise, long sentences would lose
 # precision.
 BLOCK = 4
 
