@@ -19,6 +19,8 @@ STUDIES = Path(__file__).parent / "studies"
 FEWEST_SEEDS = 3
 # Settings that may differ although no row names them: the seed, and settings that depend on it or on the machine.
 _FREE = {"seed"}
+# Settings that change the vocabulary, which is a part of the fingerprint `data`.
+_OF_THE_VOCABULARY = {"min_count", "split_words", "tokenizer", "max_length", "vectors", "cased"}
 
 
 def tables() -> str:
@@ -83,6 +85,7 @@ def unequal_settings(study: Study, lines: Sequence[Line]) -> list[str]:
     declared = {option.replace("-", "_") for options in study.rows.values() for option in options}
     declared |= {study.searched.replace("-", "_")} if study.searched else set()
     declared |= {"encoder_options"} if "encoder_option" in declared else set()
+    declared |= {"data"} if declared & _OF_THE_VOCABULARY else set()
     common = set.intersection(*(set(line["settings"]) for line in lines)) - declared - _FREE
     return sorted(
         name for name in common if any(line["settings"][name] != lines[0]["settings"][name] for line in lines)

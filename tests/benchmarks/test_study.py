@@ -216,6 +216,13 @@ class TestReport:
         assert f"not compared: {reason}" in study_report.table(study)
         assert f"not compared: {reason}" in study_report.claims()
 
+    @pytest.mark.parametrize(("option", "refused"), [("dropout", True), ("min-count", False)])
+    def test_a_row_may_change_the_numbers_of_words(self, study, option, refused):
+        rows = {**study.rows, "one": {**study.rows["one"], option: 1}}
+        study = dataclasses.replace(study, rows=rows)
+        record(study, lambda line: {"settings": {**line["settings"], "data": line["row"]}})
+        assert ("different settings: data" in study_report.table(study)) is refused
+
     def test_missing_trainings_are_refused(self, study):
         record(study)
         lines = study.results.read_text().splitlines(keepends=True)
