@@ -59,7 +59,7 @@ def test_wrong_arguments(arguments, message):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="other backends have several devices")
 def test_torch_has_one_device_in_a_process():
-    with pytest.raises(ValueError, match="on the backend torch cannot train on several devices: start one process per device"):
+    with pytest.raises(ValueError, match="on the backend torch cannot train on several devices: start one process"):
         distribute.strategy("mirrored")
 
 
