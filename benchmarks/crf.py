@@ -32,9 +32,9 @@ from keras import ops
 
 import keras_slstm
 from benchmarks import memory, timing
-from keras_slstm import addons
 from keras_slstm.files import write_json
 from keras_slstm.ops.crf_potentials import pack
+from keras_slstm.ops.kernels import addons
 from keras_slstm.training.results import conditions
 
 REFERENCES = {"tensorflow": "tensorflow-addons", "torch": "pytorch-crf"}

@@ -8,12 +8,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm import addons
 from keras_slstm.crf_weights import ADDONS, read_crf_weights
 from keras_slstm.layers.loss_check import check_compiled_loss
 from keras_slstm.layers.potentials_layer import PotentialsLayer
 from keras_slstm.ops.crf import FORBIDDEN
 from keras_slstm.ops.crf_potentials import pack
+from keras_slstm.ops.kernels import addons
 from keras_slstm.ops.label_schemes import allowed_transitions, as_table, without_ends
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.projection import project

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-from keras import ops
 
-from keras_slstm.ops.backend.value_checks import nan_unless
+from keras_slstm.metrics.word_mean import WordMean
 from keras_slstm.ops.crf import UNKNOWN
-from keras_slstm.ops.crf_checks import check_ignore_class, check_labels, check_weights, replace_class
+from keras_slstm.ops.crf_checks import check_ignore_class, check_labels, replace_class
 from keras_slstm.ops.crf_functions import crf_decode, unpack_potentials
 from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class CRFAccuracy(keras.metrics.Mean):
+class CRFAccuracy(WordMean):
     """The fraction of words whose label in the best sequence (Viterbi) is correct.
 
     Words with an unknown label (-1) and masked positions are ignored. All words since the last reset have the same
@@ -49,14 +48,8 @@ class CRFAccuracy(keras.metrics.Mean):
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> None:
         parts = unpack_potentials(y_pred)
         labels, valid = check_labels(parts, replace_class(y_true, self.ignore_class))
-        right = ops.cast(crf_decode(y_pred) == labels, self.dtype)
-        weights = nan_unless(valid, ops.cast(parts.mask & (labels != UNKNOWN), self.dtype))
-        if sample_weight is not None:
-            given, finite = check_weights(sample_weight, parts.mask)
-            given = ops.cast(nan_unless(finite, given), self.dtype)
-            weights = weights * (given[:, None] if len(given.shape) == 1 else given)
-        # Flat, because Keras averages within rows first, which would give words in batches of short rows more weight.
-        super().update_state(ops.reshape(right, (-1,)), ops.reshape(weights, (-1,)))
+        known = parts.mask & (labels != UNKNOWN)
+        self.update_words(crf_decode(y_pred) == labels, known, valid, sample_weight, parts.mask)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "ignore_class": self.ignore_class}

@@ -7,14 +7,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.backend.value_checks import nan_unless
+from keras_slstm.metrics.word_mean import WordMean
 from keras_slstm.ops.crf import UNKNOWN
-from keras_slstm.ops.crf_checks import check_weights, check_word_labels
+from keras_slstm.ops.crf_checks import check_word_labels
 from keras_slstm.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
-class TokenAccuracy(keras.metrics.Mean):
+class TokenAccuracy(WordMean):
     """The fraction of words whose most probable label is correct. Words with an unknown label, -1, are ignored.
 
     Args:
@@ -47,12 +47,6 @@ class TokenAccuracy(keras.metrics.Mean):
                 f"{self.name} expects scores of shape (batch, time, labels), but got {tuple(y_pred.shape)}."
             )
         labels, valid = check_word_labels(y_true, y_pred.shape[2], ops.ones(ops.shape(y_pred)[:2], dtype="bool"))
-        right = ops.cast(ops.cast(ops.argmax(y_pred, axis=-1), "int32") == labels, self.dtype)
+        correct = ops.cast(ops.argmax(y_pred, axis=-1), "int32") == labels
         known = labels != UNKNOWN
-        weight = nan_unless(valid, ops.cast(known, self.dtype))
-        if sample_weight is not None:
-            given, finite = check_weights(sample_weight, known)
-            given = ops.cast(nan_unless(finite, given), self.dtype)
-            weight = weight * (given[:, None] if len(given.shape) == 1 else given)
-        # Flat, because Keras would average each row first, and words in batches of shorter rows would count more.
-        super().update_state(ops.reshape(right, (-1,)), ops.reshape(weight, (-1,)))
+        self.update_words(correct, known, valid, sample_weight, known)

@@ -357,7 +357,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
             "cell": self.cell,
             "units": self.units,
             "num_layers": self.num_layers,
-            "cell_options": self.encoder.cell_options,
+            "cell_options": self.cell_options,
             "bidirectional": self.bidirectional,
             "embedding_dim": self.embedding_dim,
             "dropout": self.dropout,

@@ -9,13 +9,13 @@ from typing import Any
 
 from keras import ops
 
-from keras_slstm import addons
 from keras_slstm.ops.backend.value_checks import nan_unless
 from keras_slstm.ops.crf import FORBIDDEN, PENALTY, Potentials, restricted
 from keras_slstm.ops.crf_beam import beam_labels
 from keras_slstm.ops.crf_checks import check_labels
 from keras_slstm.ops.crf_k_best import k_best_labels
 from keras_slstm.ops.crf_potentials import unpack, words_shape
+from keras_slstm.ops.kernels import addons
 from keras_slstm.ops.kernels.crf_forward_backward import log_likelihood, log_partition, sequence_score
 from keras_slstm.ops.kernels.crf_log_space import incoming, marginals, outgoing
 from keras_slstm.ops.kernels.viterbi import best_labels

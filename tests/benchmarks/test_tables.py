@@ -70,6 +70,16 @@ def test_scaling_keeps_the_results_of_other_backends_and_allocators(tmp_path):
     assert found == {("jax", "a"): 4, ("torch", "a"): 2, ("jax", "b"): 3}
 
 
+def test_scaling_names_the_allocator(monkeypatch):
+    for name in ("LD_PRELOAD", "GLIBC_TUNABLES"):
+        monkeypatch.delenv(name, raising=False)
+    plain = scaling.allocator()
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
+    assert scaling.allocator() == f"{plain}, huge pages"
+    monkeypatch.setenv("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")
+    assert scaling.allocator() == "libjemalloc.so.2, huge pages"
+
+
 def test_the_lstm_of_a_report_has_a_row_for_each_way(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     row = {"way": "two", "windows_per_second": [3.0, 1.0, 2.0], "speedup": 1.504, "difference_of_losses": 3e-6}

@@ -58,7 +58,7 @@ def contrib(path: str) -> tuple[Any, int]:
 
 
 def of_addons(path: str) -> tuple[Any, int]:
-    from keras_slstm import addons
+    from keras_slstm.ops.kernels import addons
 
     addons.load()
     module, inputs = load(path), tf_keras.Input((TIME, FEATURES))

@@ -25,7 +25,7 @@ CHARACTERS, WORD_UNITS, CHARACTER_UNITS, CHARACTER_DIM = 30, 7, 4, 5
 
 
 def main() -> None:
-    from keras_slstm import addons
+    from keras_slstm.ops.kernels import addons
 
     addons.load()
     from tensorflow_addons.text.crf_wrapper import CRFModelWrapper

@@ -267,6 +267,13 @@ def test_tfds_splits_equal_files(published, tmp_path):
 
 
 @NO_TENSORS
+def test_a_tfds_corpus_belongs_to_its_data_folder(published, tmp_path):
+    prepare_sentences(folder=tmp_path / "out", scheme="BIOES", **published)
+    with pytest.raises(ValueError, match="contains a corpus of other files"):
+        prepare_sentences(folder=tmp_path / "out", scheme="BIOES", **{**published, "data_dir": str(tmp_path / "other")})
+
+
+@NO_TENSORS
 def test_tfds_features_are_checked(published, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="has scores, but a prepared corpus needs labels"):

@@ -21,7 +21,9 @@ def compared(tmp_path_factory):
     """The largest relative difference of each quantity; or what was raised instead of an error that is due."""
     if not installed:
         pytest.skip("the extra `addons` is not installed")
-    done = run_python("-m", "tests.addons_program", tmp_path_factory.mktemp("addons"), TF_USE_LEGACY_KERAS="1")
+    done = run_python(
+        "-m", "tests.ops.kernels.addons_program", tmp_path_factory.mktemp("addons"), TF_USE_LEGACY_KERAS="1"
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

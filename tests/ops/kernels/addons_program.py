@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 import keras_slstm
-from keras_slstm import addons
 from keras_slstm.ops.crf_potentials import pack
+from keras_slstm.ops.kernels import addons
 
 K, BATCH, TIME, FEATURES = 4, 12, 7, 5
 rng = np.random.default_rng(0)
