@@ -88,11 +88,11 @@ def crf_kl_divergence(potentials: Tensor, other: Tensor) -> Tensor:
         return ops.sum(p.unary, axis=(1, 2))
     q = q._replace(mask=p.mask)
     # The divergence of the first label, and of each label given the one before it.
-    outgoing_score, other_onward = (parts.unary + outgoing(parts) for parts in (p, q))
-    first = _divergence(outgoing_score, other_onward)
+    outgoing_score, other_outgoing = (parts.unary + outgoing(parts) for parts in (p, q))
+    first = _divergence(outgoing_score, other_outgoing)
     given = _divergence(
         _transitions(p) + outgoing_score[:, :, None, :],
-        _transitions(q) + other_onward[:, :, None, :],
+        _transitions(q) + other_outgoing[:, :, None, :],
     )
     seen = take_words(marginals(p), index_before(p.mask))
     # Skip labels of probability 0, which may have no successor, so that `given` is meaningless.

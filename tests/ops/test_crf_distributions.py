@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -84,6 +85,26 @@ def test_divergence_from_one_that_forbids_more_is_infinite():
     assert np.all(np.isfinite(found))
     with pytest.raises(ValueError, match="same words and labels"):
         crf.crf_kl_divergence(p.packed, make_case(2, 4).packed)
+
+
+def test_divergence_is_infinite_only_if_a_sequence_of_p_is_forbidden():
+    """q forbids one label or transition more than p, which may not be part of any sequence; against all sequences."""
+    rng = np.random.default_rng(3)
+    k, time, rows = 3, 4, 60
+    mask = rng.random((rows, time)) < 0.8
+    expected = []
+    for row in range(rows):
+        p = [np.where(rng.random(shape) < 0.4, -np.inf, rng.normal(size=shape)) for shape in ((time, k), (k, k))]
+        q = [scores.copy() for scores in p]
+        q[row % 2].flat[rng.integers(q[row % 2].size)] = -np.inf
+        of_p, of_q = ({*oracle.enumerate_scores(*scores, mask[row])} for scores in (p, q))  # allowed sequences
+        if not of_p:
+            continue
+        expected.append(not of_p <= of_q)
+        one, other = (packed(np.where(mask[[row], :, None], x[None], 0), T, mask[[row]]) for x, T in (p, q))
+        (found,) = values(partial(crf.crf_kl_divergence, other=other), one, "eager")
+        assert np.isinf(found[0]) == expected[-1]
+    assert 5 < sum(expected) < len(expected) - 5
 
 
 @pytest.mark.parametrize("place", ["label", "transition", "neither"])
