@@ -37,7 +37,7 @@ def _names_of_outputs(model: Any) -> list[str]:
 
 def _model_in_training() -> Any:
     """The model that is trained, or whose shapes Keras computes before training, or None."""
-    try:
+    try:  # Keras has no public way to ask for the outermost call; without it, the loss is not checked
         from keras.src.backend.common.global_state import get_global_attribute
     except ImportError:
         return None
