@@ -12,8 +12,8 @@ def shard_map(function: Callable[..., Any], weights: Any, *inputs: Any) -> Any:
     """Compute `function(weights, *inputs)` with one call per device under `keras.distribution.DataParallel`.
 
     If a function uses the same weights several times, XLA sums their gradient over all devices at every use. Here each
-    device first sums the gradients of its own rows, so they are exchanged once. On one device, on other backends, and
-    if the number of rows is not divisible by the number of devices, this is a plain call.
+    device first sums the gradients of its own rows, so they are exchanged once, as one vector. On one device, on other
+    backends, and if the number of rows is not divisible by the number of devices, this is a plain call.
 
     Args:
         function: Computes each row independently, without random numbers.
@@ -27,12 +27,20 @@ def shard_map(function: Callable[..., Any], weights: Any, *inputs: Any) -> Any:
     if mesh is None or any(x is not None and x.shape[0] % mesh.size for x in keras.tree.flatten(inputs)):
         return function(weights, *inputs)
     import jax
+    from jax.flatten_util import ravel_pytree
     from jax.sharding import PartitionSpec
 
+    # Gloo exchanges arrays one after the other, and each small one takes as long as a million numbers.
+    vector, as_weights = ravel_pytree(weights)
+
+    def function_of_vector(vector: Any, *rows: Any) -> Any:
+        return function(as_weights(vector), *rows)
+
     batch = PartitionSpec(mesh.axis_names[0])
-    return jax.shard_map(
-        function, mesh=mesh, in_specs=(PartitionSpec(), *[batch] * len(inputs)), out_specs=batch, check_vma=False
-    )(weights, *inputs)
+    specs = (PartitionSpec(), *[batch] * len(inputs))
+    return jax.shard_map(function_of_vector, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False)(
+        vector, *inputs
+    )
 
 
 def _device_mesh() -> Any:
