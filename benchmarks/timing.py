@@ -184,12 +184,14 @@ def in_turn(steps: Mapping[tuple[str, str], Step], rounds: int) -> dict[tuple[st
     seconds: dict[tuple[str, str], list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():
-            overhead = _timed(step.overhead) if hasattr(step, "overhead") else 0.0
-            taken = _timed(step)
-            if taken < SHORT:
-                taken = statistics.median(_timed(step) for _ in range(CALLS))
-            seconds[name].append(taken - overhead)
+            overhead = _seconds(step.overhead) if hasattr(step, "overhead") else 0.0
+            seconds[name].append(_seconds(step) - overhead)
     return seconds
+
+
+def _seconds(step: Step) -> float:
+    taken = _timed(step)
+    return taken if taken >= SHORT else statistics.median(_timed(step) for _ in range(CALLS))
 
 
 def _timed(step: Step) -> float:
