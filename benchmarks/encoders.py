@@ -8,14 +8,14 @@ compiled in the same mode, in the same run: a sentence vector needs fewer than t
 pass adds twice as many products; the gradients of the weights are computed step by step or for all steps at once,
 whichever is faster. The *best floor* runs them in the fastest mode of the backend. A CAS-LSTM is also compared with
 Keras' stacked LSTM layers of the same size, a SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more), and the
-S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). All encoders run in turn, and
+S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). On PyTorch, the S-LSTM and its
+port run eagerly and by `torch.compile`, which takes half a minute for each length. All encoders run in turn, and
 the medians over the rounds are reported.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import statistics
@@ -42,6 +42,9 @@ COUNTERPARTS |= {AUTHORS: "S-LSTM", PORT: "S-LSTM"}
 SEQUENCES = "S-LSTM, all words"
 FLOOR, FLOOR_SEQUENCES = "floor", "floor, all words"
 JOINED = ", weight gradients of all steps at once"
+# PyTorch compiles only what needs no loop over time, which it would unroll; compiling changes no product.
+MODES = (*timing.MODES, "compiled") if timing.BACKEND == "torch" else timing.MODES
+COMPILED = ("S-LSTM", SEQUENCES, PORT)
 
 
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
@@ -120,8 +123,10 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
     rows = []
     for kind in ("inference", "training"):
         run = floors(args, batch, length, kind)
-        for mode in timing.MODES:
+        for mode in MODES:
             for name, make in chosen_encoders(args).items():
+                if mode == "compiled" and name not in COMPILED:
+                    continue
                 layer = make()
                 layer.build(x.shape)
                 step = timing.training_step if kind == "training" else timing.inference
@@ -130,7 +135,10 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
         for (name, mode), taken in seconds.items():
             floor = FLOOR_SEQUENCES if name in (SEQUENCES, FLOOR_SEQUENCES) else FLOOR
             best = min((seconds[floor, other] for other in timing.MODES), key=statistics.median)
-            median, ratio = statistics.median(taken), timing.median_ratio(taken, seconds[floor, mode])
+            median, ratio = (
+                statistics.median(taken),
+                timing.median_ratio(taken, seconds[floor, mode if mode in timing.MODES else timing.MODES[0]]),
+            )
             to_best = timing.median_ratio(taken, best)
             counterpart = COUNTERPARTS.get(name, "")
             compared = {}
@@ -269,8 +277,7 @@ def main() -> None:
             if not any((row["batch"], row["length"]) == (batch, length) for row in rows):
                 rows += measure(args, batch, length)
                 keep()
-                keras.backend.clear_session()
-                gc.collect()  # the functions compiled for one size use gigabytes
+                timing.clear()
     if not args.no_memory:
         for name in encoders(args.units, args.steps):
             if name in chosen_encoders(args) and name not in peaks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,8 @@ import keras
 import numpy as np
 
 BACKEND: str = keras.backend.backend()
-# The ways to run a function: "graph" is tf.function, "xla" is jit_compile, "eager" is without compilation.
+# The ways to run a function: "graph" is tf.function, "xla" is jit_compile, "eager" is without compilation. PyTorch also
+# has "compiled", torch.compile.
 MODES = {"tensorflow": ("graph", "xla"), "jax": ("xla",), "torch": ("eager",)}[BACKEND]
 
 SHORT = 0.01  # seconds; shorter steps are called `CALLS` times per turn
@@ -26,7 +28,7 @@ def tensor(array: np.ndarray, dtype: str) -> Any:
 
 
 def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
-    """Return a call of `function(*arguments)`, in one of `MODES`, that waits for the result."""
+    """Return a call of `function(*arguments)`, in one of `MODES` or "compiled", that waits for the result."""
     if BACKEND == "tensorflow":
         import tensorflow as tf
 
@@ -48,6 +50,9 @@ def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
 
     import torch
 
+    if mode == "compiled":
+        function = torch.compile(function, dynamic=False)
+
     def run() -> None:
         function(*arguments)
         if torch.cuda.is_available():
@@ -68,6 +73,16 @@ def _functional(layer: keras.Layer, training: bool) -> tuple[list[Any], Callable
             return layer(x, training=training)
 
     return [v.value for v in variables], call
+
+
+def clear() -> None:
+    """Free what was compiled, which takes gigabytes for one size of inputs."""
+    keras.backend.clear_session()
+    if BACKEND == "torch":
+        import torch
+
+        torch.compiler.reset()  # it compiles a function for eight sizes at most
+    gc.collect()
 
 
 def inference(layer: keras.Layer, x: Any, mode: str) -> Step:
@@ -117,11 +132,14 @@ def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables
 
     import torch
 
+    if mode == "compiled":
+        function = torch.compile(function, dynamic=False)  # its gradient is compiled with it
+
     def backward(*arguments: Any) -> Any:
         leaves = [x.detach().requires_grad_(True) for x in arguments]
         return torch.autograd.grad(function(*leaves), [*leaves, *[v.value for v in variables]])
 
-    return compiled(backward, mode, *arguments)
+    return compiled(backward, "eager", *arguments)
 
 
 def matrix_products(

@@ -20,6 +20,7 @@ from keras import ops
 
 from tests.backend import BACKEND, MODES, default_cotangent, dtype_policy, to_numpy
 from tests.backend import outputs as outputs_of
+from tests.compile_check import check_torch_compile
 from tests.input_checks import check_bfloat16, check_empty, check_input_dtypes, check_mask_values
 from tests.layer_case import BATCH, FEATURES, SHORT, TIME, LayerCase, assert_close, build, randomize, sentences
 
@@ -374,6 +375,7 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
         check_float64,
         check_gradients,
         check_rematerialisation,
+        check_torch_compile,
         check_dropout,
         check_training,
         check_two_replicas,
@@ -381,7 +383,8 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
         check_export,
     )
 }
-SLOW_CHECKS = ("precision", "rematerialisation", "training", "two_replicas", "mask_values", "input_dtypes", "bfloat16")
+SLOW_CHECKS: tuple[str, ...] = ("precision", "rematerialisation", "torch_compile", "training", "two_replicas")
+SLOW_CHECKS += ("mask_values", "input_dtypes", "bfloat16")
 if BACKEND == "jax":  # JAX compiles each operation for each shape and dtype
     SLOW_CHECKS += ("empty", "shapes", "export", "nan_padding", "saving", "float64")
 

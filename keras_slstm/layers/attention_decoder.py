@@ -13,6 +13,7 @@ from keras_slstm.layers.state_checks import check_states
 from keras_slstm.layers.weight_arguments import WeightArguments
 from keras_slstm.ops.attention import Memory, attend, remember
 from keras_slstm.ops.backend.precision import tanh
+from keras_slstm.ops.backend.traceable import untraced
 from keras_slstm.ops.masks import pad_empty, zero_padding
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
@@ -128,14 +129,19 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         time = ops.shape(sequences)[1]
         sequences, mask = pad_empty(sequences, mask)
         states = self.first_states(ops.shape(sequences)[0], initial_state)
+        outputs = self._loop(sequences, states, mask, self.remember(memory, memory_mask))
+        return zero_padding(outputs, mask)[:, :time]
+
+    @untraced  # it creates a layer
+    def _loop(self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, memory: Memory) -> Tensor:
         # This RNN only runs the loop: it is never called as a layer and owns no weights.
-        loop = keras.layers.RNN(_Step(self, self.remember(memory, memory_mask)), return_sequences=True, name="loop")
+        loop = keras.layers.RNN(_Step(self, memory), return_sequences=True, name="loop")
         # As in `RNN.call`: Keras' cells draw one dropout mask for all words, before the loop.
         first = ops.concatenate([sequences[:, 0], states[0]], axis=-1)
         loop._maybe_config_dropout_masks(self.cell, first, _nested(self.cell.state_size, iter(states[1:])))
         _, outputs, _ = loop.inner_loop(sequences, states, mask)
         loop._maybe_reset_dropout_masks(self.cell)
-        return zero_padding(outputs, mask)[:, :time]
+        return outputs
 
     # A beam search generates one word at a time and calls these parts of `call` itself.
 

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_slstm.layers.character_layer import CharacterLayer
 from keras_slstm.layers.weight_arguments import WeightArguments
+from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.masks import masked_max
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_features, check_integer
@@ -87,6 +88,6 @@ class CharCNN(WeightArguments, CharacterLayer):
     def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
         count = ops.shape(x)[1]
         before = (self.kernel_size - 1) // 2
-        x = ops.pad(x, ((0, 0), (before, self.kernel_size - 1 - before), (0, 0)))
+        x = pad(x, ((0, 0), (before, self.kernel_size - 1 - before), (0, 0)))
         windows = ops.concatenate([x[:, i : i + count] for i in range(self.kernel_size)], axis=-1)
         return masked_max(windows @ ops.convert_to_tensor(self.kernel) + self.bias, mask)

@@ -136,8 +136,9 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
     Speed:
         On TensorFlow, stopped words are skipped eagerly and in graphs. Under XLA (`jit_compile=True`) all words are
         computed in every step, so `compile` chooses a graph by default. On JAX, where shapes are static, the number of
-        words per step is rounded up, and a model exported for any size computes all words. The input products and the
-        sums of the sentence node always include all words.
+        words per step is rounded up, and a model exported for any size computes all words. On PyTorch, stopped words
+        are skipped eagerly, and all words are computed under `torch.compile`. The input products and the sums of the
+        sentence node always include all words.
 
     Example:
 

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_slstm.configs import ConfigFromArguments
 from keras_slstm.layers.mlp import Dense
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.types import Shape
 from keras_slstm.validation import check_integer
 
@@ -45,7 +46,7 @@ class Maxout(ConfigFromArguments, keras.layers.Layer):
 
     def call(self, inputs: Any) -> Any:
         pieces = ops.reshape(self.dense(inputs), (-1, inputs.shape[-1] // self.reduction, self.reduction))
-        return ops.max(pieces, axis=-1)
+        return amax(pieces, axis=-1)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], input_shape[-1] // self.reduction)  # type: ignore[operator]

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.layers.masked_rnn import MaskedRNN
+from keras_slstm.ops.backend.traceable import untraced
 from keras_slstm.ops.dropout import dropout_mask
 from keras_slstm.types import Tensor, Tensors
 
@@ -21,6 +22,7 @@ class ProjectedRNN(MaskedRNN):
     def loop_weights(self) -> Tensors:
         return self.cell.weight_tensors()  # type: ignore[no-any-return]
 
+    @untraced  # it creates a layer
     def loop(
         self, weights: Any, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool
     ) -> tuple[Tensor, Tensor, list[Tensor]]:

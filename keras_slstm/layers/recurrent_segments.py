@@ -7,6 +7,7 @@ from typing import Any
 from keras import ops
 
 from keras_slstm.ops.backend.segments import scan_segments
+from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.seeds import RepeatedSeeds
 from keras_slstm.types import Tensor, Tensors
 
@@ -30,7 +31,7 @@ def loop_in_segments(
         # The padding is read last and does not change the state.
         sides = (more, 0) if layer.go_backwards else (0, more)
         mask = ops.ones_like(sequences[..., 0], dtype="bool") if mask is None else mask
-        sequences, mask = ops.pad(sequences, ((0, 0), sides, (0, 0))), ops.pad(mask, ((0, 0), sides))
+        sequences, mask = pad(sequences, ((0, 0), sides, (0, 0))), pad(mask, ((0, 0), sides))
 
     def cut(x: Tensor) -> Tensor:
         x = ops.reshape(x, (ops.shape(x)[0], count, length, *x.shape[2:]))

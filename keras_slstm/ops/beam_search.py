@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.types import Tensor, Tensors
 
@@ -103,8 +104,8 @@ def beam_search(
         new_state = [ops.take(x, rows, axis=0) for x in new_state]
 
         ended = ended | (ops.reshape(last, (-1, beam)) == ids.end) | (lengths >= limits)
-        best_ended = ops.max(ops.where(ended, best, minus_infinity), axis=1)
-        attainable = ops.max(ops.where(ended, minus_infinity, scores(totals, limits)), axis=1)
+        best_ended = amax(ops.where(ended, best, minus_infinity), axis=1)
+        attainable = amax(ops.where(ended, minus_infinity, scores(totals, limits)), axis=1)
         ended = ended | ops.expand_dims(best_ended >= attainable, 1)
         return time + 1, sequences, last, totals, lengths, ended, *new_state
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras import ops
 
+from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.masks import is_first, is_last
 from keras_slstm.types import Tensor
 
@@ -24,8 +25,8 @@ def add_boundary_words(x: Tensor, mask: Tensor | None, embeddings: Tensor) -> tu
     if mask is None:
         one = ops.zeros((ops.shape(x)[0], 1, x.shape[-1]), dtype=x.dtype)
         return ops.concatenate([one + start, x, one + end], axis=1), None
-    is_start = ops.pad(is_first(mask), ((0, 0), (0, 2)))
-    is_end = ops.pad(is_last(mask), ((0, 0), (2, 0)))
-    x = ops.pad(x, ((0, 0), (1, 1), (0, 0)))
+    is_start = pad(is_first(mask), ((0, 0), (0, 2)))
+    is_end = pad(is_last(mask), ((0, 0), (2, 0)))
+    x = pad(x, ((0, 0), (1, 1), (0, 0)))
     x = ops.where(ops.expand_dims(is_start, -1), start, ops.where(ops.expand_dims(is_end, -1), end, x))
-    return x, ops.pad(mask, ((0, 0), (1, 1))) | is_start | is_end
+    return x, pad(mask, ((0, 0), (1, 1))) | is_start | is_end

@@ -17,6 +17,7 @@ from keras import ops
 from keras_slstm.ops.backend.argmax import argmax
 from keras_slstm.ops.backend.concatenate import concatenate
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.masks import is_first
 from keras_slstm.types import Tensor, Tensors
 
@@ -149,7 +150,7 @@ def best_labels(potentials: Potentials) -> Tensor:
         _, best = state
         u, T, mask_t, first_t = at_time
         scores = ops.expand_dims(best, 2) + T
-        message = ops.where(first_t, ops.zeros_like(best), ops.max(scores, axis=1))
+        message = ops.where(first_t, ops.zeros_like(best), amax(scores, axis=1))
         backpointer = argmax(scores, axis=1)
         return ops.where(mask_t, backpointer, stay), ops.where(mask_t, u + message, best)
 
@@ -196,7 +197,7 @@ def one_hot(labels: Tensor, size: int) -> Tensor:
 
 def softmax(x: Tensor, axis: int) -> Tensor:
     """Like `keras.ops.softmax`, without its warning about axes of size 1: a CRF may have one label."""
-    weights = ops.exp(x - ops.max(x, axis=axis, keepdims=True))
+    weights = ops.exp(x - amax(x, axis=axis, keepdims=True))
     return weights / ops.sum(weights, axis=axis, keepdims=True)
 
 
@@ -225,4 +226,4 @@ def _zeros(unary: Tensor) -> Tensor:
 
 
 def _shifted(x: Tensor) -> Tensor:
-    return x - ops.stop_gradient(ops.max(x, axis=1, keepdims=True))
+    return x - ops.stop_gradient(amax(x, axis=1, keepdims=True))

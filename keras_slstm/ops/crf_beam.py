@@ -5,6 +5,7 @@ from __future__ import annotations
 from keras import ops
 
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import FORBIDDEN, Potentials, time_first
 from keras_slstm.ops.masks import is_first
 from keras_slstm.types import Tensor, Tensors
@@ -37,7 +38,7 @@ def beam_labels(potentials: Potentials, k: int, width: int) -> tuple[Tensor, Ten
         scores = best[..., None] + after + u[:, None]  # (batch, width, labels)
         scores, place = ops.top_k(ops.reshape(scores, (-1, width * labels)), width)
         place = ops.cast(place, "int32")
-        largest = ops.max(scores, axis=1, keepdims=True)
+        largest = amax(scores, axis=1, keepdims=True)
         return (
             ops.where(mask_t, place // labels, stay),
             ops.where(mask_t, place % labels, last),

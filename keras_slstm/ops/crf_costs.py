@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import UNKNOWN, Potentials, is_forbidden, restricted
 from keras_slstm.ops.kernels.crf_forward_backward import sequence_score
 from keras_slstm.ops.kernels.crf_log_space import incoming
@@ -93,7 +94,7 @@ def weighted_log_likelihood(potentials: Potentials, labels: Tensor, weights: lis
     alpha = incoming(potentials) + potentials.unary
     total = ops.logsumexp(alpha, axis=2)
     # `incoming` subtracts the maximum of a word before it reads the next one.
-    rest = total - ops.stop_gradient(ops.max(alpha, axis=2))
+    rest = total - ops.stop_gradient(amax(alpha, axis=2))
     before = take_words(rest, index_before(potentials.mask))
     log_z = total - ops.where(is_first(potentials.mask), ops.zeros_like(before), before)
     w_y = ops.take(w, ops.clip(labels, 0, w.shape[0] - 1), axis=0)

@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import FORBIDDEN, Potentials, time_first
 from keras_slstm.ops.masks import is_first
 from keras_slstm.types import Tensor, Tensors
@@ -33,7 +34,7 @@ def k_best_labels(potentials: Potentials, k: int) -> tuple[Tensor, Tensor]:
         scores = best[:, :, None, :] + (own[0] if own else transitions)[..., None]  # from, to, rank
         scores, backpointer = ops.top_k(_flat(ops.transpose(scores, (0, 2, 1, 3)), 2), k)
         scores = ops.where(first_t, nothing, scores) + u[..., None]
-        largest = ops.max(scores, axis=(1, 2), keepdims=True)
+        largest = amax(scores, axis=(1, 2), keepdims=True)
         return (
             ops.where(mask_t, ops.cast(backpointer, "int32"), stay),
             ops.where(mask_t, scores - largest, best),

@@ -8,10 +8,17 @@ tensors.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
-from contextvars import ContextVar
 
-_export_mode: ContextVar[bool] = ContextVar("export_mode", default=False)
+
+class _Mode(threading.local):
+    """Whether export mode is on in this thread; `torch.compile` cannot trace context variables."""
+
+    on: bool = False
+
+
+_mode = _Mode()
 
 
 @contextlib.contextmanager
@@ -35,13 +42,13 @@ def export_mode() -> Iterator[None]:
         model.export("encoder.onnx", format="onnx")
     ```
     """
-    token = _export_mode.set(True)
+    before, _mode.on = _mode.on, True
     try:
         yield
     finally:
-        _export_mode.reset(token)
+        _mode.on = before
 
 
 def in_export_mode() -> bool:
     """Whether export mode is on."""
-    return _export_mode.get()
+    return _mode.on

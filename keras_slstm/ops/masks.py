@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_slstm.ops.backend.jax_export import in_jax_export
 from keras_slstm.ops.backend.precision import accumulation_dtype
+from keras_slstm.ops.backend.traceable import amax, pad
 from keras_slstm.ops.backend.value_checks import check_values
 from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.types import Tensor
@@ -59,13 +60,13 @@ def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
     if 0 in x.shape:
         return ops.zeros((ops.shape(x)[0], x.shape[2]), dtype=x.dtype)
     if mask is None:
-        largest = ops.max(x, axis=1)
+        largest = amax(x, axis=1)
         if x.shape[1] is not None:
             return largest
         return ops.where(ops.shape(x)[1] > 0, largest, ops.zeros_like(largest))
     # Exported ONNX models turn infinity into NaN.
     lowest = ops.full_like(x, -1e30 if in_export_mode() else -float("inf"))
-    largest = ops.max(ops.where(ops.expand_dims(mask, -1), x, lowest), axis=1)
+    largest = amax(ops.where(ops.expand_dims(mask, -1), x, lowest), axis=1)
     return ops.where(ops.any(mask, axis=1, keepdims=True), largest, ops.zeros_like(largest))
 
 
@@ -157,4 +158,4 @@ def _largest(mask: Tensor, position: Tensor) -> Tensor:
     if 0 in mask.shape:
         return ops.zeros((ops.shape(mask)[0], 1), dtype="int32")
     position = ops.where(mask, position, ops.zeros_like(position))
-    return ops.max(ops.pad(position, ((0, 0), (0, 1))), axis=1, keepdims=True)  # a row may be empty
+    return amax(pad(position, ((0, 0), (0, 1))), axis=1, keepdims=True)  # a row may be empty

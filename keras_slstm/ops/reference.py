@@ -10,17 +10,22 @@ import contextlib
 import functools
 import inspect
 import os
+import threading
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
 from keras_slstm.ops.export_mode import in_export_mode
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_reference_mode: ContextVar[bool] = ContextVar(
-    "reference_mode", default=os.environ.get("KERAS_SLSTM_REFERENCE", "0") not in ("", "0")
-)
+
+class _Mode(threading.local):
+    """Whether reference mode is on in this thread; `torch.compile` cannot trace context variables."""
+
+    on: bool = os.environ.get("KERAS_SLSTM_REFERENCE", "0") not in ("", "0")
+
+
+_mode = _Mode()
 
 
 class Pair(NamedTuple):
@@ -47,16 +52,16 @@ def reference_mode(enabled: bool = True) -> Iterator[None]:
         expected = layer(x)
     ```
     """
-    token = _reference_mode.set(enabled)
+    before, _mode.on = _mode.on, enabled
     try:
         yield
     finally:
-        _reference_mode.reset(token)
+        _mode.on = before
 
 
 def in_reference_mode() -> bool:
     """Whether layers currently run on the equations."""
-    return _reference_mode.get()
+    return _mode.on
 
 
 def kernel_of(equation: Callable[..., Any], exports: bool = False) -> Callable[[Function], Function]:

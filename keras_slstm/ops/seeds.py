@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
 from types import MappingProxyType
 
 import keras
@@ -39,22 +39,28 @@ class ReplayedSeeds(keras.random.SeedGenerator):  # type: ignore[misc]
         return start + ops.convert_to_tensor([0, count], dtype=keras.backend.standardize_dtype(start.dtype))
 
 
-_replays: ContextVar[Mapping[int, ReplayedSeeds]] = ContextVar("replays", default=MappingProxyType({}))
+class _Replays(threading.local):
+    """The replays of this thread, by the `id` of the generator; `torch.compile` cannot trace context variables."""
+
+    current: Mapping[int, ReplayedSeeds] = MappingProxyType({})
+
+
+_replays = _Replays()
 
 
 @contextlib.contextmanager
 def replay_seeds(found: Mapping[int, ReplayedSeeds]) -> Iterator[None]:
     """Inside the context, draw from these replays. The keys are the `id`s of the generators that they replace."""
-    token = _replays.set({**_replays.get(), **found})
+    before, _replays.current = _replays.current, {**_replays.current, **found}
     try:
         yield
     finally:
-        _replays.reset(token)
+        _replays.current = before
 
 
 def is_replayed(seed: keras.random.SeedGenerator) -> bool:
     """Whether `current_seed` currently returns a replay of the generator."""
-    return id(seed) in _replays.get()
+    return id(seed) in _replays.current
 
 
 def current_seed(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.random.SeedGenerator:
@@ -67,7 +73,7 @@ def current_seed(seed: keras.random.SeedGenerator, repeats: bool = False) -> ker
     Raises:
         ValueError: If the backend recomputes the call for the gradient with different random numbers.
     """
-    replay = _replays.get().get(id(seed))
+    replay = _replays.current.get(id(seed))
     if replay is None and not repeats and is_recomputed():
         raise ValueError(
             "The gradient would use different random numbers than the output, because a model or layer around this "
@@ -86,7 +92,7 @@ class RepeatedSeeds:
 
     def __init__(self, seed: keras.random.SeedGenerator) -> None:
         self._seed = seed
-        replay = _replays.get().get(id(seed))
+        replay = _replays.current.get(id(seed))
         self._start = seed.state.value * 1 if replay is None else ReplayedSeeds.after(replay.start, replay.count)
         self._count = 0
 

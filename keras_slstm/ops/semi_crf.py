@@ -17,6 +17,7 @@ from typing import NamedTuple
 from keras import ops
 
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import FORBIDDEN, PENALTY, one_hot, time_first
 from keras_slstm.ops.masks import is_first, is_last, zero_padding
 from keras_slstm.ops.positions import index_after, index_before, take_words
@@ -80,7 +81,7 @@ def forward(potentials: SegmentPotentials) -> Sums:
         u, b, e, mask_t = at_time
         longer = _extend_open_segments(open_scores, into + b, u)
         until = e + ops.logsumexp(longer + durations, axis=1)
-        largest = ops.max(until, axis=1, keepdims=True)
+        largest = amax(until, axis=1, keepdims=True)
         until = until - largest
         onward = ops.logsumexp(until[:, :, None] + transitions, axis=1)
         return (

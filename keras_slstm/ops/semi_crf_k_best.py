@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import FORBIDDEN, time_first
 from keras_slstm.ops.masks import is_last
 from keras_slstm.ops.semi_crf import INSIDE, SegmentPotentials
@@ -35,7 +36,7 @@ def k_best_segmentations(potentials: SegmentPotentials, k: int) -> tuple[Tensor,
         longer = ops.concatenate([(into + b)[:, None], open_scores[:, :-1]], axis=1) + u[:, None]
         scores = ops.transpose(longer + durations[..., None] + e[:, None], (0, 2, 1, 3))
         reached, lasting = ops.top_k(ops.reshape(scores, (-1, size, longest * k)), k)
-        largest = ops.max(reached, axis=(1, 2), keepdims=True)
+        largest = amax(reached, axis=(1, 2), keepdims=True)
         reached = reached - largest
         scores = ops.transpose(reached[:, :, None] + transitions[..., None], (0, 2, 1, 3))
         onward, backpointer = ops.top_k(ops.reshape(scores, (-1, size, size * k)), k)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_slstm.ops.backend.precision import cos, sin
@@ -23,7 +22,7 @@ def sinusoidal_code(numbers: Tensor, size: int, dtype: str) -> Tensor:
     """
     wide = "float64" if keras.backend.standardize_dtype(dtype) == "float64" else "float32"
     pairs = -(-size // 2)
-    wavelengths = 10_000.0 ** (2 * np.arange(pairs) / size)
+    wavelengths = [10_000.0 ** (2 * pair / size) for pair in range(pairs)]
     angles = ops.expand_dims(ops.cast(numbers, wide), -1) / ops.convert_to_tensor(wavelengths, dtype=wide)
     code = ops.stack([sin(angles), cos(angles)], axis=-1)
     code = ops.reshape(code, (*ops.shape(code)[:-2], 2 * pairs))

@@ -13,6 +13,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
+from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.masks import masked_mean, zero_padding
 from keras_slstm.types import Tensor
 
@@ -177,7 +178,7 @@ def update_node(
     dtype = keras.backend.standardize_dtype(f.dtype)
     f_g, f, c, c_j = (ops.cast(part, accumulation_dtype(dtype)) for part in (f_g, f, c, c_g[:, j]))
     f_g, f = ops.exp(f_g), ops.exp(f)
-    f = zero_padding(f, None if mask is None else ops.pad(mask, ((0, 0), (0, m - 1)), constant_values=True))
+    f = zero_padding(f, None if mask is None else pad(mask, ((0, 0), (0, m - 1)), constant_values=True))
     c_j = (f_g * c_j + ops.sum(f * c, axis=1)) / (f_g + ops.sum(f, axis=1))
     c_j = ops.cast(c_j, dtype)
     return o * tanh(c_j), c_j
@@ -186,4 +187,4 @@ def update_node(
 def shift(x: Tensor, offset: int) -> Tensor:
     """Put x_{i + offset} in the place of x_i in `x`, `(batch, words, d)`; zero beyond the ends."""
     k, n = abs(offset), ops.shape(x)[1]
-    return ops.pad(x, ((0, 0), (k, k), (0, 0)))[:, k + offset : k + offset + n]
+    return pad(x, ((0, 0), (k, k), (0, 0)))[:, k + offset : k + offset + n]

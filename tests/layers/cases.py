@@ -46,6 +46,7 @@ CASES = [
             "float64": "Keras' own attention takes float64 to float32",
             "precision": "Keras' own attention asks JAX for a float16 product that a CPU does not have",
             "rematerialisation": "Keras' own attention passes names of dtypes on, which JAX cannot trace",
+            "torch_compile": "Keras' own attention is compiled again in the second call",
         },
         wrapped=True,
     ),

@@ -21,6 +21,8 @@ _SLOW_TO_COMPILE = ("empty", "export", "gradients", "precision", "rematerialisat
 def _marks(name: str, case: LayerCase) -> list[pytest.MarkDecorator]:
     if case.variant or case.wrapped:
         return _REPETITION
+    if name == "torch_compile":
+        return [] if case.name == "slstm" else [pytest.mark.ci_run("torch")]
     # One layer is enough to show in minutes that the check itself works on this backend.
     return [pytest.mark.short_run("torch")] if name in _SLOW_TO_COMPILE and case.name != "slstm" else []
 

@@ -17,8 +17,17 @@ def runs_torch_eagerly(*arrays: Tensor) -> bool:
         return False
     import torch
 
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-untyped-call]
+    traced = torch_compiles() or torch.jit.is_tracing()  # type: ignore[no-untyped-call]
     return not traced and all(isinstance(x, torch.Tensor) for x in arrays)
+
+
+def torch_compiles() -> bool:
+    """Whether `torch.compile` or `torch.export` traces this call."""
+    if keras.backend.backend() != "torch":
+        return False
+    import torch
+
+    return torch.compiler.is_compiling()
 
 
 def keeps_no_graph() -> bool:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import keras
 
+from keras_slstm.ops.backend.eager import torch_compiles
+
 # Where a backend runs functions that it recomputes: the end of the file's path, and the functions.
 _PLACES = {
     "tensorflow": (("tensorflow", "python", "ops", "custom_gradient.py"), ("recompute_grad.",)),
@@ -18,8 +20,10 @@ def is_recomputed() -> bool:
     """Whether this call is inside a function that the backend recomputes, now or later.
 
     TensorFlow and PyTorch run the Python function again, after the state of its seeds has advanced. JAX traces it only
-    once, so the result is always False.
+    once, so the result is always False, as under `torch.compile`.
     """
+    if torch_compiles():
+        return False
     path, names = _PLACES.get(keras.backend.backend(), ((), ()))
     frame = sys._getframe() if names else None
     while frame is not None:

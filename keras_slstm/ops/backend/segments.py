@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_slstm.ops.backend.eager import torch_compiles
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.types import Tensor, Tensors
@@ -139,6 +140,24 @@ def _jax(segment: Segment, constants: Tensors, initial: Tensors, inputs: Tensors
 
 
 def _torch(segment: Segment, constants: Tensors, initial: Tensors, inputs: Tensors, like: Tensors) -> Tensors:
+    def run(*tensors: Tensor) -> Tensors:
+        held, before = tensors[: len(constants)], tensors[len(constants) : len(constants) + len(initial)]
+        # No output may be an input itself: its gradient would replace that of the input.
+        return tuple(x.view_as(x) for x in segment(held, before, tensors[len(constants) + len(initial) :]))
+
+    recomputed = _recomputed_by_torch(run)
+    state, history = initial, []
+    for t in range(inputs[0].shape[0]):
+        found = recomputed(*constants, *state, *(x[t] for x in inputs))
+        history.append(found[: len(like)])
+        state = found[len(like) :]
+    return *(ops.stack(list(column)) for column in zip(*history)), *state
+
+
+def _recomputed_by_torch(run: Callable[..., Tensors]) -> Callable[..., Tensors]:
+    """Return a function that computes the same as `run`, and again for its gradient."""
+    if torch_compiles():  # the compiler itself chooses what to compute again
+        return run
     import torch
 
     # Not `torch.utils.checkpoint`: it does not free what the closures of `keras.ops.custom_gradient` hold.
@@ -160,14 +179,4 @@ def _torch(segment: Segment, constants: Tensors, initial: Tensors, inputs: Tenso
             gradients = iter(torch.autograd.grad(results, wanted, d_results, allow_unused=True))
             return tuple(next(gradients) if x.requires_grad else None for x in tensors)
 
-    def run(*tensors: Tensor) -> Tensors:
-        held, before = tensors[: len(constants)], tensors[len(constants) : len(constants) + len(initial)]
-        # No output may be an input itself: its gradient would replace that of the input.
-        return tuple(x.view_as(x) for x in segment(held, before, tensors[len(constants) + len(initial) :]))
-
-    state, history = initial, []
-    for t in range(inputs[0].shape[0]):
-        found = Recomputed.apply(*constants, *state, *(x[t] for x in inputs))  # type: ignore[no-untyped-call]
-        history.append(found[: len(like)])
-        state = found[len(like) :]
-    return *(ops.stack(list(column)) for column in zip(*history)), *state
+    return Recomputed.apply  # type: ignore[no-any-return]

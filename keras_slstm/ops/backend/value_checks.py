@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_slstm.ops.backend.eager import torch_compiles
 from keras_slstm.types import Tensor
 
 
@@ -47,6 +48,8 @@ def nan_unless(valid: Tensor | None, x: Tensor) -> Tensor:
 
 def value_of(x: Tensor) -> np.ndarray | None:
     """The value of a tensor, or None while a function is traced."""
+    if torch_compiles():  # it would trace the conversion to NumPy, too
+        return None
     try:
         return np.asarray(ops.convert_to_numpy(x))
     except Exception:  # each backend has its own

@@ -10,6 +10,7 @@ from keras import ops
 from keras_slstm.ops import crf as equation
 from keras_slstm.ops.backend.eager import keeps_no_graph
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import Potentials, softmax, time_first
 from keras_slstm.ops.masks import is_first, zero_padding
 from keras_slstm.ops.positions import index_after, take_words
@@ -103,7 +104,7 @@ def _forward(potentials: Potentials) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         u, mask_t, first_t, *own = at_time
         scores = before[:, :, None] + (own[0] if own else transitions)
         into = ops.where(first_t, ops.zeros_like(message), ops.logsumexp(scores, axis=1))
-        largest = ops.max(into + u, axis=1, keepdims=True)
+        largest = amax(into + u, axis=1, keepdims=True)
         return (
             ops.where(mask_t, into, message),
             ops.where(mask_t, into + u - largest, before),

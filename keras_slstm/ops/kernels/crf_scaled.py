@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import Potentials, time_first
 from keras_slstm.ops.kernels.crf_log_space import Score, rows
 from keras_slstm.ops.masks import is_first, is_last
@@ -39,9 +40,9 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     first, last, words = (time_first(x)[..., None] for x in (is_first(mask), is_last(mask), mask))
     counts = words & ~first  # words with a transition
     unary = time_first(unary)
-    max_unary = ops.max(unary, axis=2, keepdims=True)
+    max_unary = amax(unary, axis=2, keepdims=True)
     e = ops.exp(unary - max_unary)
-    max_transition = ops.max(transitions, axis=(-2, -1), keepdims=True)
+    max_transition = amax(transitions, axis=(-2, -1), keepdims=True)
     E = ops.exp(transitions - max_transition)  # from the label before
     onward = ops.swapaxes(E, -1, -2)  # from the label after
     if potentials.pairwise:
@@ -59,7 +60,7 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
             moved = ops.reshape(ops.reshape(x, (-1, 2 * labels)) @ both_ways, ops.shape(x))
         message = moved + ends
         p = message * e_now
-        return x, message, ops.where(mask_t, p / ops.max(p, axis=2, keepdims=True), x)
+        return x, message, ops.where(mask_t, p / amax(p, axis=2, keepdims=True), x)
 
     inputs: tuple[Tensor, ...] = tuple(_from_both_ends(*x) for x in ((e, e), (start, end), (words, words)))
     if potentials.pairwise:
@@ -79,7 +80,7 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     info = np.finfo(keras.backend.standardize_dtype(e.dtype))
     reliable = ops.all((total > float(info.tiny / info.eps**2)) | ~words)
 
-    scale = ops.where(last, total, ops.max(p, axis=2, keepdims=True))
+    scale = ops.where(last, total, amax(p, axis=2, keepdims=True))
     none = ops.zeros_like(scale)
     found = ops.where(words, ops.log(scale) + max_unary, none) + ops.where(counts, max_transition + none, none)
 

@@ -13,7 +13,9 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import depth_adaptive_grn as equation
+from keras_slstm.ops.backend.eager import torch_compiles
 from keras_slstm.ops.backend.segments import repeat
+from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.kernels.slstm import (
     ArrangedWeights,
@@ -47,13 +49,13 @@ def depth_adaptive_grn(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Skips stopped words: 2.1 times as fast at a mean depth of 3 of 9.
 
-    It computes all words in exports, under XLA on TensorFlow, and on JAX if a size is unknown.
+    It computes all words in exports, under XLA on TensorFlow, under `torch.compile`, and on JAX if a size is unknown.
     """
     arranged, inputs = arrange_weights(weights, h0.shape[-1]), make_inputs(weights, x, mask)
     state = initial_state(weights, x, mask, h0)
     dropout_masks = h_dropout_mask, g_dropout_mask
     backend = keras.backend.backend()
-    fixed_shapes = inside_xla() or in_export_mode()
+    fixed_shapes = inside_xla() or torch_compiles() or in_export_mode()
     if depths is None or _is_empty(depths) or fixed_shapes or (backend == "jax" and not _is_static(depths)):
         again = rematerialize and not in_export_mode()  # an export takes no gradient
         state = _compute_every_word(arranged, state, inputs, depths, max_depth, *dropout_masks, again)
@@ -233,7 +235,7 @@ def _rows(x: Tensor) -> Tensor:
 
 def _append_zeros(x: Tensor) -> Tensor:
     """Append a row of zeros."""
-    return ops.pad(x, ((0, 1), (0, 0)))
+    return pad(x, ((0, 1), (0, 0)))
 
 
 def _counts(depths: Tensor, max_depth: int) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from keras import ops
 
 from keras_slstm.ops import slstm as equation
+from keras_slstm.ops.backend.eager import torch_compiles
 from keras_slstm.ops.kernels.tensorflow_ops import add_all, sigmoid_gradient
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.types import Tensor
@@ -14,7 +15,13 @@ from keras_slstm.types import Tensor
 
 @kernel_of(equation.gated_mean)
 def gated_mean(pre_activations: Sequence[Tensor], values: Sequence[Tensor]) -> Tensor:
-    """Always used: stores only its arguments, where autodiff would store every gate, and runs fewer operations."""
+    """Stores only its arguments, where autodiff would store every gate, and runs fewer operations.
+
+    Not used by `torch.compile`, which itself chooses what to store, and does not trace hand-written gradients of a
+    tensor that occurs twice.
+    """
+    if torch_compiles():
+        return equation.gated_mean(pre_activations, values)
     return _gated_mean(*pre_activations, *values)
 
 

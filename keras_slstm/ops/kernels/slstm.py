@@ -10,6 +10,7 @@ from keras import ops
 from keras_slstm.ops import slstm as equation
 from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
 from keras_slstm.ops.backend.segments import repeat
+from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.kernels.gated_mean import gated_mean
 from keras_slstm.ops.kernels.tensorflow_ops import slice_along
@@ -113,15 +114,18 @@ def arrange_weights(weights: SLSTMWeights, d: int) -> ArrangedWeights:
         diagonal = ops.reshape(ops.eye(m, dtype=blocks.dtype), (m, 1, m, 1))
         return ops.reshape(diagonal * ops.reshape(blocks, (1, d, m, d)), (m * d, m * d))
 
+    def in_order(kernel: Tensor) -> Tensor:
+        # The gates of one node are in order already; eager code would copy them in each call.
+        return ops.concatenate([block_diagonal(w) for w in gate_by_gate(kernel)], axis=1) if m > 1 else kernel
+
     u_g, u_f, u_o = gate_by_gate(weights.node_kernel)
-    own = [block_diagonal(w) for w in gate_by_gate(weights.node_recurrent_kernel)]
     return ArrangedWeights(
         weights.recurrent_kernel,
         sentence=ops.concatenate([weights.sentence_kernel, block_diagonal(weights.sentence_gate_kernel)], axis=1),
         node_words=u_f,
         node_mean=ops.concatenate([u_g, u_o], axis=1),
-        node_self=ops.concatenate(own, axis=1),
-        node_bias=ops.concatenate(gate_by_gate(weights.node_bias), axis=1)[0],
+        node_self=in_order(weights.node_recurrent_kernel),
+        node_bias=ops.concatenate(gate_by_gate(weights.node_bias), axis=1)[0] if m > 1 else weights.node_bias,
     )
 
 
@@ -167,7 +171,7 @@ def _drop(h: Tensor, g: Tensor, h_dropout_mask: Tensor | None, g_dropout_mask: T
 def _neighbours(x: Tensor, window: int) -> list[Tensor]:
     """`[x_{i-k}, ..., x_i, ..., x_{i+k}]` of `x`, `(batch, words, d)`, all of its shape; zero beyond its ends."""
     n = ops.shape(x)[1]
-    padded = ops.pad(x, ((0, 0), (window, window), (0, 0)))
+    padded = pad(x, ((0, 0), (window, window), (0, 0)))
     return [x if j == window else slice_along(padded, j, n, axis=1) for j in range(2 * window + 1)]
 
 

@@ -16,6 +16,7 @@ from keras import ops
 
 from keras_slstm.ops import subilstm as equation
 from keras_slstm.ops.backend.segments import scan_segments
+from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.kernels import suffix_blocks, suffix_tensorflow
 from keras_slstm.ops.kernels.recurrent_cells import CELLS, Recurrence
 from keras_slstm.ops.projection import project
@@ -115,7 +116,7 @@ def _within(recurrence: Recurrence, context: Context, rematerialize: bool) -> Te
     blocks = -(-time // BLOCK) if rematerialize else 1
     length = -(-time // blocks)
     more = blocks * length - time + widest
-    padded = tuple(ops.pad(x, ((0, more), (0, 0), (0, 0))) for x in (projected, mask_f))
+    padded = tuple(pad(x, ((0, more), (0, 0), (0, 0))) for x in (projected, mask_f))
     in_reach = ops.cast(ops.arange(widest + 1, dtype="int32") <= context.words, mask_f.dtype)[:, None, None]
 
     def contexts(x: Tensor) -> Tensor:

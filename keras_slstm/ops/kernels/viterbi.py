@@ -9,6 +9,7 @@ from keras_slstm.ops import crf as equation
 from keras_slstm.ops.backend.argmax import argmax
 from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.scan import scan
+from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import Potentials, time_first
 from keras_slstm.ops.export_mode import in_export_mode
 from keras_slstm.ops.kernels import viterbi_numpy, viterbi_tensorflow
@@ -40,8 +41,8 @@ def best_labels(potentials: Potentials) -> Tensor:
         u, first_t, mask_t, *own = at_time
         # Without the shift, long sentences would lose precision. (Shifting `message` instead costs XLA three times as
         # much, because it computes all of `message` twice.)
-        shifted = best - ops.max(best, axis=1, keepdims=True)
-        message = ops.max(shifted[:, None, :] + (own[0] if own else into), axis=2)
+        shifted = best - amax(best, axis=1, keepdims=True)
+        message = amax(shifted[:, None, :] + (own[0] if own else into), axis=2)
         return (ops.where(mask_t, ops.where(first_t, ops.zeros_like(message), message) + u, best),)
 
     zeros = ops.sum(ops.zeros_like(unary), axis=0)
