@@ -45,11 +45,13 @@ def speed(results: Path) -> str:
         lines.append("| --- |" + " ---: |" * len(columns))
         for name in dict.fromkeys(r["encoder"] for r in rows):
             found: dict[Any, Any] = {(r["kind"], r["mode"]): r for r in rows if r["encoder"] == name}
-            lines.append(f"| {name} | " + " | ".join(_milliseconds(found[c]) for c in columns) + " |")
+            lines.append(f"| {name} | " + " | ".join(_milliseconds(found.get(c)) for c in columns) + " |")
     return "\n".join(lines[1:])
 
 
-def _milliseconds(row: dict[str, Any]) -> str:
+def _milliseconds(row: dict[str, Any] | None) -> str:
+    if row is None:  # not measured in this mode
+        return ""
     beside = f"; {row['to_counterpart']:.2f} x {row['counterpart']}" if "counterpart" in row else ""
     return f"{row['seconds'] * 1e3:.0f} ({row['to_floor']:.2f}{beside})"
 

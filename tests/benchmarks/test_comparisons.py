@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import comparisons
+from benchmarks import comparisons, timed_tables
 
 
 def run(encoder: str, test: float, seed: int = 0, command: str = "--epochs 3", **more) -> dict:
@@ -51,3 +51,31 @@ def test_memory_by_length(tmp_path):
     assert lines[2:] == [
         "| | 16 words | 32 words |", "| --- | ---: | ---: |", "| S-LSTM | 10 | 21 |", "| BiLSTM | 3 |  |",
     ]  # fmt: skip
+
+
+def test_an_encoder_that_was_not_measured_in_a_mode_has_an_empty_cell(tmp_path):
+    folder = tmp_path / "encoders-torch"
+    folder.mkdir()
+    row = {"kind": "training", "batch": 1, "length": 64, "seconds": 0.5, "to_floor": 2.0}
+    measured = [{**row, "encoder": "S-LSTM", "mode": mode} for mode in ("eager", "compiled")]
+    result = {
+        "settings": {
+            "units": 5,
+            "steps": 2,
+            "batches": [1],
+            "lengths": [64],
+            "rounds": 3,
+            "dtype": "float32",
+            "floor": "",
+        },
+        "conditions": {"processor": "a CPU", "cores": 2, "versions": {"torch": "2"}},
+        "rows": [*measured, {**row, "encoder": "BiLSTM", "mode": "eager"}],
+        "peak_memory_mb": {},
+    }
+    (folder / "encoders.json").write_text(json.dumps(result), encoding="utf-8")
+    assert timed_tables.speed(tmp_path).splitlines()[-4:] == [
+        "| | training, eager | training, compiled |",
+        "| --- | ---: | ---: |",
+        "| S-LSTM | 500 (2.00) | 500 (2.00) |",
+        "| BiLSTM | 500 (2.00) |  |",
+    ]
