@@ -8,8 +8,8 @@ compiled in the same mode, in the same run: a sentence vector needs fewer than t
 pass adds twice as many products; the gradients of the weights are computed step by step or for all steps at once,
 whichever is faster. The *best floor* runs them in the fastest mode of the backend. A CAS-LSTM is also compared with
 Keras' stacked LSTM layers of the same size, a SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more), and the
-S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). On PyTorch, the S-LSTM and its
-port run eagerly and by `torch.compile`, which takes half a minute for each length. All encoders run in turn, and
+S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). On PyTorch, the S-LSTM runs
+eagerly and by `torch.compile`, which takes half a minute for each length; the port cannot be compiled on a CPU. All encoders run in turn, and
 the medians over the rounds are reported.
 """
 
@@ -44,7 +44,7 @@ FLOOR, FLOOR_SEQUENCES = "floor", "floor, all words"
 JOINED = ", weight gradients of all steps at once"
 # PyTorch compiles only what needs no loop over time, which it would unroll; compiling changes no product.
 MODES = (*timing.MODES, "compiled") if timing.BACKEND == "torch" else timing.MODES
-COMPILED = ("S-LSTM", SEQUENCES, PORT)
+COMPILED = ("S-LSTM", SEQUENCES)
 
 
 def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
