@@ -9,8 +9,8 @@ pass adds twice as many products; the gradients of the weights are computed step
 whichever is faster. The *best floor* runs them in the fastest mode of the backend. A CAS-LSTM is also compared with
 Keras' stacked LSTM layers of the same size, a SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more), and the
 S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). On PyTorch, the S-LSTM runs
-eagerly and by `torch.compile`, which takes half a minute for each length; the port cannot be compiled on a CPU. All encoders run in turn, and
-the medians over the rounds are reported.
+eagerly and by `torch.compile`, which takes half a minute for each length; the port cannot be compiled on a CPU. All
+encoders run in turn, and the medians over the rounds are reported.
 """
 
 from __future__ import annotations
