@@ -9,8 +9,8 @@ pass adds twice as many products; the gradients of the weights are computed step
 whichever is faster. The *best floor* runs them in the fastest mode of the backend. A CAS-LSTM is also compared with
 Keras' stacked LSTM layers of the same size, a SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more), and the
 S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). On PyTorch, the S-LSTM runs
-eagerly and by `torch.compile`, which takes half a minute for each length; the port cannot be compiled on a CPU. All
-encoders run in turn, and the medians over the rounds are reported.
+eagerly and by `torch.compile`, which takes half a minute for each length, both beside the eager floor; the port cannot
+be compiled on a CPU. All encoders run in turn, and the medians over the rounds are reported.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ COUNTERPARTS |= {AUTHORS: "S-LSTM", PORT: "S-LSTM"}
 SEQUENCES = "S-LSTM, all words"
 FLOOR, FLOOR_SEQUENCES = "floor", "floor, all words"
 JOINED = ", weight gradients of all steps at once"
-# PyTorch compiles only what needs no loop over time, which it would unroll; compiling changes no product.
+# On PyTorch, only encoders without a loop over time are compiled, because it would be unrolled. The floor has no
+# compiled mode: compiling does not speed up a product.
 MODES = (*timing.MODES, "compiled") if timing.BACKEND == "torch" else timing.MODES
 COMPILED = ("S-LSTM", SEQUENCES)
 
@@ -135,10 +136,9 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
         for (name, mode), taken in seconds.items():
             floor = FLOOR_SEQUENCES if name in (SEQUENCES, FLOOR_SEQUENCES) else FLOOR
             best = min((seconds[floor, other] for other in timing.MODES), key=statistics.median)
-            median, ratio = (
-                statistics.median(taken),
-                timing.median_ratio(taken, seconds[floor, mode if mode in timing.MODES else timing.MODES[0]]),
-            )
+            median = statistics.median(taken)
+            floor_mode = mode if mode in timing.MODES else timing.MODES[0]
+            ratio = timing.median_ratio(taken, seconds[floor, floor_mode])
             to_best = timing.median_ratio(taken, best)
             counterpart = COUNTERPARTS.get(name, "")
             compared = {}
@@ -148,7 +148,7 @@ def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str,
                 compared = {"counterpart": counterpart, "to_counterpart": to_counterpart}
                 text += f"   {to_counterpart:6.2f} x {counterpart}"
             print(
-                f"{kind:9} batch {batch:3} length {length:4} {mode:5} {name:23} {median * 1e3:9.1f} ms   {text}",
+                f"{kind:9} batch {batch:3} length {length:4} {mode:8} {name:23} {median * 1e3:9.1f} ms   {text}",
                 flush=True,
             )
             rows.append(

@@ -81,7 +81,7 @@ def clear() -> None:
     if BACKEND == "torch":
         import torch
 
-        torch.compiler.reset()  # it compiles a function for eight sizes at most
+        torch.compiler.reset()  # by default, it compiles a function at most eight times
     gc.collect()
 
 

@@ -132,7 +132,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         outputs = self._loop(sequences, states, mask, self.remember(memory, memory_mask))
         return zero_padding(outputs, mask)[:, :time]
 
-    @untraced  # it creates a layer
+    @untraced  # it creates a layer, which `torch.compile` cannot trace
     def _loop(self, sequences: Tensor, states: list[Tensor], mask: Tensor | None, memory: Memory) -> Tensor:
         # This RNN only runs the loop: it is never called as a layer and owns no weights.
         loop = keras.layers.RNN(_Step(self, memory), return_sequences=True, name="loop")

@@ -22,7 +22,7 @@ class ProjectedRNN(MaskedRNN):
     def loop_weights(self) -> Tensors:
         return self.cell.weight_tensors()  # type: ignore[no-any-return]
 
-    @untraced  # it creates a layer
+    @untraced  # it creates a layer, which `torch.compile` cannot trace
     def loop(
         self, weights: Any, sequences: Tensor, initial_state: Any, mask: Tensor | None, training: bool
     ) -> tuple[Tensor, Tensor, list[Tensor]]:

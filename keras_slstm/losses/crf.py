@@ -30,8 +30,8 @@ class CRFLoss(keras.losses.Loss):
     A label that the layer's scheme forbids adds about 10,000.
 
     A label that does not exist, or a weight that is negative or not finite, raises ValueError in eager code and
-    `tf.errors.InvalidArgumentError` in a `tf.function`. Code that XLA compiles (`jit_compile=True`, and all compiled
-    code on JAX) cannot raise: there, the loss of the sentence is NaN.
+    `tf.errors.InvalidArgumentError` in a `tf.function`. Code that XLA or `torch.compile` compiles (`jit_compile=True`,
+    and all compiled code on JAX) cannot raise: there, the loss of the sentence is NaN.
 
     Args:
         reduction: `"sum_over_batch_size"` (or `"mean"`): the mean over the sentences. `"sum"`. `"token_mean"`: the sum

@@ -53,7 +53,7 @@ def crf_sequence_score(potentials: Tensor, labels: Tensor) -> Tensor:
 
     Raises:
         ValueError: If the shapes do not match, or a label does not exist. A `tf.function` raises
-            `tf.errors.InvalidArgumentError`; under XLA, the result is NaN.
+            `tf.errors.InvalidArgumentError`; under XLA and `torch.compile`, the result is NaN.
     """
     parts = unpack_potentials(potentials)
     labels, valid = check_labels(parts, labels, unknown=False)

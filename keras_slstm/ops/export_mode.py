@@ -15,7 +15,8 @@ from collections.abc import Iterator
 class _Mode(threading.local):
     """Whether export mode is on in this thread; `torch.compile` cannot trace context variables."""
 
-    on: bool = False
+    def __init__(self) -> None:  # runs in each thread; `torch.compile` cannot check an attribute of the class
+        self.on = False
 
 
 _mode = _Mode()
@@ -28,7 +29,7 @@ def export_mode() -> Iterator[None]:
     Use it around `keras.Model.export` of a model with layers of this package to ONNX, LiteRT, OpenVINO or a PyTorch
     program, and to a SavedModel that another tool converts. A plain SavedModel does not need it. The text models
     (`SentenceClassifier`, ...) enter it themselves. The results are the same up to rounding, but computed more slowly:
-    train and predict outside of it.
+    train and predict outside of it. It holds for the current thread; do not `await` inside it.
 
     Raises:
         ValueError: If PyTorch exports a loop over time for any length.

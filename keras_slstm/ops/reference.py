@@ -22,7 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class _Mode(threading.local):
     """Whether reference mode is on in this thread; `torch.compile` cannot trace context variables."""
 
-    on: bool = os.environ.get("KERAS_SLSTM_REFERENCE", "0") not in ("", "0")
+    def __init__(self) -> None:  # runs in each thread; `torch.compile` cannot check an attribute of the class
+        self.on = os.environ.get("KERAS_SLSTM_REFERENCE", "0") not in ("", "0")
 
 
 _mode = _Mode()
@@ -43,7 +44,8 @@ PAIRS: dict[str, Pair] = {}
 def reference_mode(enabled: bool = True) -> Iterator[None]:
     """Run layers on the equations (or, with `enabled=False`, on the kernels) inside the context.
 
-    The choice is made when a function is traced: build and call a compiled model inside the context.
+    The choice is made when a function is traced: build and call a compiled model inside the context. It holds for the
+    current thread; do not `await` inside the context.
 
     Example:
 

@@ -54,7 +54,7 @@ def second_order_crf_log_likelihood(potentials: Tensor, labels: Tensor) -> Tenso
 
     Raises:
         ValueError: If the shapes do not match, or a label does not exist. A `tf.function` raises
-            `tf.errors.InvalidArgumentError`; under XLA, the result is NaN.
+            `tf.errors.InvalidArgumentError`; under XLA and `torch.compile`, the result is NaN.
     """
     parts = unpack_potentials(potentials)
     K = number_of_labels(potentials)

@@ -42,7 +42,8 @@ class ReplayedSeeds(keras.random.SeedGenerator):  # type: ignore[misc]
 class _Replays(threading.local):
     """The replays of this thread, by the `id` of the generator; `torch.compile` cannot trace context variables."""
 
-    current: Mapping[int, ReplayedSeeds] = MappingProxyType({})
+    def __init__(self) -> None:  # runs in each thread; `torch.compile` cannot check an attribute of the class
+        self.current: Mapping[int, ReplayedSeeds] = MappingProxyType({})
 
 
 _replays = _Replays()

@@ -42,7 +42,7 @@ def semi_crf_log_likelihood(potentials: Tensor, segments: Tensor, max_length: in
 
     Raises:
         ValueError: If the shapes do not match, a label does not exist, or the first word does not begin a segment.
-            A `tf.function` raises `tf.errors.InvalidArgumentError`; under XLA, the result is NaN.
+            A `tf.function` raises `tf.errors.InvalidArgumentError`; under XLA and `torch.compile`, the result is NaN.
     """
     parts = unpack_segments(potentials, max_length)
     segments = replace_class(segments, None)

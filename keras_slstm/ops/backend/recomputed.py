@@ -7,7 +7,7 @@ from pathlib import Path
 
 import keras
 
-from keras_slstm.ops.backend.eager import torch_compiles
+from keras_slstm.ops.backend.traceable import constant
 
 # Where a backend runs functions that it recomputes: the end of the file's path, and the functions.
 _PLACES = {
@@ -16,14 +16,13 @@ _PLACES = {
 }
 
 
+@constant
 def is_recomputed() -> bool:
     """Whether this call is inside a function that the backend recomputes, now or later.
 
     TensorFlow and PyTorch run the Python function again, after the state of its seeds has advanced. JAX traces it only
-    once, so the result is always False, as under `torch.compile`.
+    once, so the result is always False.
     """
-    if torch_compiles():
-        return False
     path, names = _PLACES.get(keras.backend.backend(), ((), ()))
     frame = sys._getframe() if names else None
     while frame is not None:

@@ -23,8 +23,17 @@ def untraced(function: Function) -> Function:
     return torch.compiler.disable(function)  # type: ignore[no-any-return, no-untyped-call]
 
 
+def constant(function: Function) -> Function:
+    """Make `torch.compile` call a function while it traces, and keep the result."""
+    if keras.backend.backend() != "torch":
+        return function
+    import torch
+
+    return torch.compiler.assume_constant_result(function)  # type: ignore[no-any-return, no-untyped-call]
+
+
 def pad(x: Tensor, pad_width: Sequence[tuple[int, int]], constant_values: int = 0) -> Tensor:
-    """Like `keras.ops.pad`, which numbers its calls, so that `torch.compile` would compile each of them anew."""
+    """Like `keras.ops.pad`, which names each call, so that `torch.compile` would compile each of them anew."""
     if keras.backend.backend() == "torch":
         import torch
 

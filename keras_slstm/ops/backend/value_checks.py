@@ -13,8 +13,9 @@ from keras_slstm.types import Tensor
 def check_values(values: Tensor, valid: Tensor, expected: str) -> Tensor | None:
     """Reject a tensor with an invalid value.
 
-    Eager code raises immediately. A TensorFlow graph asserts while it runs. XLA drops assertions and JAX has none:
-    there, the caller makes its result NaN where `valid` is False, which stops a training run.
+    Eager code raises immediately. A TensorFlow graph asserts while it runs. XLA drops assertions, and functions that
+    JAX and `torch.compile` trace have none: there, the caller makes its result NaN where `valid` is False, which stops
+    a training run.
 
     Args:
         values: The tensor.
