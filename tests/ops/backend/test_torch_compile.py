@@ -11,17 +11,17 @@ import torch
 from keras_slstm import layers
 from keras_slstm.ops.reference import reference_mode
 
-layer = layers.CASLSTM(3, segment_length=2)
+layer = layers.SLSTM(3, steps=1)
 layer.build((None, None, 2))
 
 def both(x):
+    found = layer(x)
     with reference_mode():
-        expected = layer(x)
-    return layer(x), expected
+        return found, layer(x)
 
 compiled = torch.compile(both, backend="eager")
 for seed in range(3):
-    torch.testing.assert_close(*compiled(torch.full((2, 5, 2), 0.1 * seed)))
+    torch.testing.assert_close(*compiled(torch.full((2, 3, 2), 0.1 * seed)))
 """
 
 
