@@ -8,18 +8,11 @@ tensors.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 
+from keras_slstm.ops.backend.thread_value import ThreadValue
 
-class _Mode(threading.local):
-    """Whether export mode is on in this thread; `torch.compile` cannot trace context variables."""
-
-    def __init__(self) -> None:  # runs in each thread; `torch.compile` cannot check an attribute of the class
-        self.on = False
-
-
-_mode = _Mode()
+_export_mode = ThreadValue(False)
 
 
 @contextlib.contextmanager
@@ -43,13 +36,10 @@ def export_mode() -> Iterator[None]:
         model.export("encoder.onnx", format="onnx")
     ```
     """
-    before, _mode.on = _mode.on, True
-    try:
+    with _export_mode.set_to(True):
         yield
-    finally:
-        _mode.on = before
 
 
 def in_export_mode() -> bool:
     """Whether export mode is on."""
-    return _mode.on
+    return _export_mode.value

@@ -10,23 +10,16 @@ import contextlib
 import functools
 import inspect
 import os
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from keras_slstm.ops.backend.thread_value import ThreadValue
 from keras_slstm.ops.export_mode import in_export_mode
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Mode(threading.local):
-    """Whether reference mode is on in this thread; `torch.compile` cannot trace context variables."""
-
-    def __init__(self) -> None:  # runs in each thread; `torch.compile` cannot check an attribute of the class
-        self.on = os.environ.get("KERAS_SLSTM_REFERENCE", "0") not in ("", "0")
-
-
-_mode = _Mode()
+_reference_mode = ThreadValue(os.environ.get("KERAS_SLSTM_REFERENCE", "0") not in ("", "0"))
 
 
 class Pair(NamedTuple):
@@ -54,16 +47,13 @@ def reference_mode(enabled: bool = True) -> Iterator[None]:
         expected = layer(x)
     ```
     """
-    before, _mode.on = _mode.on, enabled
-    try:
+    with _reference_mode.set_to(enabled):
         yield
-    finally:
-        _mode.on = before
 
 
 def in_reference_mode() -> bool:
     """Whether layers currently run on the equations."""
-    return _mode.on
+    return _reference_mode.value
 
 
 def kernel_of(equation: Callable[..., Any], exports: bool = False) -> Callable[[Function], Function]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -11,6 +10,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops.backend.recomputed import is_recomputed
+from keras_slstm.ops.backend.thread_value import ThreadValue
 from keras_slstm.types import Tensor
 
 
@@ -39,29 +39,20 @@ class ReplayedSeeds(keras.random.SeedGenerator):  # type: ignore[misc]
         return start + ops.convert_to_tensor([0, count], dtype=keras.backend.standardize_dtype(start.dtype))
 
 
-class _Replays(threading.local):
-    """The replays of this thread, by the `id` of the generator; `torch.compile` cannot trace context variables."""
-
-    def __init__(self) -> None:  # runs in each thread; `torch.compile` cannot check an attribute of the class
-        self.current: Mapping[int, ReplayedSeeds] = MappingProxyType({})
-
-
-_replays = _Replays()
+# By the `id` of the generator.
+_replays: ThreadValue[Mapping[int, ReplayedSeeds]] = ThreadValue(MappingProxyType({}))
 
 
 @contextlib.contextmanager
 def replay_seeds(found: Mapping[int, ReplayedSeeds]) -> Iterator[None]:
     """Inside the context, draw from these replays. The keys are the `id`s of the generators that they replace."""
-    before, _replays.current = _replays.current, {**_replays.current, **found}
-    try:
+    with _replays.set_to({**_replays.value, **found}):
         yield
-    finally:
-        _replays.current = before
 
 
 def is_replayed(seed: keras.random.SeedGenerator) -> bool:
     """Whether `current_seed` currently returns a replay of the generator."""
-    return id(seed) in _replays.current
+    return id(seed) in _replays.value
 
 
 def current_seed(seed: keras.random.SeedGenerator, repeats: bool = False) -> keras.random.SeedGenerator:
@@ -74,7 +65,7 @@ def current_seed(seed: keras.random.SeedGenerator, repeats: bool = False) -> ker
     Raises:
         ValueError: If the backend recomputes the call for the gradient with different random numbers.
     """
-    replay = _replays.current.get(id(seed))
+    replay = _replays.value.get(id(seed))
     if replay is None and not repeats and is_recomputed():
         raise ValueError(
             "The gradient would use different random numbers than the output, because a model or layer around this "
@@ -93,7 +84,7 @@ class RepeatedSeeds:
 
     def __init__(self, seed: keras.random.SeedGenerator) -> None:
         self._seed = seed
-        replay = _replays.current.get(id(seed))
+        replay = _replays.value.get(id(seed))
         self._start = seed.state.value * 1 if replay is None else ReplayedSeeds.after(replay.start, replay.count)
         self._count = 0
 

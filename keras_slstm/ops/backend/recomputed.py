@@ -7,7 +7,7 @@ from pathlib import Path
 
 import keras
 
-from keras_slstm.ops.backend.traceable import constant
+from keras_slstm.ops.backend.traceable import constant_in_traces
 
 # Where a backend runs functions that it recomputes: the end of the file's path, and the functions.
 _PLACES = {
@@ -16,12 +16,13 @@ _PLACES = {
 }
 
 
-@constant
+@constant_in_traces
 def is_recomputed() -> bool:
     """Whether this call is inside a function that the backend recomputes, now or later.
 
     TensorFlow and PyTorch run the Python function again, after the state of its seeds has advanced. JAX traces it only
-    once, so the result is always False.
+    once, so the result is always False. Under `torch.compile`, this is known when the call is compiled: a recomputation
+    around a function that was compiled before is not noticed.
     """
     path, names = _PLACES.get(keras.backend.backend(), ((), ()))
     frame = sys._getframe() if names else None

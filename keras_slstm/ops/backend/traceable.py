@@ -23,7 +23,7 @@ def untraced(function: Function) -> Function:
     return torch.compiler.disable(function)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def constant(function: Function) -> Function:
+def constant_in_traces(function: Function) -> Function:
     """Make `torch.compile` call a function while it traces, and keep the result."""
     if keras.backend.backend() != "torch":
         return function

@@ -125,7 +125,7 @@ def arrange_weights(weights: SLSTMWeights, d: int) -> ArrangedWeights:
         node_words=u_f,
         node_mean=ops.concatenate([u_g, u_o], axis=1),
         node_self=in_order(weights.node_recurrent_kernel),
-        node_bias=ops.concatenate(gate_by_gate(weights.node_bias), axis=1)[0] if m > 1 else weights.node_bias,
+        node_bias=ops.concatenate(gate_by_gate(weights.node_bias), axis=1)[0],
     )
 
 
