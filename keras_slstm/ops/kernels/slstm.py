@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import slstm as equation
+from keras_slstm.ops.backend.joined_gradients import join_gradients, multiply
 from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
 from keras_slstm.ops.backend.segments import repeat
 from keras_slstm.ops.backend.traceable import pad
@@ -18,6 +19,9 @@ from keras_slstm.ops.projection import project
 from keras_slstm.ops.reference import kernel_of
 from keras_slstm.ops.slstm import SLSTMWeights, State, initial_state
 from keras_slstm.types import Tensor
+
+# With so few words in a batch, the gradients of the weights are joined over the steps.
+FEW_ROWS = 256
 
 
 @kernel_of(equation.slstm, exports=True)
@@ -41,16 +45,45 @@ def slstm(
     else:
         state, remaining = initial_state(weights, x, mask, h0), steps
     if rematerialize and remaining > 1:
-        state = repeat(_transition_again, (arranged, inputs, *dropout_masks), state, remaining - 1)
-    else:
-        for _ in range(remaining - 1):
-            state = transition(arranged, state, inputs, *dropout_masks)
+        state, remaining = repeat(_transition_again, (arranged, inputs, *dropout_masks), state, remaining - 1), 1
+    constants = inputs, *dropout_masks
+    if _has_few_rows(x) and remaining > 1 and not in_export_mode():
+        return _joined_steps(arranged, state, constants, remaining, return_words)
+    return _steps(arranged, state, constants, remaining, return_words)
+
+
+def _steps(
+    weights: ArrangedWeights, state: State, constants: Any, steps: int, return_words: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Take steps; the last one updates the words only if they are returned."""
+    inputs, *dropout_masks = constants
+    for _ in range(steps if return_words else steps - 1):
+        state = transition(weights, state, inputs, *dropout_masks)
     if return_words:
-        state = transition(arranged, state, inputs, *dropout_masks)
         return state.h, state.g, state.c_g
     h, c, g, c_g = state
     h, g = _drop(h, g, *dropout_masks)
-    return (None, None, None) if g is None else (None, *node_update(arranged, h, c, g, c_g, inputs))
+    return (None, None, None) if g is None else (None, *node_update(weights, h, c, g, c_g, inputs))
+
+
+def _joined_steps(
+    weights: ArrangedWeights, state: State, constants: Any, steps: int, return_words: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`_steps`, with one product for the gradient of each kernel."""
+    names = [name for name, kernel in weights._asdict().items() if kernel is not None and name != "node_bias"]
+
+    def run(kernels: Any, arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
+        node_bias, state, constants = arguments
+        joined = ArrangedWeights(**dict(zip(names, kernels, strict=True)), node_bias=node_bias)
+        return _steps(joined, state, constants, steps, return_words)
+
+    kernels = tuple(getattr(weights, name) for name in names)
+    return join_gradients(run, kernels, (weights.node_bias, state, constants))  # type: ignore[no-any-return]
+
+
+def _has_few_rows(x: Tensor) -> bool:
+    batch, words = x.shape[:2]
+    return isinstance(batch, int) and isinstance(words, int) and batch * words <= FEW_ROWS
 
 
 class Inputs(NamedTuple):
@@ -142,12 +175,12 @@ def transition(
     window = (weights.words.shape[0] // h.shape[-1] - 1) // 2
 
     xi = ops.concatenate(_neighbours(h, window), axis=-1)
-    a = project(xi, weights.words) + inputs.projected
+    a = multiply(xi, weights.words) + inputs.projected
     node_cells: list[Tensor] = []
     if g is not None:
         d = h.shape[-1]
         m = weights.sentence.shape[0] // d
-        a = a + ops.expand_dims(ops.reshape(g, (-1, m * d)) @ weights.sentence, 1)
+        a = a + ops.expand_dims(multiply(ops.reshape(g, (-1, m * d)), weights.sentence), 1)
         node_cells = [ops.broadcast_to(c_g[:, j : j + 1], ops.shape(c)) for j in range(m)]
         g, c_g = node_update(weights, h, c, g, c_g, inputs)
     cells = _neighbours(c, window)
@@ -247,22 +280,22 @@ def node_update(
     d = c.shape[-1]
     m = weights.node_words.shape[1] // d
     dtype = keras.backend.standardize_dtype(c_g.dtype)
-    own = ops.reshape(g, (-1, m * d)) @ weights.node_self + weights.node_bias
+    own = multiply(ops.reshape(g, (-1, m * d)), weights.node_self) + weights.node_bias
     w_g, w_f, w_o = ops.split(own, 3, axis=-1)  # (batch, m d) each, as all below
     # Sums over words stay in at least float32 until they are divided: in long sentences, they overflow float16.
     wide = accumulation_dtype(dtype)
     mean = ops.cast(_sum_words(h, wide) / ops.cast(inputs.count, wide), dtype)
-    u_g, u_o = ops.split(mean @ weights.node_mean, 2, axis=-1)
+    u_g, u_o = ops.split(multiply(mean, weights.node_mean), 2, axis=-1)
 
     # The softmax over the words and the node itself subtracts no maximum, because its arguments are sigmoids.
-    gates = project(h, weights.node_words) if gates is None else gates
+    gates = multiply(h, weights.node_words) if gates is None else gates
     f = ops.exp(ops.sigmoid(gates + ops.expand_dims(w_f, 1)))
     f_g = ops.exp(ops.sigmoid(w_g + u_g))
     total = ops.cast(f_g, wide) + _sum_words(f if inputs.mask_f is None else f * inputs.mask_f, wide)
     weighted = f * (c if m == 1 else ops.tile(c, (1, 1, m)))
     weighted = ops.cast(f_g * ops.reshape(c_g, (-1, m * d)), wide) + _sum_words(weighted, wide)
     if m > 1:
-        f = project(g, weights.node_words) + ops.expand_dims(w_f, 1)  # (batch, node read, m d)
+        f = multiply(g, weights.node_words) + ops.expand_dims(w_f, 1)  # (batch, node read, m d)
         f = ops.reshape(ops.exp(ops.sigmoid(f)), (-1, m, m, d))
         f = f * ops.reshape(1 - ops.eye(m, dtype=f.dtype), (1, m, m, 1))
         total = total + ops.reshape(_sum_words(f, wide), (-1, m * d))

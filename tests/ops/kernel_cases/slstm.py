@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_slstm.ops.kernels.slstm import slstm
+from keras_slstm.ops.kernels.slstm import FEW_ROWS, slstm
 from keras_slstm.ops.slstm import SLSTMWeights
 from tests.ops.kernel_cases import Case, cases_of, random_mask
 
@@ -46,6 +46,9 @@ def draw(rng: np.random.Generator) -> Iterator[Case]:
     yield case("no nodes", 2, 0, 2, masked=True)
     yield case("no neighbours", 0, 1, 2, masked=True, h0=each_word, return_words=False)
     yield case("wide", WORDS + 1, 2, 2, masked=True, h0=each_word, **dropout_masks)
+    long = {"x": rng.normal(size=(BATCH, FEW_ROWS // BATCH + 1, E))}  # the gradients of the weights are not joined
+    yield case("paper, long", 1, 1, 3, **long)
+    yield case("sentence, long", 1, 1, 3, return_words=False, **long)
     again = {"rematerialize": True}
     yield case("paper, rematerialized", 1, 1, 3, masked=True, **again)
     yield case("sentence, rematerialized", 1, 1, 3, return_words=False, **again)
