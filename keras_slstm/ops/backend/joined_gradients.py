@@ -26,7 +26,7 @@ class JoinedKernel(NamedTuple):
 
 
 def multiply(x: Tensor, kernel: Tensor | JoinedKernel) -> Tensor:
-    """Multiply each vector of `x`, of two or three axes, by `kernel`."""
+    """Multiply each vector of `x`, `(rows, inputs)` or `(batch, time, inputs)`, by `kernel`, `(inputs, units)`."""
     if isinstance(kernel, JoinedKernel):
         product = kernel.multiply(ops.reshape(x, (-1, x.shape[-1])))
         return ops.reshape(product, (*ops.shape(x)[:-1], kernel.shape[-1]))
@@ -40,7 +40,7 @@ def join_gradients(function: Function, kernels: Tensors, arguments: Any) -> Any:
 
     Args:
         function: Uses the kernels by `multiply` alone, and no other tensor with a gradient than its arguments.
-        kernels: Matrices.
+        kernels: Matrices, `(inputs, units)` each.
         arguments: Nested tensors; they may hold None and numbers.
     """
     if keras.backend.backend() == "torch":
