@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import subprocess
 import sys
 import tomllib
@@ -52,6 +53,7 @@ class Study:
         search: The option that each row chooses on development data with the first seed, and its values.
         claims: Claims of papers: `row`, `paper` (the source), `says`, and `worse = true` if the paper says that the row
             is worse than the baseline, not better.
+        lengths: Numbers of words that divide the test items into groups, each compared separately.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Study:
     seeds: list[int]
     search: dict[str, list[float]] = field(default_factory=dict)
     claims: list[dict[str, Any]] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for problem, wrong in {
@@ -73,6 +76,7 @@ class Study:
             "there is no seed": not self.seeds,
             "a seed occurs twice": len(set(self.seeds)) < len(self.seeds),
             "[search] takes one option with a list of values": len(self.search) > 1 or not all(self.search.values()),
+            "`lengths` must increase": any(low >= high for low, high in itertools.pairwise(self.lengths)),
             "a claim names a row that does not exist": any(claim["row"] not in self.rows for claim in self.claims),
         }.items():
             if wrong:
@@ -213,19 +217,20 @@ def score_of(found: Line, part: str, measure: str) -> float:
 
 
 def read_items(path: Path, measure: str) -> Line:
-    """Return the numbers of correct, predicted and true answers per test item, and a fingerprint of the test split.
+    """Return the numbers of correct, predicted and true answers and of words per test item, and a fingerprint.
 
-    An item is a text, or a sentence with its spans or tags. Other metrics are not sums over items.
+    An item is a text, a pair, or a sentence with its spans or tags. Other metrics are not sums over items.
     """
     name, _, kind = measure.partition(" ")
     if name not in ("accuracy", "f1") or not path.exists():
-        return {"items": None, "test_part": None}
+        return {"items": None, "words": None, "test_part": None}
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     heads, rows = rows[0], rows[1:]
     if heads[0] != "sentence":
         counts = [[int(row[0] == row[1]), 1, 1] for row in rows]
-        return {"items": counts, "test_part": fingerprint([row[0] + "\t" + row[-1] for row in rows])}
+        words = [sum(len(text.split()) for text in texts) for _, _, _, *texts in rows]
+        return {"items": counts, "words": words, "test_part": fingerprint([row[0] + "\t" + row[-1] for row in rows])}
     sentences: dict[str, list[list[str]]] = {}
     for row in rows:
         sentences.setdefault(row[0], []).append(row)
@@ -241,7 +246,8 @@ def read_items(path: Path, measure: str) -> Line:
         else:
             right = sum(one == other for one, other in zip(wanted, found, strict=True))
             counts.append([right, len(words), len(words)])
-    return {"items": counts, "test_part": fingerprint(["\t".join(row[:3]) for row in rows])}
+    lengths = [len(words) for words in sentences.values()]
+    return {"items": counts, "words": lengths, "test_part": fingerprint(["\t".join(row[:3]) for row in rows])}
 
 
 def run(study: Study, root: Path, work: Path) -> None:

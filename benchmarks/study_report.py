@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ def table(study: Study) -> str:
     text = [f"**{study.question}**", "", *(rows if len(rows) > 2 else ["Not measured yet."])]
     if (over_data := _over_data(study, lines)) is not None:
         text += ["", over_data]
+    if len(by_length := _by_length(study, lines)) > 2:
+        text += ["", *by_length]
     return "\n".join([*text, "", f"`python -m benchmarks.study benchmarks/studies/{study.name}.toml --root PATH`"])
 
 
@@ -170,10 +173,38 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
     return " ".join(sentences) or None
 
 
+def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
+    """Return a table of the scores on the test items of each length, without rows that cannot be compared."""
+    others = [row for row in study.rows if row != study.baseline]
+    heads = ["data", "words", "items", study.baseline]
+    heads += [head for row in others for head in (row, f"against {study.baseline} [95%]")]
+    table = ["| " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
+    for data in study.data if study.lengths else ():
+        runs = {row: chosen_runs(study, lines, row, data) for row in study.rows}
+        counts = {row: _counts(of) for row, of in runs.items()}
+        before = counts[study.baseline]
+        if before is None or any(unfair(study, of, runs[study.baseline]) for of in runs.values()):
+            continue
+        words = np.array(next(iter(runs[study.baseline].values()))["words"])
+        for low, high in itertools.pairwise([0, *study.lengths, math.inf]):
+            chosen = (words > low) & (words <= high)
+            if not chosen.any():
+                continue
+            name = f"over {low}" if math.isinf(high) else f"{low + 1} to {high}"
+            cells = [data, name, str(chosen.sum()), _percent(study_statistics.score(before[:, chosen]).tolist())]
+            for row in others:
+                of_row, of_baseline = counts[row][:, chosen], before[:, chosen]
+                one, other = (study_statistics.score(of) for of in (of_row, of_baseline))
+                interval = study_statistics.paired_interval(of_row, of_baseline)
+                cells += [_percent(one.tolist()), _difference(float(np.mean(one - other)), *interval)]
+            table.append("| " + " | ".join(cells) + " |")
+    return table
+
+
 def _counts(runs: dict[int, Line]) -> Any:
     """Return the counts of the test items `(seeds, items, 3)`, or None if the metric is not a sum over items."""
     items = [runs[seed]["items"] for seed in sorted(runs)]
-    return None if any(of is None for of in items) else np.array(items, "float64")
+    return None if not items or any(of is None for of in items) else np.array(items, "float64")
 
 
 def _percent(scores: list[float]) -> str:

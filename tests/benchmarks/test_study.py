@@ -52,6 +52,7 @@ class TestFile:
             ('baseline = "two"', 'baseline = "three"', "'three' is not a row"),
             ("seeds = [0, 1, 2]", "seeds = [0, 0]", "twice"),
             ("[0.1, 0.2]", "[]", "list of values"),
+            ("seeds =", "lengths = [9, 9]\nseeds =", "must increase"),
             ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
             ('measure = "accuracy"', "", "measure"),
             ('command = "classify"', "command = ", "s.toml"),
@@ -83,6 +84,7 @@ def line(training, test=0.5, development=0.5, **more):
         "development_score": development, "test_score": test, "best_epoch": 2, "epochs": 3, "parameters": 1000,
         "settings": {"encoder": training.row, "units": 3, "learning_rate": training.value, "seed": training.seed},
         "split": {"seed": 0}, "test_part": "x", "items": [[int(one), 1, 1] for one in right],
+        "words": [3] * 10 + [8] * 30,
         "commit": "abc", "conditions": {"cores": 2},
         **more,
     }  # fmt: skip
@@ -147,6 +149,7 @@ class TestRun:
         for found in lines:
             counts = np.array(found["items"])
             assert study_statistics.score(counts) == pytest.approx(found["test_score"])
+            assert found["words"] == [2] * len(counts)
         for measured in study_seconds.measure(study, "a", tmp_path / "work", rounds=2):
             assert measured["examples"] == len(lines[0]["items"])
             assert 0 < measured["fastest"] <= measured["seconds"] <= measured["slowest"]
@@ -167,6 +170,7 @@ def test_items_of_tagged_sentences(tmp_path):
     rows = ["sentence\tword\ttag\tprediction", "1\ta\tB-X\tB-X", "1\tb\tI-X\tO", "2\tc\tB-Y\tB-Y", "2\td\tO\tB-X"]
     (tmp_path / "p.tsv").write_text("\n".join(rows) + "\n")
     assert studies.read_items(tmp_path / "p.tsv", "f1")["items"] == [[0, 1, 1], [1, 2, 1]]
+    assert studies.read_items(tmp_path / "p.tsv", "f1")["words"] == [2, 2]
     assert studies.read_items(tmp_path / "p.tsv", "accuracy")["items"] == [[1, 2, 2], [1, 2, 2]]
     assert studies.read_items(tmp_path / "p.tsv", "pearson")["items"] is None
     assert studies.read_items(tmp_path / "p.tsv", "f1 X")["items"] == [[0, 1, 1], [0, 1, 0]]
@@ -191,6 +195,19 @@ class TestReport:
         assert "does not hold" in study_report.claims()
         record(study, scores=(0.5, 0.5))
         assert "not significant" in study_report.claims()
+
+    def test_scores_by_length(self, study):
+        study = dataclasses.replace(study, lengths=[3, 5])
+        record(study)
+        runs = study_report.chosen_runs(study, read(study), "one", "a")
+        right = np.array([[item[0] for item in runs[seed]["items"]] for seed in study.seeds])
+        short, long = (100 * right[:, part].mean() for part in (slice(10), slice(10, None)))
+        rows = [row for row in study_report.table(study).splitlines() if " to " in row or "over" in row]
+        assert [row.split(" | ")[:3] for row in rows] == [["| a", "1 to 3", "10"], ["| a", "over 5", "30"]]
+        assert f" | {short:.2f} ± " in rows[0]
+        assert f" | {long:.2f} ± " in rows[1]
+        record(study, lambda line: {"best_epoch": 3})
+        assert "over 5" not in study_report.table(study)
 
     def test_a_claim_may_say_that_a_row_is_worse(self):
         assert study_report.verdict((0.1, 0.2)) == "holds"
