@@ -49,8 +49,8 @@ model.adapt(corpus.train.texts)
 print(f"{args.encoder}: {model.count_params():,} parameters, {model.vectorizer.vocabulary_size:,} words")
 
 # Training: batches contain sentences of similar length; the learning rate falls by a tenth each epoch.
-batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=32, seed=0)
-rate = keras.optimizers.schedules.ExponentialDecay(4e-3, len(batches), 0.9, staircase=True)
+batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=16, seed=0)
+rate = keras.optimizers.schedules.ExponentialDecay(6e-3, len(batches), 0.9, staircase=True)
 # XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
 model.compile(keras.optimizers.Adam(rate, global_clipnorm=3.0), jit_compile=compiled)
