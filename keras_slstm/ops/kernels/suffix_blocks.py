@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_slstm.ops.backend.apart import run_apart
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.kernels.recurrent_cells import Recurrence
 from keras_slstm.types import Tensor, Tensors
@@ -72,12 +73,18 @@ def backward(
     d_projected, d_weights = [], recurrence.zero_weight_gradients()
     for block, (start, steps) in zip(reversed(blocks), reversed(saved), strict=True):
         d_state = [x[: block.rows] for x in d_state] if every else d_state
-        recomputed = steps is None
-        if recomputed:
-            _, _, steps = _read(recurrence, block, every, start, True)
-        d_block, d_weights, d_state = _read_back(
-            recurrence, block, every, steps, d_first[block.start : block.stop], d_state, d_weights, recomputed
-        )
+        d_h = d_first[block.start : block.stop]
+        if steps is None:
+
+            def recompute(
+                d_h: Tensor, d_state: list[Tensor], d_weights: Tensors, start: Tensors, block: _Block = block
+            ) -> tuple[Tensor, Tensors, list[Tensor]]:
+                _, _, steps = _read(recurrence, block, every, start, True)
+                return _read_back(recurrence, block, every, steps, d_h, d_state, d_weights, True)
+
+            d_block, d_weights, d_state = run_apart(recompute, d_h, d_state, d_weights, start)
+        else:
+            d_block, d_weights, d_state = _read_back(recurrence, block, every, steps, d_h, d_state, d_weights, False)
         d_projected.append(d_block)
     return recurrence.name_gradients(ops.concatenate(d_projected[::-1]), d_weights)
 
