@@ -19,6 +19,7 @@ from keras_slstm.models.quantized import Quantizable
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.serving import check_tensorflow
 from keras_slstm.models.word_vector_defaults import DROPOUT, WORD_DROPOUT, warn_of_frozen, words_initializer
+from keras_slstm.ops.backend.numpy_initializers import drawing_without_compiling
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.text.contextual_vectors import ContextualFunction, ContextualVectors
 from keras_slstm.text.text_vectorizer import TextVectorizer
@@ -162,6 +163,10 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
             trainable=self.trainable_embeddings,
             dtype=self.dtype_policy,
         )
+        with drawing_without_compiling(embedding, self):
+            self._build_layers(embedding, characters_size)
+
+    def _build_layers(self, embedding: keras.layers.Embedding, characters_size: int) -> None:
         embedding.build((None, None))
         contextual = contextual_features(self.contextual, self.embedding_dim, self.compute_dtype)
         features = self.embedding_dim + (self.character_units if self.characters else 0) + contextual

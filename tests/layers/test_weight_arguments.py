@@ -7,6 +7,22 @@ import pytest
 from keras_slstm import layers
 from keras_slstm.ops.backend import numpy_initializers
 from tests.backend import BACKEND, to_numpy
+from tests.processes import run_python
+
+# Prints how many functions JAX compiles to load a model.
+LOADING = """
+import sys, jax, keras, keras_slstm
+model = keras_slstm.SentenceClassifier(["a", "b"], encoder="slstm", units=11, embedding_dim=13, mlp_units=[7])
+model.adapt(["x y", "x z"] * 3)
+model.save(sys.argv[1])
+jax.clear_caches()
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, *_, **__: compiled.append(event) if event.endswith("backend_compile_duration") else None
+)
+keras.saving.load_model(sys.argv[1])
+print(len(compiled))
+"""
 
 
 def _kernels(**kwargs):
@@ -61,6 +77,22 @@ class TestInitialValuesOnJAX:
             assert len(compiled) <= 1  # the state of the seed generator
         finally:
             jax.monitoring.clear_event_listeners()
+
+    def test_layers_of_keras_get_their_initialisers_back(self):
+        layer = keras.layers.Bidirectional(keras.layers.LSTM(3, kernel_initializer="he_normal"))
+        cell = layer.forward_layer.cell
+        before = cell.kernel_initializer
+        with numpy_initializers.drawing_without_compiling(layer):
+            assert cell.kernel_initializer is not before
+        assert cell.kernel_initializer is before
+
+    @pytest.mark.backends("jax")
+    def test_loading_a_model_compiles_no_initialiser(self, tmp_path):
+        found = run_python(
+            "-c", LOADING, tmp_path / "model.keras"
+        )  # here, Keras' own layers draw without compiling, too
+        assert found.returncode == 0, found.stderr
+        assert 0 <= int(found.stdout) <= 1  # the state of the seed generator
 
     @pytest.mark.parametrize(
         ("name", "std", "largest"),

@@ -5,8 +5,9 @@ The weights of an S-LSTM take JAX about ten seconds, and loading a model draws t
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -21,6 +22,26 @@ def draws_without_compiling(initializer: Any) -> Any:
     if keras.backend.backend() != "jax" or type(initializer) not in _DRAWS:
         return initializer
     return lambda shape, dtype=None: draw(initializer, shape, dtype)
+
+
+@contextlib.contextmanager
+def drawing_without_compiling(*layers: keras.layers.Layer) -> Iterator[None]:
+    """Let Keras' own layers, at any depth, draw the weights that they create inside this context in the same way.
+
+    Their initialisers are attributes, which are put back at the end.
+    """
+    replaced = []
+    for layer in {id(inner): inner for outer in layers for inner in outer._flatten_layers()}.values():
+        for name, initializer in list(vars(layer).items()):
+            if name.endswith("_initializer") and draws_without_compiling(initializer) is not initializer:
+                replaced.append((layer, name, initializer))
+    try:
+        for layer, name, initializer in replaced:
+            setattr(layer, name, draws_without_compiling(initializer))
+        yield
+    finally:
+        for layer, name, initializer in replaced:
+            setattr(layer, name, initializer)
 
 
 def draw(initializer: Any, shape: Shape, dtype: Any = None) -> Tensor:
