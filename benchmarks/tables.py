@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import comparisons, scaling_model, study_report, timed_tables
+from benchmarks import comparisons, scaling_model, study_report, timed_tables, word_depths
 from benchmarks.names import data_name, encoder_name
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
@@ -320,6 +320,7 @@ TABLES = {
     "streaming": lambda: timed_tables.streaming(RESULTS),
     "studies": study_report.tables,
     "claims": study_report.claims,
+    "word-depths": word_depths.table,
 }
 
 

@@ -1,0 +1,123 @@
+"""Counts how deep a depth-adaptive GRN reads words, by frequency, part of speech and negation (Figure 4 of its paper).
+
+    python -m benchmarks.word_depths runs/a/model.keras runs/b/model.keras --trained trec --manual-dir PATH
+
+The models are trainings of the same data with different seeds. They read the words of the English web treebank
+(`ud_ewt`), which has parts of speech; the frequencies are those in their training texts. The interval of the difference
+from all words holds 95% of the bootstrap resamples over models and sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+import keras_slstm
+from benchmarks.study_statistics import paired_interval, score
+from keras_slstm.training.results import append_result, read_results
+
+RESULTS = Path(__file__).parent / "results" / "word_depths.jsonl"
+NEGATIONS = {"no", "not", "n't", "never", "nothing", "nobody", "none", "nor", "neither", "nowhere", "without", "cannot"}
+# The largest number of occurrences in the training texts, and the name of the group.
+FREQUENCIES = {0: "unseen", 1: "seen once", 10: "seen 2 to 10 times", 100: "seen 11 to 100 times"}
+ALL = "all words"
+Words = Sequence[str]
+
+
+def groups_of(words: Words, tags: Words, seen: Counter[str]) -> list[set[str]]:
+    """Return the names of the groups of each word of a sentence.
+
+    Args:
+        words: The words, as the model reads them.
+        tags: Their parts of speech.
+        seen: The number of occurrences of each word in the training texts.
+    """
+    found = []
+    for word, tag in zip(words, tags, strict=True):
+        often = next((name for most, name in FREQUENCIES.items() if seen[word] <= most), "seen more often")
+        found.append({ALL, often, f"part of speech {tag}", *(["negation"] if word in NEGATIONS else [])})
+    return found
+
+
+def add_up(depths: Iterable[Sequence[int]], groups: Sequence[Sequence[set[str]]], name: str) -> NDArray[np.float64]:
+    """Return the sum of the depths and, twice, the number of words of a group in each sentence, `(sentences, 3)`.
+
+    The score of such counts is the mean depth.
+    """
+    counts = []
+    for of_words, of_groups in zip(depths, groups, strict=True):
+        chosen = [depth for depth, names in zip(of_words, of_groups, strict=True) if name in names]
+        counts.append([float(sum(chosen)), len(chosen), len(chosen)])
+    return np.array(counts)
+
+
+def measure(depths: Sequence[Sequence[Sequence[int]]], groups: Sequence[Sequence[set[str]]]) -> list[dict[str, Any]]:
+    """Return a line per group with its mean depth, and the interval of its difference from all words.
+
+    Args:
+        depths: The depths of the words, by model and sentence.
+        groups: The groups of the words, by sentence.
+    """
+    of_all = np.stack([add_up(of_model, groups, ALL) for of_model in depths])
+    lines = []
+    for name in sorted({name for sentence in groups for names in sentence for name in names}):
+        counts = np.stack([add_up(of_model, groups, name) for of_model in depths])
+        line = {"group": name, "words": int(counts[0, :, 1].sum()), "depths": score(counts).tolist()}
+        if name != ALL:
+            line |= {"difference": float(np.mean(score(counts) - score(of_all)))}
+            line |= {"interval": paired_interval(counts, of_all)}
+        lines.append(line)
+    return lines
+
+
+def table() -> str:
+    """Return the recorded groups as a Markdown table, the deepest first."""
+    lines = read_results(RESULTS) if RESULTS.exists() else []
+    if not lines:
+        return "Not measured yet."
+    rows = ["| words | number | mean depth | against all words [95%] |", "| --- | ---: | ---: | ---: |"]
+    for line in sorted(lines, key=lambda line: np.mean(line["depths"]), reverse=True):
+        cell = ""
+        if "difference" in line:
+            low, high = line["interval"]
+            cell = f"{line['difference']:+.2f} [{low:+.2f}, {high:+.2f}]"
+        rows.append(f"| {line['group']} | {line['words']:,} | {np.mean(line['depths']):.2f} | {cell} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Read the sentences with each model, print the table, and replace the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="saved classifiers with a GRN")
+    parser.add_argument("--trained", required=True, metavar="NAME", help="the data set that they were trained on")
+    parser.add_argument("--manual-dir", help="folder with the original files of both data sets")
+    args = parser.parse_args()
+    corpus = keras_slstm.datasets.load_corpus(args.trained, manual_dir=args.manual_dir)
+    treebank = keras_slstm.datasets.load_tagged_corpus("ud_ewt", manual_dir=args.manual_dir).test
+    texts = [" ".join(words) for words in treebank.tokens]
+    depths, groups = [], []
+    for path in args.models:
+        model: Any = keras.saving.load_model(path, compile=False)
+        read = keras_slstm.models.read_depths(model, texts)
+        depths.append([sentence.depths.tolist() for sentence in read])
+        if not groups:
+            seen = Counter(word for text in corpus.train.texts for word in model.vectorizer.tokenize(text))
+            groups = [groups_of(found.words, tags, seen) for found, tags in zip(read, treebank.tags, strict=True)]
+    RESULTS.unlink(missing_ok=True)
+    for line in measure(depths, groups):
+        append_result(RESULTS, {**line, "trained": args.trained})
+    print(table())
+
+
+if __name__ == "__main__":
+    main()
