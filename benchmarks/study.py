@@ -229,8 +229,8 @@ def read_items(path: Path, measure: str) -> Line:
     heads, rows = rows[0], rows[1:]
     if heads[0] != "sentence":
         counts = [[int(row[0] == row[1]), 1, 1] for row in rows]
-        words = [sum(len(text.split()) for text in texts) for _, _, _, *texts in rows]
-        return {"items": counts, "words": words, "test_part": fingerprint([row[0] + "\t" + row[-1] for row in rows])}
+        lengths = [sum(len(text.split()) for text in texts) for _, _, _, *texts in rows]
+        return {"items": counts, "words": lengths, "test_part": fingerprint([row[0] + "\t" + row[-1] for row in rows])}
     sentences: dict[str, list[list[str]]] = {}
     for row in rows:
         sentences.setdefault(row[0], []).append(row)

@@ -105,7 +105,8 @@ def main() -> None:
     corpus = keras_slstm.datasets.load_corpus(args.trained, manual_dir=args.manual_dir)
     treebank = keras_slstm.datasets.load_tagged_corpus("ud_ewt", manual_dir=args.manual_dir).test
     texts = [" ".join(words) for words in treebank.tokens]
-    depths, groups = [], []
+    depths: list[list[Any]] = []
+    groups: list[list[set[str]]] = []
     for path in args.models:
         model: Any = keras.saving.load_model(path, compile=False)
         read = keras_slstm.models.read_depths(model, texts)

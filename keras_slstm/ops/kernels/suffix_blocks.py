@@ -5,6 +5,7 @@ A block has all rows that start before its end. A row is zero until it starts.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -74,17 +75,11 @@ def backward(
     for block, (start, steps) in zip(reversed(blocks), reversed(saved), strict=True):
         d_state = [x[: block.rows] for x in d_state] if every else d_state
         d_h = d_first[block.start : block.stop]
+        arguments = d_h, d_state, d_weights
         if steps is None:
-
-            def recompute(
-                d_h: Tensor, d_state: list[Tensor], d_weights: Tensors, start: Tensors, block: _Block = block
-            ) -> tuple[Tensor, Tensors, list[Tensor]]:
-                _, _, steps = _read(recurrence, block, every, start, True)
-                return _read_back(recurrence, block, every, steps, d_h, d_state, d_weights, True)
-
-            d_block, d_weights, d_state = run_apart(recompute, d_h, d_state, d_weights, start)
+            d_block, d_weights, d_state = run_apart(partial(_read_again, recurrence, block, every), *arguments, start)
         else:
-            d_block, d_weights, d_state = _read_back(recurrence, block, every, steps, d_h, d_state, d_weights, False)
+            d_block, d_weights, d_state = _read_back(recurrence, block, every, *arguments, steps)
         d_projected.append(d_block)
     return recurrence.name_gradients(ops.concatenate(d_projected[::-1]), d_weights)
 
@@ -114,11 +109,11 @@ def _read_back(
     recurrence: Recurrence,
     block: _Block,
     every: bool,
-    steps: Tensors,
     d_first: Tensor,
     d_state: list[Tensor],
     d_weights: Tensors,
-    word_by_word: bool,
+    steps: Tensors,
+    word_by_word: bool = False,
 ) -> tuple[Tensor, Tensors, list[Tensor]]:
     """Backpropagate through a block; return the gradient of x W, the new `d_weights`, the gradient of the first state.
 
@@ -155,6 +150,20 @@ def _read_back(
     products = [_zeros(recurrence, block.rows, recurrence.projected.shape[-1])] * cell.products
     found = list(scan(stack, (*products, *d_state), inputs, reverse=True, num_stacked=cell.products))
     return *recurrence.add_gradients(d_weights, steps, tuple(found[: cell.products])), found[cell.products :]
+
+
+def _read_again(
+    recurrence: Recurrence,
+    block: _Block,
+    every: bool,
+    d_first: Tensor,
+    d_state: list[Tensor],
+    d_weights: Tensors,
+    start: Tensors,
+) -> tuple[Tensor, Tensors, list[Tensor]]:
+    """`_read_back` for a block whose first state alone was saved."""
+    _, _, steps = _read(recurrence, block, every, start, True)
+    return _read_back(recurrence, block, every, d_first, d_state, d_weights, steps or (), word_by_word=True)
 
 
 def _masks(recurrence: Recurrence, block: _Block, every: bool) -> Tensors:
