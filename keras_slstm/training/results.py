@@ -123,7 +123,8 @@ def commit() -> str | None:
             for arguments in (("ls-files", "--error-unmatch", Path(__file__).name), ("rev-parse", "--short=12", "HEAD"))
         ]
         status = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no"],
+            # Results that were added are no change of the code.
+            ["git", "status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)*.jsonl"],
             cwd=folder, capture_output=True, text=True, check=True, timeout=30,
         ).stdout  # fmt: skip
     except (OSError, subprocess.SubprocessError):

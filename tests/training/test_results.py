@@ -50,8 +50,13 @@ def test_commit_of_a_checkout_and_of_none(monkeypatch, tmp_path):
 
     git("init", "-q")
     assert results.commit() is None  # a package installed below some other checkout
-    git("add", "results.py")
+    lines = tmp_path / "deep" / "results.jsonl"
+    lines.parent.mkdir()
+    lines.write_text("{}\n")
+    git("add", "results.py", "deep/results.jsonl")
     git("commit", "-q", "-m", "first")
+    assert results.commit() == git("rev-parse", "HEAD")[:12]
+    lines.write_text("{}\n{}\n")  # a study adds lines while it runs
     assert results.commit() == git("rev-parse", "HEAD")[:12]
     path.write_text("2\n")
     assert results.commit() == git("rev-parse", "HEAD")[:12] + "+"
