@@ -17,6 +17,7 @@ from keras_slstm.models.exported_search import check_search_format, write_search
 from keras_slstm.models.low_rank import LowRankEncoder
 from keras_slstm.models.raw_data import RawDataModel
 from keras_slstm.models.translation_search import Search, Searches, SearchModel
+from keras_slstm.ops.backend.numpy_initializers import drawing_without_compiling
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID, SubwordVectorizer
 from keras_slstm.text.text_vectorizer import check_texts
@@ -145,11 +146,12 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
             for name in ("source_embedding", "target_embedding")
         )
         self.head = keras.layers.Dense(vocabulary_size, name="head", dtype=accumulation_dtype(self.compute_dtype))
-        self.source_embedding.build((None, None))
-        self.target_embedding.build((None, None))
-        self.encoder.build((None, None, size))
-        self.decoder.build((None, None, size), (None, None, units))
-        self.head.build((None, None, units))
+        with drawing_without_compiling(self):
+            self.source_embedding.build((None, None))
+            self.target_embedding.build((None, None))
+            self.encoder.build((None, None, size))
+            self.decoder.build((None, None, size), (None, None, units))
+            self.head.build((None, None, units))
         self.built = True
 
     # The Keras model.

@@ -79,11 +79,14 @@ class TestInitialValuesOnJAX:
             jax.monitoring.clear_event_listeners()
 
     def test_layers_of_keras_get_their_initialisers_back(self):
-        layer = keras.layers.Bidirectional(keras.layers.LSTM(3, kernel_initializer="he_normal"))
+        orthogonal = keras.initializers.Orthogonal(seed=1)
+        lstm = keras.layers.LSTM(3, kernel_initializer="he_normal", recurrent_initializer=orthogonal)
+        layer = keras.layers.Bidirectional(lstm)
         cell = layer.forward_layer.cell
-        before = cell.kernel_initializer
+        before, seeded = cell.kernel_initializer, cell.recurrent_initializer
         with numpy_initializers.drawing_without_compiling(layer):
             assert cell.kernel_initializer is not before
+            assert cell.recurrent_initializer is seeded  # a seed asks for Keras' own numbers
         assert cell.kernel_initializer is before
 
     @pytest.mark.backends("jax")

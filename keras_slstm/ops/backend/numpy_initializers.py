@@ -28,13 +28,16 @@ def draws_without_compiling(initializer: Any) -> Any:
 def drawing_without_compiling(*layers: keras.layers.Layer) -> Iterator[None]:
     """Let Keras' own layers, at any depth, draw the weights that they create inside this context in the same way.
 
-    Their initialisers are attributes, which are put back at the end.
+    Their initialisers, except those with a seed, are replaced inside the context.
     """
-    replaced = []
-    for layer in {id(inner): inner for outer in layers for inner in outer._flatten_layers()}.values():
-        for name, initializer in list(vars(layer).items()):
-            if name.endswith("_initializer") and draws_without_compiling(initializer) is not initializer:
-                replaced.append((layer, name, initializer))
+    replaced = [
+        (layer, name, initializer)
+        for outer in layers
+        for layer in outer._flatten_layers()
+        for name, initializer in vars(layer).items()
+        if name.endswith("_initializer") and draws_without_compiling(initializer) is not initializer
+        if initializer.get_config().get("seed") is None
+    ]
     try:
         for layer, name, initializer in replaced:
             setattr(layer, name, draws_without_compiling(initializer))
