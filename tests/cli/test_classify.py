@@ -287,7 +287,7 @@ def test_a_bcn_on_a_depth_adaptive_grn(data, tmp_path, command):
 @pytest.mark.parametrize(
     ("words", "patience"),
     [
-        ([], {"patience": 5, "patience_updates": 500}),  # epochs count
+        ([], {"patience": 5, "patience_updates": 1000}),  # epochs count
         (["--patience-updates", "300"], {"patience_updates": 300}),
         (["--patience-updates", "0"], {}),
         (["--patience-updates", "300", "--patience", "2"], {"patience": 2, "patience_updates": 300}),
