@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_slstm
 from keras_slstm import layers
 from keras_slstm.ops.backend import numpy_initializers
 from tests.backend import BACKEND, to_numpy
@@ -37,6 +38,13 @@ def test_weights_of_equal_shape_start_with_different_values():
     for initializer in ("orthogonal", keras.initializers.RandomNormal()):
         one, other = _kernels(recurrent_initializer=initializer)
         assert np.max(np.abs(one - other)) > 1e-3
+
+
+def test_weights_in_a_text_model_start_with_different_values():
+    model = keras_slstm.SentenceClassifier(["a", "b"], units=2, embedding_dim=3)
+    model.adapt(["x y", "x z"] * 3)
+    layer = next(layer for layer in model._flatten_layers() if isinstance(layer, layers.SLSTM))
+    assert np.max(np.abs(to_numpy(layer.node_kernel) - to_numpy(layer.node_recurrent_kernel))) > 1e-3
 
 
 def _twos(shape, dtype=None):
