@@ -26,7 +26,7 @@ def draws_without_compiling(initializer: Any) -> Any:
 
 @contextlib.contextmanager
 def drawing_without_compiling(*layers: keras.layers.Layer) -> Iterator[None]:
-    """Let Keras' own layers, at any depth, draw the weights that they create inside this context in the same way.
+    """Let Keras' layers, at any depth, draw the weights that they create inside this context in the same way.
 
     Their initialisers, except those with a seed, are replaced inside the context.
     """
@@ -34,7 +34,7 @@ def drawing_without_compiling(*layers: keras.layers.Layer) -> Iterator[None]:
         (layer, name, initializer)
         for outer in layers
         for layer in outer._flatten_layers()
-        if type(layer).__module__.startswith("keras.")  # those of this package do so already
+        if not hasattr(layer, "add_weight_like")  # which draws so already, with a seed for each weight
         for name, initializer in vars(layer).items()
         if name.endswith("_initializer") and draws_without_compiling(initializer) is not initializer
         if initializer.get_config().get("seed") is None
