@@ -16,7 +16,7 @@ def run_apart(function: Callable[..., Any], *args: Any) -> Any:
 
     Args:
         function: A function without side effects.
-        *args: Its arguments, nested tensors; the first tensor must be floating.
+        *args: Its arguments, nested floating tensors.
     """
     if keras.backend.backend() != "jax":
         return function(*args)
@@ -26,6 +26,6 @@ def run_apart(function: Callable[..., Any], *args: Any) -> Any:
     def zeros(*args: Any) -> Any:
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(function, *args))
 
-    number = jnp.sum(jax.tree.leaves(args)[0])
+    number = sum(jnp.sum(x) for x in jax.tree.leaves(args))  # of all tensors, because some may be constants
     always = (number == number) | jnp.isnan(number)  # XLA does not notice
     return jax.lax.cond(always, function, zeros, *args)

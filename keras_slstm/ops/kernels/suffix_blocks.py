@@ -153,15 +153,10 @@ def _read_back(
 
 
 def _read_again(
-    recurrence: Recurrence,
-    block: _Block,
-    every: bool,
-    d_first: Tensor,
-    d_state: list[Tensor],
-    d_weights: Tensors,
-    start: Tensors,
+    recurrence: Recurrence, block: _Block, every: bool, *given: Any
 ) -> tuple[Tensor, Tensors, list[Tensor]]:
-    """`_read_back` for a block whose first state alone was saved."""
+    """`_read_back` with the state before the block in place of `steps`."""
+    d_first, d_state, d_weights, start = given
     _, _, steps = _read(recurrence, block, every, start, True)
     return _read_back(recurrence, block, every, d_first, d_state, d_weights, steps or (), word_by_word=True)
 

@@ -32,11 +32,12 @@ def test_the_gradient_is_that_of_the_function():
 
 
 @pytest.mark.backends("jax")
-def test_recomputation_saves_the_memory_of_the_blocks():
+@pytest.mark.parametrize("tied", [True, False])
+def test_recomputation_saves_the_memory_of_the_blocks(tied):
     import jax
 
     def megabytes(rematerialize):
-        layer = keras_slstm.SuBiLSTM(16, rematerialize=rematerialize)
+        layer = keras_slstm.SuBiLSTM(16, tied=tied, rematerialize=rematerialize)
         x = np.ones((1, 200, 16), "float32")
         layer.build(x.shape)
         weights, constants = (
