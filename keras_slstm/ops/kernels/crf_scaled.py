@@ -12,14 +12,13 @@ from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import Potentials, time_first
 from keras_slstm.ops.kernels.crf_log_space import Score, rows
 from keras_slstm.ops.masks import is_first, is_last
-from keras_slstm.ops.positions import index_after, take_words
 from keras_slstm.types import Tensor, Tensors
 
 
 def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     """Log Z and its gradient.
 
-    Both recursions run in one loop; everything else is computed for all words together:
+    Only the recursions run in loops; everything else is computed for all words together:
 
         forward_i[y]  = (sum_{y'} forward_{i-1}[y'] E[y', y]   + [i = 1]) e_i[y] / c_i
         backward_i[y] = (sum_{y'} E[y, y']  backward_{i+1}[y'] + [i = n]) e_i[y] / d_i
@@ -36,45 +35,23 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
 
         return crf_torch.log_partition(potentials)
     unary, transitions, mask = potentials
-    labels = unary.shape[2]
     first, last, words = (time_first(x)[..., None] for x in (is_first(mask), is_last(mask), mask))
     counts = words & ~first  # words with a transition
     unary = time_first(unary)
     max_unary = amax(unary, axis=2, keepdims=True)
     e = ops.exp(unary - max_unary)
     max_transition = amax(transitions, axis=(-2, -1), keepdims=True)
+
     E = ops.exp(transitions - max_transition)  # from the label before
-    onward = ops.swapaxes(E, -1, -2)  # from the label after
     if potentials.pairwise:
-        onward = time_first(take_words(onward, ops.flip(index_after(mask), axis=1)))  # from the end
-        E, max_transition = time_first(E), time_first(max_transition)
-    max_transition = max_transition[..., 0]  # (time, batch, 1), or (1, 1)
-    start, end = ops.cast(first, e.dtype), ops.cast(last, e.dtype)
-
-    def step(state: Tensors, at_time: Tensors) -> Tensors:
-        *_, x = state
-        e_now, ends, mask_t, *own = at_time
-        if potentials.pairwise:
-            moved = ops.stack([_times(x[:, 0], own[0]), _times(x[:, 1], own[1])], axis=1)
-        else:
-            moved = ops.reshape(ops.reshape(x, (-1, 2 * labels)) @ both_ways, ops.shape(x))
-        message = moved + ends
-        p = message * e_now
-        return x, message, ops.where(mask_t, p / amax(p, axis=2, keepdims=True), x)
-
-    inputs: tuple[Tensor, ...] = tuple(_from_both_ends(*x) for x in ((e, e), (start, end), (words, words)))
-    if potentials.pairwise:
-        inputs += (E, onward)
+        # Where no transition counts, the identity hands on the state.
+        E = ops.where(counts[..., None], time_first(E), ops.eye(E.shape[-1], dtype=E.dtype))
+        before, message, q = _in_two_loops(ops.where(words, e, ops.ones_like(e)), E)
+        max_transition = time_first(max_transition)
     else:
-        # One product per step is faster than two on all backends, despite the zeros.
-        none = ops.zeros_like(E)
-        both_ways = ops.concatenate([ops.concatenate(row, axis=1) for row in ((E, none), (none, onward))], axis=0)
-    nothing = ops.sum(ops.zeros_like(inputs[0]), axis=0)
-    # Stacked: the state before each step, and the sum that reaches its word.
-    before, message, _ = scan(step, (nothing, nothing, nothing), inputs, num_stacked=2)
-    before = before[:, :, 0]
-    p = message[:, :, 0] * e
-    q = ops.flip(message[:, :, 1], axis=0)
+        before, message, q = _in_one_loop(e, E, first, last, words)
+    max_transition = max_transition[..., 0]  # (time, batch, 1), or (1, 1)
+    p = message * e
     total = ops.sum(p * q, axis=2, keepdims=True)
     # Reliable if forward and backward agree on values far above those that may have underflowed.
     info = np.finfo(keras.backend.standardize_dtype(e.dtype))
@@ -96,13 +73,69 @@ def log_partition(potentials: Potentials) -> tuple[Score, Tensor]:
     return Score(ops.sum(found, axis=(0, 2)), gradient), reliable
 
 
+def _in_one_loop(e: Tensor, E: Tensor, first: Tensor, last: Tensor, words: Tensor) -> Tensors:
+    """Run both recursions in one loop, because a step costs more than its product.
+
+    Args:
+        e: `(time, batch, labels)`.
+        E: `(labels, labels)`.
+        first, last, words: `(time, batch, 1)` bool: whether it is the first, the last, or any word.
+
+    Returns:
+        For each word, `(time, batch, labels)`: the forward value of the word before, and the sums that it gets from
+        the words before and after it, the latter up to a factor.
+    """
+    labels = e.shape[2]
+    start, end = ops.cast(first, e.dtype), ops.cast(last, e.dtype)
+    # One product per step is faster than two on all backends, despite the zeros.
+    none = ops.zeros_like(E)
+    blocks = ((E, none), (none, ops.swapaxes(E, -1, -2)))
+    both_ways = ops.concatenate([ops.concatenate(row, axis=1) for row in blocks], axis=0)
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        *_, x = state
+        e_now, ends, mask_t = at_time
+        message = ops.reshape(ops.reshape(x, (-1, 2 * labels)) @ both_ways, ops.shape(x)) + ends
+        p = message * e_now
+        return x, message, ops.where(mask_t, p / amax(p, axis=2, keepdims=True), x)
+
+    inputs = tuple(_from_both_ends(*x) for x in ((e, e), (start, end), (words, words)))
+    nothing = ops.sum(ops.zeros_like(inputs[0]), axis=0)
+    # Stacked: the state before each step, and the sum that reaches its word.
+    before, message, _ = scan(step, (nothing, nothing, nothing), inputs, num_stacked=2)
+    return before[:, :, 0], message[:, :, 0], ops.flip(message[:, :, 1], axis=0)
+
+
+def _in_two_loops(e: Tensor, E: Tensor) -> Tensors:
+    """Run each recursion in its own loop, so that both read one copy of E, which is larger than everything else.
+
+    Args:
+        e: `(time, batch, labels)`; one where there is no word.
+        E: `(time, batch, labels, labels)`; the identity where no transition counts.
+
+    Returns:
+        The results of `_in_one_loop`.
+    """
+    ones = ops.sum(ops.zeros_like(e), axis=0) + 1
+
+    def forward(state: Tensors, at_time: Tensors) -> Tensors:
+        *_, x = state
+        e_now, E_now = at_time
+        message = (x[:, None] @ E_now)[:, 0]
+        p = message * e_now
+        return x, message, p / amax(p, axis=1, keepdims=True)
+
+    def backward(state: Tensors, at_time: Tensors) -> Tensors:
+        _, message = state
+        e_now, E_now = at_time
+        x = (E_now @ (message * e_now)[..., None])[..., 0]
+        return message, x / amax(x, axis=1, keepdims=True)
+
+    before, message, _ = scan(forward, (ones, ones, ones), (e, E), num_stacked=2)
+    from_after, _ = scan(backward, (ones, ones), (e, E), reverse=True, num_stacked=1)
+    return before, message, from_after
+
+
 def _from_both_ends(forward: Tensor, backward: Tensor) -> Tensor:
     """`(time, batch, 2, ...)`: the inputs of the forward and the backward recursion at each step."""
     return ops.stack([forward, ops.flip(backward, axis=0)], axis=2)
-
-
-def _times(x: Tensor, matrix: Tensor) -> Tensor:
-    """`x @ matrix` for x `(..., labels)` and one matrix `(labels, labels)`, or one for each x."""
-    if len(matrix.shape) > 2:
-        return (x[..., None, :] @ matrix)[..., 0, :]
-    return ops.reshape(rows(x) @ matrix, ops.shape(x))

@@ -61,36 +61,30 @@ class _WithGradient(torch.autograd.Function):
 
 def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[Score, Tensor]:
     """Log Z and whether it is reliable, like `crf_scaled.log_partition`."""
+    if potentials.pairwise:
+        from keras_slstm.ops.kernels import crf_torch_pairwise
+
+        return crf_torch_pairwise.log_partition(potentials)
     unary, transitions, mask = potentials
     batch, time, labels = unary.shape
     words, rows, reversed_index = order or order_of(mask)
     onward = rows[:, 0].reshape(-1)
     max_unary = unary.amax(2)
     e = _rows(torch.exp(unary - max_unary[..., None])).index_select(0, rows.reshape(-1)).view(time, 2, batch, labels)
-    max_transition = transitions.amax((-2, -1))
-    E = torch.exp(transitions - max_transition[..., None, None])
-    if potentials.pairwise:
-        E = E.flatten(0, 1)
-        # The transitions into each word, in forward and in reverse order.
-        back = E.index_select(0, rows[:-1, 1].reshape(-1)).view(time - 1, 1, batch, labels, labels)
-        E = E.index_select(0, onward).view(time, batch, labels, labels)
-        both = torch.cat((E[1:, None], back.transpose(3, 4)), dim=1).flatten(1, 2).unbind()
-        steps = torch.where(words[1:], max_transition.view(-1)[rows[1:, 0]], max_transition.new_zeros(())).sum(0)
-    else:
-        both = (torch.stack((E, E.t())),) * (time - 1)
-        steps = max_transition * (words.sum(0) - 1)
+    max_transition = transitions.amax()
+    E = torch.exp(transitions - max_transition)
+    both = torch.stack((E, E.t()))
+    steps = max_transition * (words.sum(0) - 1)
 
     # At each word: the sum that reaches it, times its own score, divided by the largest value.
     message, p, peak = torch.ones_like(e), torch.empty_like(e), e.new_empty((time, 2, batch, 1))
-    beside = (2 * batch, 1, labels) if potentials.pairwise else (2, batch, labels)
-    before, now = p.view(time, *beside).unbind(), message.view(time, *beside).unbind()
-    each = zip(message.unbind(), e.unbind(), p.unbind(), peak.unbind())
-    for t, (message_t, e_t, p_t, peak_t) in enumerate(each):
-        if t:
-            torch.bmm(before[t - 1], both[t - 1], out=now[t])
+    before = None
+    for message_t, e_t, p_t, peak_t in zip(message.unbind(), e.unbind(), p.unbind(), peak.unbind()):
+        if before is not None:
+            torch.bmm(before, both, out=message_t)
         torch.mul(message_t, e_t, out=p_t)
         torch.amax(p_t, 2, keepdim=True, out=peak_t)
-        p_t.div_(peak_t)
+        before = p_t.div_(peak_t)
 
     p, e, peak = p[:, 0], e[:, 0], peak[:, 0]
     q = message[:, 1].reshape(-1, labels).index_select(0, reversed_index.reshape(-1)).view(p.shape)
@@ -108,12 +102,7 @@ def log_partition(potentials: Potentials, order: Order | None = None) -> tuple[S
         d_unary = torch.empty_like(_rows(unary)).index_copy_(0, onward, _rows(p * share)).view(unary.shape)
         before = torch.where(words[1:, :, None], p[:-1], zero)
         share = e[1:] * (share / peak)[1:]
-        if not potentials.pairwise:
-            return d_unary, E * (_rows(before).t() @ _rows(share))
-        d_transitions = torch.zeros_like(transitions)
-        moved = before[..., :, None] * E[1:] * share[..., None, :]
-        d_transitions.view(-1, labels, labels).index_copy_(0, onward[batch:], moved.flatten(0, 1))
-        return d_unary, d_transitions
+        return d_unary, E * (_rows(before).t() @ _rows(share))
 
     return Score(value, gradient), reliable
 
