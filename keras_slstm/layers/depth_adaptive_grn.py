@@ -87,8 +87,8 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         return_state: Whether to return g and c_g as well.
         return_depths: Whether to return the depths as well.
         rematerialize: For long texts: whether the gradient stores only the states after each layer and recomputes one
-            layer at a time, as it always does on JAX where words are skipped. Values and gradients do not change, nor
-            does what the BiLSTM of `sequential="bilstm"` stores.
+            layer at a time. Values and gradients do not change, nor does what the BiLSTM of `sequential="bilstm"`
+            stores.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel`, `inner_kernel`, `depth_kernel`,
             `initial_kernel` and the kernels of the BiLSTM.
         recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,

@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 import keras_slstm
-from keras_slstm.ops.kernels import depth_skipping
+from keras_slstm.ops.kernels import depth_layers
 from keras_slstm.ops.reference import PAIRS, reference_mode
 from tests.backend import gradients
 
@@ -65,13 +65,13 @@ def test_the_crf_runs_on_its_kernels(equations_that_raise):
 @pytest.mark.backends("tensorflow", "torch")  # on JAX, every size has a branch of the compiled loop
 def test_words_that_have_stopped_are_not_computed(monkeypatch):
     computed = []
-    update = depth_skipping.word_update
+    update = depth_layers.word_update
 
     def counted(a, *cells):
         computed.append(int(ops.shape(a)[0]))
         return update(a, *cells)
 
-    monkeypatch.setattr(depth_skipping, "word_update", counted)
+    monkeypatch.setattr(depth_layers, "word_update", counted)
     layer = keras_slstm.DepthAdaptiveGRN(3, max_depth=5, return_sequences=True)
     layer.build(X.shape)
     depths = np.array([[1, 1, 2, 1, 5, 1], [1, 3, 1, 1, 0, 0]], "int32")
