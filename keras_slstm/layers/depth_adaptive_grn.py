@@ -134,11 +134,11 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
           `(d // 2, 4 (d // 2))` and bias `(4 (d // 2),)`, gate order i, f, c, o: those of `keras.layers.LSTM`.
 
     Speed:
-        On TensorFlow, stopped words are skipped eagerly and in graphs. Under XLA (`jit_compile=True`) all words are
-        computed in every step, so `compile` chooses a graph by default. On JAX, where shapes are static, the number of
-        words per step is rounded up, and a model exported for any size computes all words. On PyTorch, stopped words
-        are skipped eagerly, and all words are computed under `torch.compile`. The input products and the sums of the
-        sentence node always include all words.
+        On TensorFlow, stopped words are skipped eagerly, in graphs, and under XLA (`jit_compile=True`) in inference;
+        training under XLA computes all words in every step, so `compile` chooses a graph by default. On JAX, where
+        shapes are static, the number of words per step is rounded up, and a model exported for any size computes all
+        words. On PyTorch, stopped words are skipped eagerly, and all words are computed under `torch.compile`. The
+        input products and the sums of the sentence node always include all words.
 
     Example:
 

@@ -48,13 +48,14 @@ def depth_adaptive_grn(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Skips stopped words: 2.1 times as fast at a mean depth of 3 of 9.
 
-    It computes all words in exports, under XLA on TensorFlow, under `torch.compile`, and on JAX if a size is unknown.
+    It computes all words in exports, under `torch.compile`, in training under XLA on TensorFlow, and on JAX if a size
+    is unknown.
     """
     arranged, inputs = arrange_weights(weights, h0.shape[-1]), make_inputs(weights, x, mask)
     state = initial_state(weights, x, mask, h0)
     dropout_masks = h_dropout_mask, g_dropout_mask
     backend = keras.backend.backend()
-    fixed_shapes = inside_xla() or torch_compiles() or in_export_mode()
+    fixed_shapes = (inside_xla() and training) or torch_compiles() or in_export_mode()
     if depths is None or _is_empty(depths) or fixed_shapes or (backend == "jax" and not _is_static(depths)):
         again = rematerialize and not in_export_mode()  # an export takes no gradient
         state = _compute_every_word(arranged, state, inputs, depths, max_depth, *dropout_masks, again)
@@ -62,6 +63,10 @@ def depth_adaptive_grn(
         from keras_slstm.ops.kernels import depth_skipping_jax
 
         state = depth_skipping_jax.skip(arranged, state, inputs, depths, max_depth, *dropout_masks, rematerialize)
+    elif inside_xla():
+        from keras_slstm.ops.kernels import depth_skipping_xla
+
+        state = depth_skipping_xla.skip(arranged, state, inputs, depths, max_depth, *dropout_masks)
     elif backend == "tensorflow":
         state = _skip_on_tensorflow(arranged, state, inputs, depths, max_depth, *dropout_masks, rematerialize, training)
     else:
@@ -70,7 +75,7 @@ def depth_adaptive_grn(
 
 
 def skips_under_xla() -> bool:
-    """Whether words are also skipped in functions that XLA compiles."""
+    """Whether words are also skipped in training steps that XLA compiles."""
     return keras.backend.backend() != "tensorflow"
 
 

@@ -88,3 +88,18 @@ def test_the_gradient_on_jax_computes_no_product_again():
     with reference_mode(False):
         with_words = len(prefix_sizes(depths.size)) - 1
         assert products(True) - products(False) == with_words
+
+
+@pytest.mark.backends("tensorflow")
+@pytest.mark.parametrize("training", [False, True])
+def test_xla_on_tensorflow_skips_in_inference(training):
+    import tensorflow as tf
+
+    def run(x, h0, depths):
+        weights = SLSTMWeights(*map(ops.convert_to_tensor, random_weights(RNG, 1, 1)))
+        return depth_skipping.depth_adaptive_grn(weights, x, None, h0, depths, L, training=training)
+
+    x, h0 = (tf.ones((BATCH, TIME, size), "float64") for size in (E, D))
+    with dtype_policy("float64"), reference_mode(False):
+        program = tf.function(run, jit_compile=True).experimental_get_compiler_ir(x, h0, tf.constant(DEPTHS, "int32"))
+    assert (" conditional(" in program(stage="hlo")) == (not training)
