@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -85,7 +86,7 @@ def compute_layer(
     node_runs: Tensor,
     g_dropout_mask: Tensor | None,
     count: Tensor | None = None,
-    window_product: Callable[[Tensor, Tensor], Tensor] = ops.matmul,
+    window_product: Callable[[Tensor, Tensor], Tensor] = operator.matmul,
 ) -> LayerState:
     """Compute one layer, which updates the words of `rows`, or only the first `count` of them.
 

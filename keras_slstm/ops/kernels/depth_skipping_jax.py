@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -46,7 +47,7 @@ def skip(
             if not size:  # all words have stopped
                 return before
             arguments = rows.first(size), projected[:size], inputs, node_runs, g_dropout_mask, count
-            known = ops.matmul if product is None else functools.partial(_known_product, product[:size])
+            known = operator.matmul if product is None else functools.partial(_known_product, product[:size])
             return compute_layer(weights, before, *arguments, known)
 
         def product(fixed: Any, learned: Any) -> Tensor:
