@@ -55,6 +55,23 @@ def test_many_sizes_give_the_same_result(monkeypatch):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.backends("tensorflow")
+def test_all_branches_of_xla_on_tensorflow_give_the_same_result(monkeypatch):
+    """The real bound gives so few words a single branch."""
+    import tensorflow as tf
+
+    from keras_slstm.ops.kernels import depth_skipping_xla
+
+    arguments = [tf.constant(array, "float64") for array in ARRAYS]
+    with dtype_policy("float64"), reference_mode():
+        expected = _run(*arguments)
+    monkeypatch.setattr(depth_skipping_xla, "LEAST", 1)
+    with dtype_policy("float64"), reference_mode(False):
+        found = tf.function(_run, jit_compile=True)(*arguments)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.backends("jax")
 @pytest.mark.parametrize("words", [1, 63, 64, 65, 1000, 4096, 100_000])
 def test_sizes_rise_to_the_number_of_words(words):
