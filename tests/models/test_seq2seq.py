@@ -52,7 +52,7 @@ def trained():
     vectors = keras.initializers.RandomNormal(stddev=0.5)
     model = small(units=32, num_layers=1, bidirectional=True, embeddings_initializer=vectors)
     score = TranslationScore(*corpus())
-    history = model.fit(*corpus(10), epochs=14, batch_size=15, verbose=0, callbacks=[score])
+    history = model.fit(*corpus(10), epochs=20, batch_size=15, verbose=0, callbacks=[score])
     return model, history.history
 
 
