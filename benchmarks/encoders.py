@@ -10,7 +10,8 @@ whichever is faster. The *best floor* runs them in the fastest mode of the backe
 Keras' stacked LSTM layers of the same size, a SuBiLSTM with a BiLSTM (`benchmarks.subilstm` measures more), and the
 S-LSTM with other authors' implementations (`benchmarks.peers` says how to install them). On PyTorch, the S-LSTM runs
 eagerly and by `torch.compile`, which takes half a minute for each length, both beside the eager floor; the port cannot
-be compiled on a CPU. All encoders run in turn, and the medians over the rounds are reported.
+be compiled on a CPU. All encoders run in turn, and the medians over the rounds are reported. With `--masked`, the
+sentences of a batch have half to all of the words, and padding; the floor counts the padding as words.
 """
 
 from __future__ import annotations
@@ -123,18 +124,24 @@ def chosen_encoders(args: argparse.Namespace) -> dict[str, Callable[[], Any]]:
 
 def measure(args: argparse.Namespace, batch: int, length: int) -> list[dict[str, Any]]:
     """Time all encoders in all modes for one batch size and length."""
-    x = timing.tensor(np.random.default_rng(0).normal(size=(batch, length, args.units)).astype("float32"), "float32")
+    rng = np.random.default_rng(0)
+    x = timing.tensor(rng.normal(size=(batch, length, args.units)).astype("float32"), "float32")
+    mask = None
+    if args.masked:
+        words = rng.integers(length // 2, length + 1, size=(batch, 1))
+        words[0] = length
+        mask = keras.ops.convert_to_tensor(np.arange(length) < words)
     rows = []
     for kind in ("inference", "training"):
         run = floors(args, batch, length, kind)
-        for mode in MODES:
+        for mode in args.modes:
             for name, make in chosen_encoders(args).items():
                 if (mode == "compiled" and name not in COMPILED) or (kind, mode, name) in NOT_COMPARABLE:
                     continue
                 layer = make()
                 layer.build(x.shape)
                 step = timing.training_step if kind == "training" else timing.inference
-                run[name, mode] = step(layer, x, mode)
+                run[name, mode] = step(layer, x, mode, mask)
         seconds = fastest_floors(timing.in_turn(run, args.rounds))
         for (name, mode), taken in seconds.items():
             floor = FLOOR_SEQUENCES if name in (SEQUENCES, FLOOR_SEQUENCES) else FLOOR
@@ -244,6 +251,8 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--units", type=int, default=300)
     parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--masked", action="store_true", help="fill up shorter sentences with padding, and mask it")
     parser.add_argument("--dtype", default="float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
     parser.add_argument("--encoders", nargs="+", help="names as in the table (default: all)")
     parser.add_argument("--peers", type=Path, help="folder with the repositories that `benchmarks.peers` names")
@@ -261,6 +270,9 @@ def main() -> None:
 
     args.output.mkdir(parents=True, exist_ok=True)
     settings = {name: value for name, value in vars(args).items() if name not in ("output", "peak_of", "peers")}
+    for name, usual in {"masked": False, "modes": MODES}.items():
+        if settings[name] == usual:
+            del settings[name]  # earlier results do not have it
     settings["floor"] = "products that the outputs need"  # earlier results count those of all steps
     path = args.output / "encoders.json"
     head = {"conditions": conditions(), "settings": settings}

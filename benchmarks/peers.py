@@ -34,15 +34,15 @@ MINGRU = "minGRU (mingru_pytorch)"
 class Peer:
     """Makes a foreign function look like a Keras layer to `benchmarks.timing`."""
 
-    def __init__(self, call: Callable[[Any], Any], weights: list[Any]) -> None:
+    def __init__(self, call: Callable[[Any, Any], Any], weights: list[Any]) -> None:
         self.call = call
         self.trainable_variables = [SimpleNamespace(value=weight) for weight in weights]
 
     def build(self, input_shape: tuple) -> None:
         """Do nothing: peers have their weights from the start."""
 
-    def __call__(self, x: Any, training: bool = False) -> Any:
-        return self.call(x)
+    def __call__(self, x: Any, mask: Any = None, training: bool = False) -> Any:
+        return self.call(x, mask)
 
 
 def peers(units: int, steps: int, folder: Path | None) -> dict[str, Make]:
@@ -63,15 +63,30 @@ def peers(units: int, steps: int, folder: Path | None) -> dict[str, Make]:
 def _torch_bilstm(units: int) -> Peer:
     import torch
 
-    lstm = torch.nn.LSTM(units, units, batch_first=True, bidirectional=True)
-    return Peer(lambda x: lstm(x)[1][0], list(lstm.parameters()))
+    lstm = torch.nn.LSTM(units, units, batch_first=True, bidirectional=True).to(_device())
+
+    def call(x: Any, mask: Any) -> Any:
+        if mask is not None:  # cuDNN takes lengths, and computes nothing of the padding
+            lengths = mask.sum(1).cpu()
+            x = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return lstm(x)[1][0]
+
+    return Peer(call, list(lstm.parameters()))
 
 
 def _mingru(units: int) -> Peer:
+    import torch
     from minGRU_pytorch import minGRU
 
-    cell = minGRU(units)
-    return Peer(lambda x: cell(x)[:, -1], list(cell.parameters()))
+    cell = minGRU(units).to(_device())
+
+    def call(x: Any, mask: Any) -> Any:
+        outputs = cell(x)
+        if mask is None:
+            return outputs[:, -1]
+        return outputs[torch.arange(len(x), device=x.device), mask.sum(1) - 1]  # of the last word
+
+    return Peer(call, list(cell.parameters()))
 
 
 def _slstm_port(path: Path, units: int, steps: int) -> Peer:
@@ -84,12 +99,13 @@ def _slstm_port(path: Path, units: int, steps: int) -> Peer:
         "Variable": torch.autograd.Variable,
     }
     _define_classes(path, names)
-    layer = names["sLSTM"](units, units, steps=steps)
+    layer = names["sLSTM"](units, units, steps=steps).to(_device())
 
-    def call(x: Any) -> Any:
+    def call(x: Any, mask: Any) -> Any:
         batch, length = x.shape[:2]
+        lengths = torch.full((batch, 1), length) if mask is None else mask.sum(1, keepdim=True).cpu()
         with _without_cuda():
-            return layer((x.transpose(0, 1), torch.full((batch, 1), length)))[1]
+            return layer((x.transpose(0, 1), lengths))[1]
 
     return Peer(call, list(layer.parameters()))
 
@@ -119,12 +135,25 @@ def _slstm_of_authors(path: Path, units: int, steps: int) -> Peer:
     for method in ("get_hidden_states_before", "get_hidden_states_after", "sum_together"):
         setattr(model, method, getattr(authors, method).__get__(model))
 
-    def sentence_vector(x: Any) -> Any:
-        lengths = tf.fill([tf.shape(x)[0]], tf.shape(x)[1])
+    def sentence_vector(x: Any, lengths: Any) -> Any:
         return authors.slstm_cell(model, "slstm", units, lengths, x, x, steps)[2]
 
-    graph = tf.compat.v1.wrap_function(sentence_vector, [tf.TensorSpec((None, None, units))])
-    return Peer(graph, [variable for variable in graph.variables if variable.trainable])
+    graph = tf.compat.v1.wrap_function(
+        sentence_vector, [tf.TensorSpec((None, None, units)), tf.TensorSpec((None,), tf.int32)]
+    )
+
+    def call(x: Any, mask: Any) -> Any:
+        if mask is None:
+            return graph(x, tf.fill([tf.shape(x)[0]], tf.shape(x)[1]))
+        return graph(x, tf.reduce_sum(tf.cast(mask, tf.int32), axis=1))
+
+    return Peer(call, [variable for variable in graph.variables if variable.trainable])
+
+
+def _device() -> Any:
+    import torch
+
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _define_classes(path: Path, names: dict[str, Any]) -> None:

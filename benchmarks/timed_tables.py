@@ -21,13 +21,16 @@ def measured(results: Path, pattern: str) -> Iterator[tuple[dict[str, Any], str]
 def machine(conditions: dict[str, Any]) -> str:
     """Return the processor and the versions of a measurement."""
     versions = ", ".join(f"{name} {version}" for name, version in conditions["versions"].items())
-    return f"{conditions['processor']}, {conditions['cores']} cores; {versions}"
+    gpu = f"{conditions['gpu']}; " if "gpu" in conditions else ""
+    return f"{gpu}{conditions['processor']}, {conditions['cores']} cores; {versions}"
 
 
 def speed(results: Path) -> str:
     """Return the times of training and inference at the largest batch size and about 64 words, for each backend."""
     lines: list[str] = []
     for result, where in measured(results, "encoders-*/encoders.json"):
+        if "gpu" in result["conditions"]:
+            continue
         settings = result["settings"]
         batch = max(settings["batches"])
         if "floor" not in settings:
@@ -46,6 +49,36 @@ def speed(results: Path) -> str:
         for name in dict.fromkeys(r["encoder"] for r in rows):
             found: dict[Any, Any] = {(r["kind"], r["mode"]): r for r in rows if r["encoder"] == name}
             lines.append(f"| {name} | " + " | ".join(_milliseconds(found.get(c)) for c in columns) + " |")
+    return "\n".join(lines[1:])
+
+
+def gpu(results: Path) -> str:
+    """Return the times of training and inference on a GPU, with the ratio to Keras' BiLSTM, for each backend."""
+    lines: list[str] = []
+    for result, where in measured(results, "encoders-*/encoders.json"):
+        if "gpu" not in result["conditions"]:
+            continue
+        settings = result["settings"]
+        padding = "sentences of different lengths, with a mask" if settings.get("masked") else "no mask"
+        for batch, length in dict.fromkeys((r["batch"], r["length"]) for r in result["rows"]):
+            times = {
+                (r["encoder"], f"{r['kind']}, {r['mode']}"): r["seconds"]
+                for r in result["rows"]
+                if (r["batch"], r["length"]) == (batch, length) and not r["encoder"].startswith("floor")
+            }
+            columns = list(dict.fromkeys(column for _, column in times))
+            lines += ["", f"Batch {batch}, {length} words, {padding}, {settings['units']} units; {where}:", ""]
+            lines.append("| | " + " | ".join(columns) + " |")
+            lines.append("| --- |" + " ---: |" * len(columns))
+            for name in dict.fromkeys(name for name, _ in times):
+                cells = []
+                for column in columns:
+                    # The compiled mode has no BiLSTM of its own, because its loop would be unrolled.
+                    kind = column.partition(",")[0]
+                    reference = next(t for (of, c), t in times.items() if of == "BiLSTM" and c.startswith(kind))
+                    taken = times.get((name, column))
+                    cells.append("" if taken is None else f"{1e3 * taken:.2f} ({taken / reference:.2f})")
+                lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines[1:])
 
 

@@ -61,7 +61,7 @@ def compiled(function: Callable[..., Any], mode: str, *arguments: Any) -> Step:
     return run
 
 
-def _functional(layer: keras.Layer, training: bool) -> tuple[list[Any], Callable[..., Any]]:
+def _functional(layer: keras.Layer, mask: Any, training: bool) -> tuple[list[Any], Callable[..., Any]]:
     """Return the trainable weights of a layer, and its call as a function of `(weights, x)`, for JAX.
 
     It goes through `__call__`, because `stateless_call` bypasses the casts of mixed precision.
@@ -70,7 +70,7 @@ def _functional(layer: keras.Layer, training: bool) -> tuple[list[Any], Callable
 
     def call(weights: list[Any], x: Any) -> Any:
         with keras.StatelessScope(state_mapping=list(zip(variables, weights, strict=True))):
-            return layer(x, training=training)
+            return layer(x, mask=mask, training=training)
 
     return [v.value for v in variables], call
 
@@ -85,32 +85,32 @@ def clear() -> None:
     gc.collect()
 
 
-def inference(layer: keras.Layer, x: Any, mode: str) -> Step:
-    """Return a step that computes the outputs of a built layer for the input `x`."""
+def inference(layer: keras.Layer, x: Any, mode: str, mask: Any = None) -> Step:
+    """Return a step that computes the outputs of a built layer for the input `x` and its mask."""
     if BACKEND == "jax":
-        weights, call = _functional(layer, training=False)
+        weights, call = _functional(layer, mask, training=False)
         return compiled(call, mode, weights, x)
     if BACKEND == "torch":
         import torch
 
         def without_gradient(x: Any) -> Any:
             with torch.no_grad():
-                return layer(x)
+                return layer(x, mask=mask)
 
         return compiled(without_gradient, mode, x)
-    return compiled(lambda x: layer(x), mode, x)
+    return compiled(lambda x: layer(x, mask=mask), mode, x)
 
 
-def training_step(layer: keras.Layer, x: Any, mode: str) -> Step:
+def training_step(layer: keras.Layer, x: Any, mode: str, mask: Any = None) -> Step:
     """Return a step that computes the gradients of all weights and of the input, without an optimizer."""
 
     def loss(outputs: Any) -> Any:
         return keras.ops.sum(keras.ops.square(keras.ops.cast(outputs, "float32")))
 
     if BACKEND == "jax":
-        weights, call = _functional(layer, training=True)
+        weights, call = _functional(layer, mask, training=True)
         return gradient(lambda weights, x: loss(call(weights, x)), mode, weights, x)
-    return gradient(lambda x: loss(layer(x, training=True)), mode, x, variables=layer.trainable_variables)
+    return gradient(lambda x: loss(layer(x, mask=mask, training=True)), mode, x, variables=layer.trainable_variables)
 
 
 def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables: Sequence[Any] = ()) -> Step:

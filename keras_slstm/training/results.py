@@ -96,13 +96,33 @@ def processor() -> str:
     return model
 
 
+def gpu() -> str | None:
+    """The model of the GPU that the current backend uses, or None."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        device = jax.devices()[0]
+        return device.device_kind if device.platform == "gpu" else None
+    if backend == "torch":
+        import torch
+
+        return torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    import tensorflow as tf
+
+    devices = tf.config.list_physical_devices("GPU")
+    return tf.config.experimental.get_device_details(devices[0]).get("device_name", "GPU") if devices else None
+
+
 def conditions() -> dict[str, Any]:
     """The machine and the versions under which a result was measured."""
     backend = keras.backend.backend()
+    accelerator = {"gpu": found} if (found := gpu()) else {}
     names = {"tensorflow": ["tensorflow"], "jax": ["jax", "jaxlib"], "torch": ["torch"]}[backend]
     return {
         "backend": backend,
         "processor": processor(),
+        **accelerator,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "versions": {
