@@ -103,7 +103,7 @@ def _slstm_port(path: Path, units: int, steps: int) -> Peer:
 
     def call(x: Any, mask: Any) -> Any:
         batch, length = x.shape[:2]
-        lengths = torch.full((batch, 1), length) if mask is None else mask.sum(1, keepdim=True).cpu()
+        lengths = x.new_full((batch, 1), length, dtype=torch.long) if mask is None else mask.sum(1, keepdim=True)
         with _without_cuda():
             return layer((x.transpose(0, 1), lengths))[1]
 

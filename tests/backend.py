@@ -199,7 +199,8 @@ def _jax(function, arrays, variables, mode, cotangents):
 def _torch(function, arrays, variables, mode, cotangents):
     import torch
 
-    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    # On Keras' device: layers do not move tensors.
+    tensors = [ops.convert_to_tensor(np.array(a)).requires_grad_() for a in arrays]
     outputs = keras.tree.flatten(function(*tensors))
     loss = _loss(outputs, cotangents)
     arguments = [*tensors, *[v.value for v in variables]]

@@ -21,6 +21,7 @@ from keras import ops
 from tests.backend import BACKEND, MODES, default_cotangent, dtype_policy, to_numpy
 from tests.backend import outputs as outputs_of
 from tests.compile_check import check_torch_compile
+from tests.device_check import check_device
 from tests.input_checks import check_bfloat16, check_empty, check_input_dtypes, check_mask_values
 from tests.layer_case import BATCH, FEATURES, SHORT, TIME, LayerCase, assert_close, build, randomize, sentences
 
@@ -376,6 +377,7 @@ CHECKS: dict[str, Callable[[LayerCase], None]] = {
         check_gradients,
         check_rematerialisation,
         check_torch_compile,
+        check_device,
         check_dropout,
         check_training,
         check_two_replicas,

@@ -11,7 +11,7 @@ from keras_slstm.layers import MaskedGlobalAveragePooling1D
 from keras_slstm.layers.masked_inputs import masked_inputs
 from keras_slstm.ops.masks import masked_mean
 from tests import cross_backend
-from tests.backend import MODES
+from tests.backend import BACKEND, MODES
 from tests.layer_case import LayerCase
 from tests.layer_checks import CHECKS
 
@@ -189,6 +189,13 @@ class LosesState(Sound):
         return super().call(inputs, mask) * self.hidden
 
 
+class StaysOnTheCPU(Sound):
+    def call(self, inputs, mask=None):
+        import torch
+
+        return super().call(inputs, mask) + torch.zeros(inputs.shape[-1])
+
+
 class KnowsOneShape(Sound):
     def call(self, inputs, mask=None):
         return super().call(inputs, mask) * (1 if isinstance(inputs.shape[1], int) else 2)
@@ -232,6 +239,9 @@ def test_a_sound_layer_passes(name):
         ("two_replicas", _case(DependsOnReplica)),
         ("export", _case(KnowsOneShape)),
         ("saving", _case(LosesState)),
+        pytest.param(
+            "device", _case(StaysOnTheCPU), marks=pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's")
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

@@ -228,11 +228,9 @@ def test_memory_is_freed():
 
     if keras.backend.backend() != "torch":
         pytest.skip("a cycle through C++ that only PyTorch has")
-    import torch
-
     from keras_slstm.ops.kernels.gated_mean import gated_mean
 
-    a = [torch.zeros(3, requires_grad=True) for _ in range(4)]
+    a = [keras.ops.zeros(3).requires_grad_() for _ in range(4)]
     y = gated_mean(a[:2], a[2:])
     alive = weakref.ref(y)
     del y

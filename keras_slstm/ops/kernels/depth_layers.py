@@ -154,4 +154,5 @@ def words_per_layer(depths: Tensor, max_depth: int) -> Tensor:
 
 def deepest_words(depths: Tensor) -> Tensor:
     """`(batch, 1, 1)`: the largest depth of each sentence."""
-    return ops.max(depths, axis=1, initial=0)[:, None, None]
+    deepest = ops.max(depths, axis=1)  # not `initial=0`: on PyTorch, Keras puts it on the CPU
+    return ops.maximum(deepest, 0)[:, None, None]
