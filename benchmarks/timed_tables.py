@@ -75,9 +75,10 @@ def gpu(results: Path) -> str:
                 for column in columns:
                     # The compiled mode has no BiLSTM of its own, because its loop would be unrolled.
                     kind = column.partition(",")[0]
-                    reference = next(t for (of, c), t in times.items() if of == "BiLSTM" and c.startswith(kind))
-                    taken = times.get((name, column))
-                    cells.append("" if taken is None else f"{1e3 * taken:.2f} ({taken / reference:.2f})")
+                    of_bilstm = (t for (of, c), t in times.items() if of == "BiLSTM" and c.startswith(kind))
+                    reference, taken = next(of_bilstm, None), times.get((name, column))
+                    ratio = f" ({taken / reference:.2f})" if taken and reference else ""
+                    cells.append("" if taken is None else f"{1e3 * taken:.2f}{ratio}")
                 lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines[1:])
 
