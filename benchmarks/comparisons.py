@@ -89,7 +89,8 @@ def accuracy(grouped: Iterable[Runs]) -> str:
 def memory(folder: Path) -> str:
     """Return a Markdown table of the megabytes by which training steps raise a process, by sentence length."""
     lines: list[str] = []
-    for path in sorted([*folder.glob("encoders-*/encoders.json"), *folder.glob("subilstm-*/subilstm.json")]):
+    patterns = ("encoders-*/encoders.json", "subilstm-*/subilstm.json", "memory-*/*.json")
+    for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
         result = json.loads(path.read_text(encoding="utf-8"))
         settings, versions = result["settings"], result["conditions"]["versions"]
         peaks = {name: found for name, found in result["peak_memory_mb"].items() if found}

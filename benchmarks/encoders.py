@@ -70,6 +70,7 @@ def encoders(units: int, steps: int) -> dict[str, Callable[[], keras.Layer]]:
         "CAS-LSTM": lambda: keras_slstm.CASLSTM(units, num_layers=2),
         "Bi-CAS-LSTM": lambda: keras.layers.Bidirectional(keras_slstm.CASLSTM(units, num_layers=2)),
         "SuBiLSTM": lambda: keras_slstm.SuBiLSTM(units),
+        "3 MinGRU layers": lambda: build_encoder("mingru", units),
         "Transformer (8 blocks)": lambda: build_encoder("transformer", units, num_blocks=8, num_heads=6),
     }
 

@@ -312,6 +312,7 @@ TABLES = {
     "comparison": comparison,
     "memory": lambda: comparisons.memory(RESULTS),
     "speed": lambda: timed_tables.speed(RESULTS),
+    "slstm-by-length": lambda: timed_tables.slstm_by_length(RESULTS),
     "gpu": lambda: timed_tables.gpu(RESULTS),
     "depth-costs": depth_costs,
     "suffixes": lambda: timed_tables.suffixes(RESULTS),

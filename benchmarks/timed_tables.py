@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import crf, depth, latency, long_texts, subilstm
+from benchmarks import crf, depth, encoders, latency, long_texts, subilstm
 from keras_slstm.training.results import read_results
 
 
@@ -49,6 +49,17 @@ def speed(results: Path) -> str:
         for name in dict.fromkeys(r["encoder"] for r in rows):
             found: dict[Any, Any] = {(r["kind"], r["mode"]): r for r in rows if r["encoder"] == name}
             lines.append(f"| {name} | " + " | ".join(_milliseconds(found.get(c)) for c in columns) + " |")
+    return "\n".join(lines[1:])
+
+
+def slstm_by_length(results: Path) -> str:
+    """Return the times of the S-LSTM by sentence length, beside its floor and other implementations."""
+    lines: list[str] = []
+    for result, where in measured(results, "slstm-*/encoders.json"):
+        settings = result["settings"]
+        for batch in settings["batches"]:
+            lines += ["", f"Batch {batch}, {settings['units']} units, {settings['steps']} steps; {where}:", ""]
+            lines.append(encoders.table(result["rows"], {}, batch))
     return "\n".join(lines[1:])
 
 

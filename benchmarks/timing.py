@@ -70,9 +70,14 @@ def _functional(layer: keras.Layer, mask: Any, training: bool) -> tuple[list[Any
 
     def call(weights: list[Any], x: Any) -> Any:
         with keras.StatelessScope(state_mapping=list(zip(variables, weights, strict=True))):
-            return layer(x, mask=mask, training=training)
+            return layer(x, **_of(mask), training=training)
 
     return [v.value for v in variables], call
+
+
+def _of(mask: Any) -> dict[str, Any]:
+    """Return the argument for a mask, which only some layers accept."""
+    return {} if mask is None else {"mask": mask}
 
 
 def clear() -> None:
@@ -95,10 +100,10 @@ def inference(layer: keras.Layer, x: Any, mode: str, mask: Any = None) -> Step:
 
         def without_gradient(x: Any) -> Any:
             with torch.no_grad():
-                return layer(x, mask=mask)
+                return layer(x, **_of(mask))
 
         return compiled(without_gradient, mode, x)
-    return compiled(lambda x: layer(x, mask=mask), mode, x)
+    return compiled(lambda x: layer(x, **_of(mask)), mode, x)
 
 
 def training_step(layer: keras.Layer, x: Any, mode: str, mask: Any = None) -> Step:
@@ -110,7 +115,7 @@ def training_step(layer: keras.Layer, x: Any, mode: str, mask: Any = None) -> St
     if BACKEND == "jax":
         weights, call = _functional(layer, mask, training=True)
         return gradient(lambda weights, x: loss(call(weights, x)), mode, weights, x)
-    return gradient(lambda x: loss(layer(x, mask=mask, training=True)), mode, x, variables=layer.trainable_variables)
+    return gradient(lambda x: loss(layer(x, **_of(mask), training=True)), mode, x, variables=layer.trainable_variables)
 
 
 def gradient(function: Callable[..., Any], mode: str, *arguments: Any, variables: Sequence[Any] = ()) -> Step:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from keras import ops
-
+from keras_slstm.ops.backend import direct
 from keras_slstm.ops.backend.jax_export import in_jax_export
 from keras_slstm.types import Tensor
 
@@ -19,7 +18,7 @@ def project(x: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
         `(batch, time, units)`.
     """
     merge = not in_jax_export()  # jax2onnx cannot split a merged axis again
-    product = (ops.reshape(x, (-1, x.shape[-1])) if merge else x) @ ops.convert_to_tensor(kernel)
+    product = (direct.reshape(x, (-1, x.shape[-1])) if merge else x) @ direct.tensor(kernel)
     if bias is not None:
         product = product + bias
-    return ops.reshape(product, (*ops.shape(x)[:2], kernel.shape[-1])) if merge else product
+    return direct.reshape(product, (*direct.shape(x)[:2], kernel.shape[-1])) if merge else product

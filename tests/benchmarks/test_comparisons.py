@@ -54,28 +54,38 @@ def test_memory_by_length(tmp_path):
 
 
 def test_an_encoder_that_was_not_measured_in_a_mode_has_an_empty_cell(tmp_path):
-    folder = tmp_path / "encoders-torch"
-    folder.mkdir()
-    row = {"kind": "training", "batch": 1, "length": 64, "seconds": 0.5, "to_floor": 2.0}
-    measured = [{**row, "encoder": "S-LSTM", "mode": mode} for mode in ("eager", "compiled")]
-    result = {
-        "settings": {
-            "units": 5,
-            "steps": 2,
-            "batches": [1],
-            "lengths": [64],
-            "rounds": 3,
-            "dtype": "float32",
-            "floor": "",
-        },
-        "conditions": {"processor": "a CPU", "cores": 2, "versions": {"torch": "2"}},
-        "rows": [*measured, {**row, "encoder": "BiLSTM", "mode": "eager"}],
-        "peak_memory_mb": {},
-    }
-    (folder / "encoders.json").write_text(json.dumps(result), encoding="utf-8")
+    _write_encoders(tmp_path / "encoders-torch")
     assert timed_tables.speed(tmp_path).splitlines()[-4:] == [
         "| | training, eager | training, compiled |",
         "| --- | ---: | ---: |",
         "| S-LSTM | 500 (2.00) | 500 (2.00) |",
         "| BiLSTM | 500 (2.00) |  |",
     ]
+
+
+def test_times_by_length(tmp_path):
+    _write_encoders(tmp_path / "slstm-torch")
+    assert timed_tables.slstm_by_length(tmp_path).splitlines() == [
+        "Batch 1, 5 units, 2 steps; a CPU, 2 cores; torch 2; medians of 3 rounds:",
+        "",
+        "| | length 64 |",
+        "| --- | ---: |",
+        "| training, eager: S-LSTM | 500 ms (2.00) |",
+        "| training, compiled: S-LSTM | 500 ms (2.00) |",
+        "| training, eager: BiLSTM | 500 ms (2.00) |",
+    ]
+
+
+def _write_encoders(folder):
+    """Write the results of a benchmark in which the BiLSTM was not compiled."""
+    folder.mkdir()
+    row = {"kind": "training", "batch": 1, "length": 64, "seconds": 0.5, "to_floor": 2.0}
+    measured = [{**row, "encoder": "S-LSTM", "mode": mode} for mode in ("eager", "compiled")]
+    sizes = {"units": 5, "steps": 2, "batches": [1], "lengths": [64], "rounds": 3, "dtype": "float32", "floor": ""}
+    result = {
+        "settings": sizes,
+        "conditions": {"processor": "a CPU", "cores": 2, "versions": {"torch": "2"}},
+        "rows": [*measured, {**row, "encoder": "BiLSTM", "mode": "eager"}],
+        "peak_memory_mb": {},
+    }
+    (folder / "encoders.json").write_text(json.dumps(result), encoding="utf-8")

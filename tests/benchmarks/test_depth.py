@@ -1,3 +1,5 @@
+from argparse import Namespace
+
 import numpy as np
 import pytest
 
@@ -20,3 +22,11 @@ def test_impossible_means_are_refused(mean):
 
 def test_full_depth():
     assert np.all(depth.impose(2, 5, 4, 4) == 4)
+
+
+@pytest.mark.parametrize("kind", ["inference", "training"])
+def test_each_depth_is_timed(kind):
+    sizes = Namespace(batch=2, length=5, units=3, max_depth=3, means=[2.0], rounds=1)
+    rows = depth.measure(sizes, kind)
+    assert {row["depth"] for row in rows} == {"full", "2"}
+    assert all(row["seconds"] > 0 for row in rows)

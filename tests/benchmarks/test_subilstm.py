@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from argparse import Namespace
+
 import keras
 import numpy as np
 import pytest
 
-from benchmarks import memory
+from benchmarks import memory, subilstm, timing
 from keras_slstm.layers import SuBiLSTM
 from tests.backend import BACKEND
 
@@ -39,3 +41,10 @@ def test_xla_keeps_no_preactivation_gradients_under_rematerialisation():
         return jax.jit(jax.grad(loss)).lower(weights, x).compile().memory_analysis().temp_size_in_bytes
 
     assert temporary_bytes(True) < 0.8 * temporary_bytes(False)
+
+
+def test_each_encoder_is_timed():
+    sizes = Namespace(batch=2, units=3, encoders=None, modes=list(timing.MODES[:1]), separate_up_to=3, rounds=1)
+    rows = subilstm.measure(sizes, 3)
+    assert {row["encoder"] for row in rows} == {*subilstm.encoders(3), *subilstm.FLOORS}
+    assert all(row["seconds"] > 0 for row in rows if row["encoder"] not in subilstm.FLOORS)  # calls are subtracted

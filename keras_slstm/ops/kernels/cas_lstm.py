@@ -11,7 +11,8 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import cas_lstm as equation
-from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
+from keras_slstm.ops.backend import direct
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.cas_lstm import LayerWeights
 from keras_slstm.ops.export_mode import in_export_mode
@@ -112,26 +113,21 @@ def _forward(loop: _Loop) -> tuple[Tensor, Tensor]:
     if loop.mask_f is not None:
         inputs["mask"] = ops.cast(loop.mask_f, "bool")
 
-    d = loop.h.shape[-1]
-    # On a CPU, TensorFlow without XLA runs one product per gate in parallel, in two thirds of the time of a single
-    # product. On JAX and PyTorch the single product is faster; on a GPU it saves launches.
-    per_gate = _split(loop.recurrent_kernel, d) if keras.backend.backend() == "tensorflow" and not _has_gpu() else []
+    d, kernel, activate = loop.h.shape[-1], loop.recurrent_kernel, _activate
+    if keras.backend.backend() == "torch" and loop.p1 is None:
+        # One sigmoid of adjacent gates saves copies, and the eager mode pays for every operation.
+        kernel, inputs["projected"] = _c_tilde_last(kernel, d), _c_tilde_last(loop.projected, d)
+        activate = _activate_adjacent
 
     def one_word(state: tuple[Tensor, ...], inputs_now: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         now = dict(zip(inputs, inputs_now))
         h, c = state
-        if per_gate:
-            left = [loop.read(h) @ kernel for kernel in per_gate]
-            left += [] if loop.p1 is None else [loop.p1 * c]
-            a = [x + y for x, y in zip(_split(now["projected"], d), left, strict=True)]
-        else:
-            a = _split(now["projected"] + _from_left(loop, loop.read(h), c), d)
-        i, f, c_tilde, o, *g = _activate(a)
+        i, f, c_tilde, o, *g = activate(now["projected"] + _from_left(kernel, loop.p1, loop.read(h), c), d)
         c = i * c_tilde + _times(one_minus_lam, f * c)
         if g:
             c = c + g[0] * now["lower"]
-        new = (o * tanh(c), c)
-        return new if loop.mask_f is None else tuple(ops.where(now["mask"], x, y) for x, y in zip(new, state))
+        new = (o * direct.tanh(c), c)
+        return new if loop.mask_f is None else tuple(direct.where(now["mask"], x, y) for x, y in zip(new, state))
 
     hs, cs = scan(one_word, (loop.h, loop.c), tuple(inputs.values()))
     return hs, cs
@@ -145,8 +141,8 @@ def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -
     d = loop.h.shape[-1]
     one_minus_lam, lower = loop.weighted()
     h_read, c_before = loop.read(_states_before(loop.h, hs)), _states_before(loop.c, cs)
-    i, f, c_tilde, o, *g = _activate(_split(loop.projected + _from_left(loop, h_read, c_before), d))
-    tanh_c = tanh(cs)
+    i, f, c_tilde, o, *g = _activate(loop.projected + _from_left(loop.recurrent_kernel, loop.p1, h_read, c_before), d)
+    tanh_c = direct.tanh(cs)
 
     # Derivatives of c_t (for the gate o: of h_t) with respect to the pre-activations; then those of h_t with respect to
     # c_t, and of c_t with respect to c_{t-1}.
@@ -206,33 +202,46 @@ def _backward(loop: _Loop, hs: Tensor, cs: Tensor, d_hs: Tensor, d_cs: Tensor) -
     return found
 
 
-def _split(a: Tensor, d: int) -> list[Tensor]:
-    """Split `(..., G d)` into gates."""
-    return ops.split(a, a.shape[-1] // d, axis=-1)
-
-
-def _activate(a: list[Tensor]) -> list[Tensor]:
-    """Compute the gates from their pre-activations, two or three sigmoids in one operation.
+def _activate(a: Tensor, d: int) -> list[Tensor]:
+    """Compute the gates from their pre-activations `(..., G d)`, two or three sigmoids in one operation.
 
     XLA fuses the sigmoid of a single gate with its consumers, and then vectorises none of them. TensorFlow without XLA
     spreads the sigmoid of more gates over threads, which costs more than it saves at this size.
     """
-    i, f, c_tilde, o, *g = a
+    i, f, c_tilde, o, *g = _split(a, d)
     if g:
         (i, g), (f, o) = _sigmoids(i, *g), _sigmoids(f, o)
-        return [i, f, tanh(c_tilde), o, g]
+        return [i, f, direct.tanh(c_tilde), o, g]
     i, f, o = _sigmoids(i, f, o)
-    return [i, f, tanh(c_tilde), o]
+    return [i, f, direct.tanh(c_tilde), o]
+
+
+def _activate_adjacent(a: Tensor, d: int) -> list[Tensor]:
+    """`_activate` for pre-activations in the order of `_c_tilde_last`."""
+    sigmoids = a.shape[-1] - d
+    i, f, o, *g = _split(direct.sigmoid(a[..., :sigmoids]), d)
+    return [i, f, direct.tanh(a[..., sigmoids:]), o, *g]
+
+
+def _c_tilde_last(a: Tensor, d: int) -> Tensor:
+    """Put the gates of `(..., G d)` into the order i, f, o, g, c~."""
+    i, f, c_tilde, o, *g = _split(a, d)
+    return direct.concatenate([i, f, o, *g, c_tilde], axis=-1)
+
+
+def _split(a: Tensor, d: int) -> list[Tensor]:
+    """Split `(..., G d)` into gates."""
+    return direct.split(a, a.shape[-1] // d)
 
 
 def _sigmoids(*gates: Tensor) -> list[Tensor]:
-    return ops.split(ops.sigmoid(ops.concatenate(gates, axis=-1)), len(gates), axis=-1)
+    return direct.split(direct.sigmoid(direct.concatenate(gates, axis=-1)), len(gates))
 
 
-def _from_left(loop: _Loop, h_read: Tensor, c: Tensor) -> Tensor:
+def _from_left(recurrent_kernel: Tensor, p1: Tensor | None, h_read: Tensor, c: Tensor) -> Tensor:
     """The part of the pre-activations that depends on the previous word, for one word (rank 2) or all (rank 3)."""
-    a = h_read @ loop.recurrent_kernel if len(c.shape) == 2 else project(h_read, loop.recurrent_kernel)
-    return a if loop.p1 is None else ops.concatenate([a, loop.p1 * c], axis=-1)
+    a = h_read @ recurrent_kernel if len(c.shape) == 2 else project(h_read, recurrent_kernel)
+    return a if p1 is None else ops.concatenate([a, p1 * c], axis=-1)
 
 
 def _states_before(first: Tensor, states: Tensor) -> Tensor:
@@ -243,12 +252,6 @@ def _states_before(first: Tensor, states: Tensor) -> Tensor:
 def _times(weight: Tensor | float | None, x: Tensor) -> Tensor:
     """`weight * x`, where None stands for 1."""
     return x if weight is None else weight * x
-
-
-def _has_gpu() -> bool:
-    import tensorflow as tf
-
-    return bool(tf.config.list_physical_devices("GPU"))
 
 
 def _total(x: Tensor) -> Tensor:

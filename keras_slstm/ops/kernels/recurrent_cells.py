@@ -11,7 +11,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
+from keras_slstm.ops.backend import direct
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.projection import project
 from keras_slstm.types import Tensor, Tensors
 
@@ -36,17 +37,17 @@ class RecurrentCell(NamedTuple):
 
 
 def _lstm_forward(a_x: Tensor, a_h: Tensor, state: Tensors) -> tuple[Tensors, Tensors]:
-    i, f, c_tilde, o = ops.split(a_x + a_h, 4, axis=-1)
-    i, f, o, c_tilde = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o), tanh(c_tilde)
+    i, f, c_tilde, o = direct.split(a_x + a_h, 4)
+    i, f, o, c_tilde = direct.sigmoid(i), direct.sigmoid(f), direct.sigmoid(o), direct.tanh(c_tilde)
     c = i * c_tilde + f * state[1]
-    tanh_c = tanh(c)
+    tanh_c = direct.tanh(c)
     return (o * tanh_c, c), (i, f, c_tilde, o, tanh_c)
 
 
 def _lstm_backward(d_state: Tensors, before: Tensors, saved: Tensors) -> tuple[Tensors, tuple[Tensor | None, ...]]:
     (d_h, d_c), (_, c), (i, f, c_tilde, o, tanh_c) = d_state, before, saved
     d_c = d_c + d_h * o * (1 - tanh_c * tanh_c)
-    d_a = ops.concatenate(
+    d_a = direct.concatenate(
         [
             d_c * c_tilde * i * (1 - i),
             d_c * c * f * (1 - f),
@@ -59,10 +60,10 @@ def _lstm_backward(d_state: Tensors, before: Tensors, saved: Tensors) -> tuple[T
 
 
 def _gru_forward(a_x: Tensor, a_h: Tensor, state: Tensors) -> tuple[Tensors, Tensors]:
-    x_z, x_r, x_h = ops.split(a_x, 3, axis=-1)
-    h_z, h_r, h_h = ops.split(a_h, 3, axis=-1)
-    z, r = ops.sigmoid(x_z + h_z), ops.sigmoid(x_r + h_r)
-    h_tilde = tanh(x_h + r * h_h)
+    x_z, x_r, x_h = direct.split(a_x, 3)
+    h_z, h_r, h_h = direct.split(a_h, 3)
+    z, r = direct.sigmoid(x_z + h_z), direct.sigmoid(x_r + h_r)
+    h_tilde = direct.tanh(x_h + r * h_h)
     return (z * state[0] + (1 - z) * h_tilde,), (z, r, h_tilde, h_h)
 
 
@@ -70,8 +71,8 @@ def _gru_backward(d_state: Tensors, before: Tensors, saved: Tensors) -> tuple[Te
     (d_h,), (h,), (z, r, h_tilde, h_h) = d_state, before, saved
     d_h_tilde = d_h * (1 - z) * (1 - h_tilde * h_tilde)
     d_z, d_r = d_h * (h - h_tilde) * z * (1 - z), d_h_tilde * h_h * r * (1 - r)
-    d_a_x = ops.concatenate([d_z, d_r, d_h_tilde], axis=-1)
-    d_a_h = ops.concatenate([d_z, d_r, d_h_tilde * r], axis=-1)
+    d_a_x = direct.concatenate([d_z, d_r, d_h_tilde], axis=-1)
+    d_a_h = direct.concatenate([d_z, d_r, d_h_tilde * r], axis=-1)
     return (d_a_x, d_a_h), (d_h * z,)
 
 
@@ -122,7 +123,7 @@ class Recurrence(NamedTuple):
             product = product + self.recurrent_bias
         new, saved = self.cell.forward(projected, product, state)
         if mask is not None:
-            new = tuple(ops.where(mask, x, old) for x, old in zip(new, state, strict=True))
+            new = tuple(direct.where(mask, x, old) for x, old in zip(new, state, strict=True))
         return new, saved
 
     def step_gradient(
@@ -144,11 +145,11 @@ class Recurrence(NamedTuple):
         passed_on: Tensors = ()
         if mask is not None:
             zero = ops.zeros_like(d_state[0])
-            passed_on = tuple(ops.where(mask, zero, x) for x in d_state)
-            d_state = tuple(ops.where(mask, x, zero) for x in d_state)
-        products, direct = self.cell.backward(d_state, before, saved)
+            passed_on = tuple(direct.where(mask, zero, x) for x in d_state)
+            d_state = tuple(direct.where(mask, x, zero) for x in d_state)
+        products, other = self.cell.backward(d_state, before, saved)
         through_product = self._read(project(products[-1], transposed_kernel))
-        d_before = [through_product if direct[0] is None else direct[0] + through_product, *direct[1:]]
+        d_before = [through_product if other[0] is None else other[0] + through_product, *other[1:]]
         if passed_on:
             d_before = [x + y for x, y in zip(d_before, passed_on, strict=True)]
         return products, tuple(d_before)

@@ -8,8 +8,9 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import slstm as equation
+from keras_slstm.ops.backend import direct
 from keras_slstm.ops.backend.joined_gradients import join_gradients, multiply
-from keras_slstm.ops.backend.precision import accumulation_dtype, tanh
+from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.segments import repeat
 from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.export_mode import in_export_mode
@@ -92,7 +93,7 @@ class Inputs(NamedTuple):
     Attributes:
         projected: `(batch, words, G d)`, x U + b of eq. 2.
         mask_f: `(batch, words, 1)`, the mask as a float, or None.
-        count: The number of words, at least 1: `(batch, 1)`, or a scalar without a mask.
+        count: The number of words, at least 1, in at least float32: `(batch, 1)`, or a number without a mask.
     """
 
     projected: Tensor
@@ -103,11 +104,17 @@ class Inputs(NamedTuple):
 def make_inputs(weights: SLSTMWeights, x: Tensor, mask: Tensor | None) -> Inputs:
     """Compute the values shared by all steps."""
     projected = project(x, weights.kernel) + weights.bias
+    dtype = keras.backend.standardize_dtype(projected.dtype)
     if mask is None:
         count = ops.shape(projected)[1]
-        return Inputs(projected, None, ops.maximum(count, 1) if ops.is_tensor(count) else max(count, 1))
+        known = isinstance(count, int)
+        return Inputs(projected, None, max(count, 1) if known else _at_least_one(count, dtype))
     count = ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
-    return Inputs(projected, ops.expand_dims(ops.cast(mask, projected.dtype), -1), ops.maximum(count, 1))
+    return Inputs(projected, ops.expand_dims(ops.cast(mask, dtype), -1), _at_least_one(count, dtype))
+
+
+def _at_least_one(count: Tensor, dtype: str) -> Tensor:
+    return ops.cast(ops.maximum(count, 1), accumulation_dtype(dtype))
 
 
 class ArrangedWeights(NamedTuple):
@@ -174,14 +181,14 @@ def transition(
     h, g = _drop(h, g, h_dropout_mask, g_dropout_mask)
     window = (weights.words.shape[0] // h.shape[-1] - 1) // 2
 
-    xi = ops.concatenate(_neighbours(h, window), axis=-1)
+    xi = direct.concatenate(_neighbours(h, window), axis=-1)
     a = multiply(xi, weights.words) + inputs.projected
     node_cells: list[Tensor] = []
     if g is not None:
         d = h.shape[-1]
         m = weights.sentence.shape[0] // d
-        a = a + ops.expand_dims(multiply(ops.reshape(g, (-1, m * d)), weights.sentence), 1)
-        node_cells = [ops.broadcast_to(c_g[:, j : j + 1], ops.shape(c)) for j in range(m)]
+        a = a + direct.expand_dims(multiply(direct.reshape(g, (-1, m * d)), weights.sentence), 1)
+        node_cells = [direct.broadcast_to(c_g[:, j : j + 1], direct.shape(c)) for j in range(m)]
         g, c_g = node_update(weights, h, c, g, c_g, inputs)
     cells = _neighbours(c, window)
     h, c = word_update(a, [*cells[:window][::-1], *cells[window + 1 :]], c, node_cells)
@@ -203,7 +210,7 @@ def _drop(h: Tensor, g: Tensor, h_dropout_mask: Tensor | None, g_dropout_mask: T
 
 def _neighbours(x: Tensor, window: int) -> list[Tensor]:
     """`[x_{i-k}, ..., x_i, ..., x_{i+k}]` of `x`, `(batch, words, d)`, all of its shape; zero beyond its ends."""
-    n = ops.shape(x)[1]
+    n = direct.shape(x)[1]
     padded = pad(x, ((0, 0), (window, window), (0, 0)))
     return [x if j == window else slice_along(padded, j, n, axis=1) for j in range(2 * window + 1)]
 
@@ -216,14 +223,14 @@ def _first_transition(weights: ArrangedWeights, h0: Tensor, inputs: Inputs, node
     """
     d = h0.shape[-1]
     window = (weights.words.shape[0] // d - 1) // 2
-    read = ops.expand_dims(h0, 0) @ ops.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, 1, G d)
+    read = direct.expand_dims(h0, 0) @ direct.reshape(weights.words, (2 * window + 1, d, -1))  # (2k+1, 1, G d)
     mask_f = ops.ones_like(inputs.projected[:, :, :1]) if inputs.mask_f is None else inputs.mask_f
-    a = project(ops.concatenate(_neighbours(mask_f, window), axis=-1), read[:, 0]) + inputs.projected
+    a = project(direct.concatenate(_neighbours(mask_f, window), axis=-1), read[:, 0]) + inputs.projected
     zero = ops.zeros_like(inputs.projected[:, :, :d])
     g = None
     if nodes:
-        a = a + ops.tile(ops.expand_dims(h0, 0), (1, nodes)) @ weights.sentence
-        g = ops.zeros((ops.shape(zero)[0], nodes, d), dtype=zero.dtype)
+        a = a + ops.tile(direct.expand_dims(h0, 0), (1, nodes)) @ weights.sentence
+        g = ops.zeros((direct.shape(zero)[0], nodes, d), dtype=zero.dtype)
     h, c = word_update(a, [zero] * (2 * window), zero, [zero] * nodes)
     return State(*_zero_padding(h, c, inputs), g, g)
 
@@ -248,10 +255,10 @@ def word_update(
         `(h, c)`, the new hidden vectors and cells.
     """
     sides, nodes = len(neighbour_cells), len(node_cells)
-    i, *rest = ops.split(a, 4 + sides + nodes, axis=-1)
+    i, *rest = direct.split(a, 4 + sides + nodes)
     lr, (f, o, u), s = rest[:sides], rest[sides : sides + 3], rest[sides + 3 :]
-    c = gated_mean([i, *lr, f, *s], [tanh(u), *neighbour_cells, cell, *node_cells])
-    return ops.sigmoid(o) * tanh(c), c
+    c = gated_mean([i, *lr, f, *s], [direct.tanh(u), *neighbour_cells, cell, *node_cells])
+    return direct.sigmoid(o) * direct.tanh(c), c
 
 
 def node_update(
@@ -280,31 +287,31 @@ def node_update(
     d = c.shape[-1]
     m = weights.node_words.shape[1] // d
     dtype = keras.backend.standardize_dtype(c_g.dtype)
-    own = multiply(ops.reshape(g, (-1, m * d)), weights.node_self) + weights.node_bias
-    w_g, w_f, w_o = ops.split(own, 3, axis=-1)  # (batch, m d) each, as all below
+    own = multiply(direct.reshape(g, (-1, m * d)), weights.node_self) + weights.node_bias
+    w_g, w_f, w_o = direct.split(own, 3)  # (batch, m d) each, as all below
     # Sums over words stay in at least float32 until they are divided: in long sentences, they overflow float16.
     wide = accumulation_dtype(dtype)
-    mean = ops.cast(_sum_words(h, wide) / ops.cast(inputs.count, wide), dtype)
-    u_g, u_o = ops.split(multiply(mean, weights.node_mean), 2, axis=-1)
+    mean = direct.cast(_sum_words(h, wide) / inputs.count, dtype)
+    u_g, u_o = direct.split(multiply(mean, weights.node_mean), 2)
 
     # The softmax over the words and the node itself subtracts no maximum, because its arguments are sigmoids.
     gates = multiply(h, weights.node_words) if gates is None else gates
-    f = ops.exp(ops.sigmoid(gates + ops.expand_dims(w_f, 1)))
-    f_g = ops.exp(ops.sigmoid(w_g + u_g))
-    total = ops.cast(f_g, wide) + _sum_words(f if inputs.mask_f is None else f * inputs.mask_f, wide)
+    f = direct.exp(direct.sigmoid(gates + direct.expand_dims(w_f, 1)))
+    f_g = direct.exp(direct.sigmoid(w_g + u_g))
+    total = direct.cast(f_g, wide) + _sum_words(f if inputs.mask_f is None else f * inputs.mask_f, wide)
     weighted = f * (c if m == 1 else ops.tile(c, (1, 1, m)))
-    weighted = ops.cast(f_g * ops.reshape(c_g, (-1, m * d)), wide) + _sum_words(weighted, wide)
+    weighted = direct.cast(f_g * direct.reshape(c_g, (-1, m * d)), wide) + _sum_words(weighted, wide)
     if m > 1:
-        f = multiply(g, weights.node_words) + ops.expand_dims(w_f, 1)  # (batch, node read, m d)
-        f = ops.reshape(ops.exp(ops.sigmoid(f)), (-1, m, m, d))
-        f = f * ops.reshape(1 - ops.eye(m, dtype=f.dtype), (1, m, m, 1))
-        total = total + ops.reshape(_sum_words(f, wide), (-1, m * d))
-        weighted = weighted + ops.reshape(_sum_words(f * ops.expand_dims(c_g, 2), wide), (-1, m * d))
+        f = multiply(g, weights.node_words) + direct.expand_dims(w_f, 1)  # (batch, node read, m d)
+        f = direct.reshape(direct.exp(direct.sigmoid(f)), (-1, m, m, d))
+        f = f * direct.reshape(1 - ops.eye(m, dtype=f.dtype), (1, m, m, 1))
+        total = total + direct.reshape(_sum_words(f, wide), (-1, m * d))
+        weighted = weighted + direct.reshape(_sum_words(f * direct.expand_dims(c_g, 2), wide), (-1, m * d))
 
-    c_g = ops.cast(weighted / total, dtype)
-    g = ops.sigmoid(w_o + u_o) * tanh(c_g)
-    return ops.reshape(g, (-1, m, d)), ops.reshape(c_g, (-1, m, d))
+    c_g = direct.cast(weighted / total, dtype)
+    g = direct.sigmoid(w_o + u_o) * direct.tanh(c_g)
+    return direct.reshape(g, (-1, m, d)), direct.reshape(c_g, (-1, m, d))
 
 
 def _sum_words(x: Tensor, dtype: str) -> Tensor:
-    return ops.sum(ops.cast(x, dtype), axis=1)
+    return direct.add_up(direct.cast(x, dtype), axis=1)

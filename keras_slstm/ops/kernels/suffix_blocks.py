@@ -15,10 +15,12 @@ from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.kernels.recurrent_cells import Recurrence
 from keras_slstm.types import Tensor, Tensors
 
-# b blocks waste one row in 2 b: more blocks compute less, but take longer to compile.
+# b blocks waste one row in b: more blocks compute less, but take longer to compile.
 BLOCKS = 8
+# If the gradient recomputes blocks, it stores only one at a time, so that more of them also take less memory.
+RECOMPUTED_BLOCKS = 16
 # A block of fewer words is not worth its loop.
-SHORTEST = 8
+SHORTEST = 4
 
 
 class _Block(NamedTuple):
@@ -29,13 +31,13 @@ class _Block(NamedTuple):
     rows: Any
 
 
-def _blocks(recurrence: Recurrence, every: bool) -> list[_Block]:
+def _blocks(recurrence: Recurrence, every: bool, save: bool) -> list[_Block]:
     time = ops.shape(recurrence.projected)[0]
     if not every:
         return [_Block(0, time, 1)]
     if not isinstance(time, int):  # unknown: one block with all rows
         return [_Block(0, time, time)]
-    words = max(SHORTEST, -(-time // BLOCKS))
+    words = max(SHORTEST, -(-time // (BLOCKS if save else RECOMPUTED_BLOCKS)))
     stops = [*range(words, time, words), time]
     return [_Block(start, stop, stop) for start, stop in zip([0, *stops], stops)]
 
@@ -54,9 +56,12 @@ def forward(recurrence: Recurrence, every: bool, save: bool) -> tuple[Tensors, l
     """
     state = tuple(_zeros(recurrence, 0) for _ in range(recurrence.cell.states))
     of_first, saved = [], []
-    for block in _blocks(recurrence, every):
+    blocks = _blocks(recurrence, every, save)
+    for block in blocks:
         start = tuple(_with_new_rows(x, recurrence, block) for x in state)
-        state, first, steps = _read(recurrence, block, every, start, save)
+        # The gradient needs the last block first: to save it takes no more memory than to recompute it.
+        last = block is blocks[-1] is not blocks[0]
+        state, first, steps = _read(recurrence, block, every, start, save or last)
         of_first.append(first)
         saved.append((start, steps))
     firsts = of_first[0] if len(of_first) == 1 else ops.concatenate(of_first)
@@ -67,7 +72,7 @@ def backward(
     recurrence: Recurrence, every: bool, saved: list[Any], d_first: Tensor, d_all: Tensor | None = None
 ) -> dict[str, Tensor]:
     """The gradients of the differentiable tensors in `recurrence`, from those of the results of `forward`."""
-    blocks = _blocks(recurrence, every)
+    blocks = _blocks(recurrence, every, save=saved[0][1] is not None)
     d_state: list[Tensor] = [_zeros(recurrence, blocks[-1].rows) for _ in range(recurrence.cell.states)]
     if d_all is not None:
         d_state[0] = d_all
@@ -113,42 +118,29 @@ def _read_back(
     d_state: list[Tensor],
     d_weights: Tensors,
     steps: Tensors,
-    word_by_word: bool = False,
 ) -> tuple[Tensor, Tensors, list[Tensor]]:
     """Backpropagate through a block; return the gradient of x W, the new `d_weights`, the gradient of the first state.
 
-    For an LSTM, one product for all words is faster than one `word_by_word`, but needs the gradients of all
-    pre-activations, which are the largest part of the memory.
+    The gradients of the pre-activations of all words are stored, because one product with them is faster than one for
+    each word.
     """
     cell = recurrence.cell
     masks = _masks(recurrence, block, every)
     transposed_kernel = ops.transpose(recurrence.recurrent_kernel)
 
-    def back(d_state: Tensors, now: Tensors) -> tuple[Tensors, Tensors, Tensors]:
-        """The state before a word, the gradients of x W and h U, and that of the state before."""
-        d_h, *d_rest = d_state
+    def back(carried: Tensors, now: Tensors) -> Tensors:
+        """The gradients of x W and h U at a word, and that of the state before it."""
+        d_h, *d_rest = carried[cell.products :]
         d_row_0, *inside = now[: 1 + cell.states + cell.saved]
         before, saved = tuple(inside[: cell.states]), tuple(inside[cell.states :])
         d_h = ops.concatenate([d_h[:1] + d_row_0, d_h[1:]]) if every else d_h + d_row_0
         mask = now[-1] if masks else None
-        return before, *recurrence.step_gradient(transposed_kernel, (d_h, *d_rest), before, saved, mask)
-
-    def add_up(carried: Tensors, now: Tensors) -> Tensors:
-        before, products, d_before = back(carried[-cell.states :], now)
-        d_projected, sums = recurrence.add_gradients(carried[1 : -cell.states], before, products)
-        return d_projected, *sums, *d_before
-
-    def stack(carried: Tensors, now: Tensors) -> Tensors:
-        _, products, d_before = back(carried[cell.products :], now)
+        products, d_before = recurrence.step_gradient(transposed_kernel, (d_h, *d_rest), before, saved, mask)
         return *products, *d_before
 
     inputs = (d_first, *steps, *masks)
-    if word_by_word:
-        zeros = ops.zeros_like(recurrence.projected[0])
-        d_projected, *found = scan(add_up, (zeros, *d_weights, *d_state), inputs, reverse=True, num_stacked=1)
-        return d_projected, tuple(found[: len(d_weights)]), found[len(d_weights) :]
     products = [_zeros(recurrence, block.rows, recurrence.projected.shape[-1])] * cell.products
-    found = list(scan(stack, (*products, *d_state), inputs, reverse=True, num_stacked=cell.products))
+    found = list(scan(back, (*products, *d_state), inputs, reverse=True, num_stacked=cell.products))
     return *recurrence.add_gradients(d_weights, steps, tuple(found[: cell.products])), found[cell.products :]
 
 
@@ -158,7 +150,7 @@ def _read_again(
     """`_read_back` with the state before the block in place of `steps`."""
     d_first, d_state, d_weights, start = given
     _, _, steps = _read(recurrence, block, every, start, True)
-    return _read_back(recurrence, block, every, d_first, d_state, d_weights, steps or (), word_by_word=True)
+    return _read_back(recurrence, block, every, d_first, d_state, d_weights, steps or ())
 
 
 def _masks(recurrence: Recurrence, block: _Block, every: bool) -> Tensors:
