@@ -92,7 +92,8 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel`, `inner_kernel`, `depth_kernel`,
             `initial_kernel` and the kernels of the BiLSTM.
         recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
-            `sentence_gate_kernel`, `node_kernel`, `node_recurrent_kernel` and the recurrent kernels of the BiLSTM.
+            `sentence_gate_kernel`, `node_kernel`, `node_recurrent_kernel` and the recurrent kernels of the BiLSTM. By
+            default, all are orthogonal, those of the transition with a gain of 10 (see `SLSTM`).
         bias_initializer, bias_regularizer, bias_constraint: Of all biases. The forget gates of the BiLSTM start at 1
             regardless of the initialiser.
         position_initializer: Of `position_embeddings`.
@@ -172,7 +173,7 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         return_depths: bool = False,
         rematerialize: bool = False,
         kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
+        recurrent_initializer: Any = None,
         bias_initializer: Any = "zeros",
         position_initializer: Any = "uniform",
         kernel_regularizer: Any = None,
@@ -218,6 +219,8 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
 
     def _make_bilstm(self) -> keras.layers.Layer:
         options = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}
+        if self.recurrent_initializer is None:
+            del options["recurrent_initializer"]
         # A CAS-LSTM of one layer is an LSTM. Unlike Keras' own, it takes padding anywhere, empty rows and float64.
         lstm = CASLSTM(
             self.units // 2, num_layers=1, return_sequences=True, name="lstm", dtype=self.dtype_policy, **options

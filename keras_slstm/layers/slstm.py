@@ -68,7 +68,9 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
             step at a time, which needs less memory but more time. Values and gradients do not change.
         kernel_initializer, kernel_regularizer, kernel_constraint: Of `kernel` and `initial_kernel`.
         recurrent_initializer, recurrent_regularizer, recurrent_constraint: Of `recurrent_kernel`, `sentence_kernel`,
-            `sentence_gate_kernel`, `node_kernel` and `node_recurrent_kernel`.
+            `sentence_gate_kernel`, `node_kernel` and `node_recurrent_kernel`. By default, they are orthogonal with a
+            gain of twice the number of gates in the softmax, 2 (2 + 2k + m): each of these gates starts near one over
+            their number, so that h is small, and with a gain of 1 the layer would hardly read the context at first.
         bias_initializer, bias_regularizer, bias_constraint: Of `bias`, `node_bias` and `initial_bias`.
         initial_state_initializer: Of `initial_state`.
         boundary_initializer: Of `boundary_embeddings`.
@@ -141,7 +143,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
         return_state: bool = False,
         rematerialize: bool = False,
         kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
+        recurrent_initializer: Any = None,
         bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "zeros",
         boundary_initializer: Any = "uniform",

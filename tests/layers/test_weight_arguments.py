@@ -134,3 +134,25 @@ class TestInitialValuesOnJAX:
             return _kernels()[0]
 
         np.testing.assert_array_equal(kernel(), kernel())
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 2])
+@pytest.mark.parametrize("window", [0, 1, 3])
+def test_an_untrained_slstm_reads_the_context_about_as_much_as_the_words(window, nodes):
+    """With the orthogonal matrices of Keras, the neighbours would add a tenth of what a word adds to its gates."""
+    keras.utils.set_random_seed(0)
+    x = keras.random.normal((4, 15, 24), stddev=0.5)
+    layer = layers.SLSTM(24, steps=6, window=window, sentence_nodes=nodes, return_sequences=True)
+    h = to_numpy(layer(x))
+    padded = np.pad(h, ((0, 0), (window, window), (0, 0)))
+    neighbours = np.concatenate([padded[:, offset : offset + 15] for offset in range(2 * window + 1)], axis=-1)
+    from_context = neighbours @ to_numpy(layer.recurrent_kernel)
+    from_word = to_numpy(x) @ to_numpy(layer.kernel)
+    assert 0.5 < np.std(from_context) / np.std(from_word) < 4
+
+
+def test_a_given_recurrent_initialiser_is_not_scaled():
+    kernel = _kernels(recurrent_initializer="orthogonal")[0]
+    default = _kernels()[0]
+    np.testing.assert_allclose(kernel @ kernel.T, np.eye(2), atol=1e-5)
+    np.testing.assert_allclose(default @ default.T, 10**2 * np.eye(2), rtol=1e-5, atol=1e-3)
