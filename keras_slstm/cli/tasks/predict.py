@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+import keras
+
 from keras_slstm.cli.options import check_not_given
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.cli.tasks.show import show_labels, show_pairs, show_tags, show_translations, tokenize
@@ -14,6 +16,9 @@ from keras_slstm.datasets.readers import read_lines
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
+from keras_slstm.models.text_model import TextModel
+
+FEW = 64  # texts: fewer than this, and TensorFlow predicts them sooner than it traces a graph, which takes a second
 
 
 def predict(arguments: argparse.Namespace) -> int:
@@ -22,14 +27,25 @@ def predict(arguments: argparse.Namespace) -> int:
     if not isinstance(model, Seq2Seq):
         check_not_given(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
     if isinstance(model, SentencePairClassifier):
-        show_pairs(model, read_pairs(arguments))
-    elif isinstance(model, SequenceTagger):
-        show_tags(model, [tokenize(text) for text in read_texts(arguments)])
+        pairs = read_pairs(arguments)
+        show_pairs(without_graph_for_few(model, len(pairs)), pairs)
     elif isinstance(model, Seq2Seq):
         show_translations(model, read_texts(arguments), **search_options(arguments))
     else:
-        show_labels(model, read_texts(arguments))
+        texts = read_texts(arguments)
+        model = without_graph_for_few(model, len(texts))
+        if isinstance(model, SequenceTagger):
+            show_tags(model, [tokenize(text) for text in texts])
+        else:
+            show_labels(model, texts)
     return 0
+
+
+def without_graph_for_few(model: TextModel, items: int) -> TextModel:
+    """Let a model on TensorFlow predict a few items eagerly."""
+    if keras.backend.backend() == "tensorflow" and items < FEW:
+        model.run_eagerly = True
+    return model
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, float | None]:
