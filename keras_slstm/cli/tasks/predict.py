@@ -18,7 +18,7 @@ from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.models.text_model import TextModel
 
-FEW = 64  # texts: fewer than this, and TensorFlow predicts them sooner than it traces a graph, which takes a second
+FEW = 64  # predicting fewer texts than this eagerly takes less time than tracing a graph first
 
 
 def predict(arguments: argparse.Namespace) -> int:
