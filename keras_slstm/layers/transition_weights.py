@@ -15,7 +15,7 @@ def recurrent_gain(window: int, sentence_nodes: int) -> float:
     """The default gain of recurrent kernels: twice the number of gates in the softmax of a word.
 
     Each of these n gates starts at 1/n, and the output gate at 1/2, so that h starts 2 n times smaller than u. With a
-    gain of 1, the layer would hardly read the context at first: h would add to the gates a tenth of what x adds.
+    gain of 1, the layer would hardly read the context at first: h would add less than a tenth of what x adds.
     """
     return 2.0 * (2 + 2 * window + sentence_nodes)
 

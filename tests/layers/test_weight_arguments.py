@@ -139,7 +139,7 @@ class TestInitialValuesOnJAX:
 @pytest.mark.parametrize("nodes", [0, 1, 2])
 @pytest.mark.parametrize("window", [0, 1, 3])
 def test_an_untrained_slstm_reads_the_context_about_as_much_as_the_words(window, nodes):
-    """With the orthogonal matrices of Keras, the neighbours would add a tenth of what a word adds to its gates."""
+    """With the orthogonal matrices of Keras, the neighbours would add less than a tenth of what a word adds."""
     keras.utils.set_random_seed(0)
     x = keras.random.normal((4, 15, 24), stddev=0.5)
     layer = layers.SLSTM(24, steps=6, window=window, sentence_nodes=nodes, return_sequences=True)

@@ -28,12 +28,13 @@ def predict(arguments: argparse.Namespace) -> int:
         check_not_given(arguments, SEARCH_OPTIONS, f"needs a translation model, but {arguments.model} is another model")
     if isinstance(model, SentencePairClassifier):
         pairs = read_pairs(arguments)
-        show_pairs(without_graph_for_few(model, len(pairs)), pairs)
+        avoid_graph_for_few(model, len(pairs))
+        show_pairs(model, pairs)
     elif isinstance(model, Seq2Seq):
         show_translations(model, read_texts(arguments), **search_options(arguments))
     else:
         texts = read_texts(arguments)
-        model = without_graph_for_few(model, len(texts))
+        avoid_graph_for_few(model, len(texts))
         if isinstance(model, SequenceTagger):
             show_tags(model, [tokenize(text) for text in texts])
         else:
@@ -41,11 +42,10 @@ def predict(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def without_graph_for_few(model: TextModel, items: int) -> TextModel:
-    """Let a model on TensorFlow predict a few items eagerly."""
+def avoid_graph_for_few(model: TextModel, items: int) -> None:
+    """Let a model on TensorFlow predict eagerly if there are few texts or pairs."""
     if keras.backend.backend() == "tensorflow" and items < FEW:
         model.run_eagerly = True
-    return model
 
 
 def search_options(arguments: argparse.Namespace) -> dict[str, float | None]:
