@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -50,7 +51,8 @@ class Study:
         rows: The options in which the rows differ, by the name of the row.
         baseline: The row to which the others are compared.
         seeds: The seeds of each row.
-        search: The option that each row chooses on development data with the first seed, and its values.
+        search: The option that each row chooses on development data, and its values.
+        search_seeds: With how many of the seeds each row tries each value. It chooses by the mean development score.
         claims: Claims of papers: `row`, `paper` (the source), `says`, and `worse = true` if the paper says that the row
             is worse than the baseline, not better.
         lengths: Numbers of words that divide the test items into groups, each compared separately.
@@ -66,6 +68,7 @@ class Study:
     baseline: str
     seeds: list[int]
     search: dict[str, list[float]] = field(default_factory=dict)
+    search_seeds: int = 1
     claims: list[dict[str, Any]] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
 
@@ -76,6 +79,7 @@ class Study:
             "there is no seed": not self.seeds,
             "a seed occurs twice": len(set(self.seeds)) < len(self.seeds),
             "[search] takes one option with a list of values": len(self.search) > 1 or not all(self.search.values()),
+            f"`search_seeds` must be 1 to {len(self.seeds)}": not 1 <= self.search_seeds <= len(self.seeds),
             "`lengths` must increase": any(low >= high for low, high in itertools.pairwise(self.lengths)),
             "a claim names a row that does not exist": any(claim["row"] not in self.rows for claim in self.claims),
         }.items():
@@ -156,23 +160,29 @@ def lines_of(study: Study) -> list[Line]:
 
 
 def chosen_value(study: Study, lines: list[Line], row: str, data: str) -> float | None:
-    """Return the value with the best development score for the first seed, or None if the search is incomplete."""
-    of_row = [line for line in lines if (line["row"], line["data"], line["seed"]) == (row, data, study.seeds[0])]
-    found = {line["value"]: line["development_score"] for line in of_row}
-    values = next(iter(study.search.values()))
-    return max(values, key=found.__getitem__) if set(values) <= set(found) else None
+    """Return the value with the best mean development score, or None if the search is incomplete."""
+    found = {
+        (line["value"], line["seed"]): line["development_score"]
+        for line in lines
+        if (line["row"], line["data"]) == (row, data)
+    }
+    values, seeds = next(iter(study.search.values())), study.seeds[: study.search_seeds]
+    if not set(itertools.product(values, seeds)) <= set(found):
+        return None
+    return max(values, key=lambda value: statistics.fmean(found[value, seed] for seed in seeds))
 
 
 def trainings(study: Study) -> Iterator[Training]:
     """Yield the trainings in order: for each data set and row, first the search, then the other seeds."""
+    searching = study.search_seeds if study.search else 0
     for data in study.data:
         for row in study.rows:
             value = None
             if study.search:
-                for tried in next(iter(study.search.values())):
-                    yield Training(study, row, data, study.seeds[0], tried)
+                for tried, seed in itertools.product(next(iter(study.search.values())), study.seeds[:searching]):
+                    yield Training(study, row, data, seed, tried)
                 value = chosen_value(study, lines_of(study), row, data)
-            for seed in study.seeds[bool(study.search) :]:
+            for seed in study.seeds[searching:]:
                 yield Training(study, row, data, seed, value)
 
 

@@ -53,6 +53,7 @@ class TestFile:
             ("seeds = [0, 1, 2]", "seeds = [0, 0]", "twice"),
             ("[0.1, 0.2]", "[]", "list of values"),
             ("seeds =", "lengths = [9, 9]\nseeds =", "must increase"),
+            ("seeds =", "search_seeds = 4\nseeds =", "must be 1 to 3"),
             ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
             ('measure = "accuracy"', "", "measure"),
             ('command = "classify"', "command = ", "s.toml"),
@@ -130,6 +131,20 @@ class TestRun:
         assert read(other) == []  # other options make another study
         studies.run(other, tmp_path, tmp_path / "work")
         assert len(asked) == 16
+
+    def test_a_search_with_several_seeds_chooses_by_their_mean(self, study, tmp_path, monkeypatch):
+        scores = {(0.1, 0): 0.9, (0.1, 1): 0.6, (0.2, 0): 0.8, (0.2, 1): 0.8}
+        asked = []
+
+        def train(training, root, work):
+            asked.append((training.value, training.seed))
+            return line(training, development=scores.get(asked[-1], 0.7))
+
+        monkeypatch.setattr(studies, "train", train)
+        study = dataclasses.replace(study, search_seeds=2, rows={"two": study.rows["two"], "one": study.rows["one"]})
+        studies.run(study, tmp_path, tmp_path / "work")
+        assert asked[:5] == [*scores, (0.2, 2)]
+        assert studies.chosen_value(study, read(study)[:3], "two", "a") is None
 
     @pytest.mark.ci_run
     def test_a_study_of_own_data(self, tmp_path, monkeypatch):
