@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_slstm.distribute.trainer import DistributedModel, with_callback
+from keras_slstm.models.first_step import create_variables
 from keras_slstm.models.raw_examples import Source, read_source
 from keras_slstm.saving import portable_config
 from keras_slstm.text.batches import Batches, count_epochs
@@ -57,6 +59,19 @@ class RawDataModel(DistributedModel):
             "`class_weight` weighs examples by their label, but this model labels words. Use `sample_weight`, one "
             "number per example, or compile with your own loss."
         )
+
+    def has_word_losses(self) -> bool:
+        """Whether the loss has a value for each word, not for each example."""
+        return False
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Any:
+        """Like `keras.Model.compute_loss`. The weight of an example holds for all its words."""
+        if sample_weight is not None and self.has_word_losses() and len(sample_weight.shape) == 1:
+            # Not `broadcast_to`: Keras multiplies the weights in place on PyTorch.
+            sample_weight = ops.expand_dims(sample_weight, 1) * ops.ones_like(y, dtype=sample_weight.dtype)
+        return super().compute_loss(x, y, y_pred, sample_weight, training)
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, **kwargs: Any) -> None:
         """Like `keras.Model.compile`, with suitable defaults for the loss and the metrics.
@@ -124,6 +139,7 @@ class RawDataModel(DistributedModel):
             y = sample_weight = batch_size = None
         if isinstance(x, SeededEpochs):
             shuffle = False  # `x` shuffles by itself
+            create_variables(self, x[0])
             callbacks = with_callback(callbacks, x.follow_epochs())
         if updates is not None:
             kwargs["epochs"] = count_epochs(updates, x, kwargs.get("steps_per_epoch"))

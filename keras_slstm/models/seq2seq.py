@@ -188,6 +188,9 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         # Padding has label -1.
         return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1, name="crossentropy")
 
+    def has_word_losses(self) -> bool:
+        return True
+
     def default_metrics(self) -> list[Any]:
         return [TokenAccuracy(name="accuracy")]
 

@@ -128,6 +128,9 @@ class SequenceTagger(TextModel):
             return CRFLoss()
         return keras.losses.SparseCategoricalCrossentropy(ignore_class=-1, name="crossentropy")
 
+    def has_word_losses(self) -> bool:
+        return self.head == "softmax"
+
     def default_metrics(self) -> list[Any]:
         return [(CRFAccuracy if self.head == "crf" else TokenAccuracy)(name="accuracy")]
 

@@ -186,6 +186,18 @@ def test_xla_trains_and_searches_as_graphs_do():
     assert translations[0] == translations[1]
 
 
+def test_weights_of_texts():
+    model = small(units=4, embedding_dim=4)
+    sources, targets = (side[:2] for side in corpus())
+    one, other, mean, both = (
+        model.evaluate(sources, targets, sample_weight=weights, verbose=0)[0]
+        for weights in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5], None)
+    )
+    assert min(one, other) > 0
+    assert one + other == pytest.approx(both, rel=1e-5)
+    assert mean == pytest.approx(both / 2, rel=1e-5)
+
+
 @pytest.mark.ci_run("torch")
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
 def test_dtypes(policy):

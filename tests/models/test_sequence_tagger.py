@@ -271,10 +271,12 @@ def test_sentences_may_be_partly_labelled(head):
     assert part["accuracy"] == pytest.approx(np.mean([best[0] == 3, best[2] == 1]))
 
 
-def test_weights_of_sentences():
-    model = small(dropout=0.0)
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_weights_of_sentences(head):
+    model = small(head=head, dropout=0.0)
     sentences, labels = corpus(8)
-    weights = [8.0] + [0.0] * 7
+    # The mean is over sentences, or over words.
+    weights = [8.0 if head == "crf" else sum(map(len, sentences)) / len(sentences[0])] + [0.0] * 7
     weighted = model.evaluate(sentences, labels, sample_weight=weights, batch_size=8, verbose=0)[0]
     assert weighted == pytest.approx(model.evaluate(sentences[:1], labels[:1], verbose=0)[0], rel=1e-4)
 
