@@ -32,7 +32,10 @@ def tables() -> str:
 def table(study: Study) -> str:
     """Return the table of a study, without the rows that have no training."""
     lines = lines_of(study)
-    searched = f"{study.searched} (of {len(study.search[study.searched])})" if study.searched else "setting"
+    searched = "setting"
+    if study.searched:
+        seeds = f", {study.search_seeds} seeds each" if study.search_seeds > 1 else ""
+        searched = f"{study.searched} (of {len(study.search[study.searched])}{seeds})"
     heads = ["data", "row", searched, "development", "test", f"against {study.baseline} [95%]", "McNemar's p"]
     rows = [
         "| " + " | ".join([*heads, "seeds", "best epoch of", "parameters", "s a thousand"]) + " |",
