@@ -14,10 +14,12 @@ def create_variables(model: keras.Model, batch: Any) -> None:
     under a distribution strategy, create them before.
 
     Args:
-        model: A compiled model.
+        model: A model. If it is not compiled, nothing happens, and Keras raises its own error.
         batch: `(x, y)` or `(x, y, sample_weight)`, one batch of its data. The first example is read.
     """
-    if keras.backend.backend() != "tensorflow" or model.train_function is not None or model.run_eagerly:
+    if keras.backend.backend() != "tensorflow":
+        return
+    if not model.compiled or model.run_eagerly or model.train_function is not None:
         return
     import tensorflow as tf
 
