@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,11 @@ def groups_of(words: Words, tags: Words, seen: Counter[str]) -> list[set[str]]:
         often = next((name for most, name in FREQUENCIES.items() if seen[word] <= most), "seen more often")
         found.append({ALL, often, f"part of speech {tag}", *(["negation"] if word in NEGATIONS else [])})
     return found
+
+
+def spread(words: Words, tags: Words, tokenize: Callable[[str], Words]) -> list[str]:
+    """Return a part of speech for each word that the model reads: its tokeniser splits some words of the treebank."""
+    return [tag for word, tag in zip(words, tags, strict=True) for _ in tokenize(word)]
 
 
 def add_up(depths: Iterable[Sequence[int]], groups: Sequence[Sequence[set[str]]], name: str) -> NDArray[np.float64]:
@@ -113,7 +118,8 @@ def main() -> None:
         depths.append([sentence.depths.tolist() for sentence in read])
         if not groups:
             seen = Counter(word for text in corpus.train.texts for word in model.vectorizer.tokenize(text))
-            groups = [groups_of(found.words, tags, seen) for found, tags in zip(read, treebank.tags, strict=True)]
+            for found, words, tags in zip(read, treebank.tokens, treebank.tags, strict=True):
+                groups.append(groups_of(found.words, spread(words, tags, model.vectorizer.tokenize), seen))
     RESULTS.unlink(missing_ok=True)
     for line in measure(depths, groups):
         append_result(RESULTS, {**line, "trained": args.trained})

@@ -10,6 +10,11 @@ import pytest
 from benchmarks import study_statistics, word_depths
 
 
+def test_a_split_word_keeps_its_part_of_speech():
+    found = word_depths.spread(["They", "can't", "go"], ["PRON", "AUX", "VERB"], lambda word: word.split("'"))
+    assert found == ["PRON", "AUX", "AUX", "VERB"]
+
+
 def test_groups_of_words():
     seen = Counter({"the": 101, "cat": 11, "is": 10, "not": 2, "here": 1})
     found = word_depths.groups_of(["the", "cat", "is", "not", "here", "now"], list("dnvaap"), seen)
