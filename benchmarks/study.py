@@ -169,7 +169,8 @@ def chosen_value(study: Study, lines: list[Line], row: str, data: str) -> float 
     values, seeds = next(iter(study.search.values())), study.seeds[: study.search_seeds]
     if not set(itertools.product(values, seeds)) <= set(found):
         return None
-    return max(values, key=lambda value: statistics.fmean(found[value, seed] for seed in seeds))
+    # Of equal means the first; rounded, because the scores are float32.
+    return max(values, key=lambda value: round(statistics.fmean(found[value, seed] for seed in seeds), 6))
 
 
 def trainings(study: Study) -> Iterator[Training]:

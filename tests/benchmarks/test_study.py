@@ -146,6 +146,16 @@ class TestRun:
         assert asked[:5] == [*scores, (0.2, 2)]
         assert studies.chosen_value(study, read(study)[:3], "two", "a") is None
 
+    def test_of_equal_means_the_first_value_is_chosen(self, study):
+        study = dataclasses.replace(study, search_seeds=3)
+        scores = {0.1: (0.3, 0.1, 0.2), 0.2: (0.1, 0.2, 0.3 + 1e-8)}  # in float32, 0.3 differs from itself by as much
+        lines = [
+            line(studies.Training(study, "one", "a", seed, value), development=of_seeds[seed])
+            for value, of_seeds in scores.items()
+            for seed in study.seeds
+        ]
+        assert studies.chosen_value(study, lines, "one", "a") == 0.1
+
     @pytest.mark.ci_run
     def test_a_study_of_own_data(self, tmp_path, monkeypatch):
         monkeypatch.setattr(studies, "RESULTS", tmp_path / "results")
