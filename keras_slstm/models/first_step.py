@@ -27,6 +27,5 @@ def create_variables(model: keras.Model, batch: Any) -> None:
         return
     x, y, *weight = keras.tree.map_structure(lambda part: keras.ops.convert_to_tensor(part[:1]), batch)
     model.compute_metrics(x, y, model(x, training=False), *weight)
-    model.reset_metrics()
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
