@@ -61,6 +61,9 @@ SETTINGS = {
     "l2": _of_training("FACTOR", options.non_negative_float, "L2 penalty on the weights of the output layer"),
     "label_smoothing": _of_training("SHARE", options.fraction, "fraction of the probability to spread over all labels"),
     "learning_rate": _of_training("RATE", options.positive_float, "learning rate of Adam in the first epoch"),
+    "recurrent_multiplier": _of_training(
+        "FACTOR", options.positive_float, "factor on the learning rate for recurrent kernels of the S-LSTM and the GRN"
+    ),
     "decay": _of_training(
         "FACTOR",
         options.positive_fraction,

@@ -216,7 +216,7 @@ def classification_space(hp: Any, encoders: Sequence[str], embeddings: bool = Tr
         **_word_space(hp, embeddings, default["dropout"]),
         **_mlp_space(hp, [0, 1, 2], default["mlp_layers"], 300, default["mlp_dropout"]),
         "l2": hp.Choice("l2", [0.0, 1e-4, 1e-3, 1e-2], default=default["l2"]),
-        **_optimizer_space(hp, default["batch_size"], default["clip"]),
+        **_optimizer_space(hp, encoders, default["batch_size"], default["clip"]),
     }
 
 
@@ -228,7 +228,7 @@ def pair_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> dic
         **_word_space(hp, embeddings, dropout=0.1),
         **_mlp_space(hp, [1, 2], 1, 1024, 0.1),
         "mlp_batch_norm": hp.Boolean("mlp_batch_norm", default=True),
-        **_optimizer_space(hp, batch_size=128, clip=5.0),
+        **_optimizer_space(hp, encoders, batch_size=128, clip=5.0),
     }
 
 
@@ -247,7 +247,7 @@ def tagging_space(hp: Any, encoders: Sequence[str], embeddings: bool = True) -> 
         **{name: size for name, size in sizes.items() if size is not None},
         **_word_space(hp, embeddings, dropout=0.5),
         "l2": hp.Choice("l2", [0.0, 1e-4, 1e-3, 1e-2], default=1e-3),
-        **_optimizer_space(hp, batch_size=10, clip=3.0),
+        **_optimizer_space(hp, encoders, batch_size=10, clip=3.0),
     }
 
 
@@ -272,8 +272,13 @@ def _mlp_space(hp: Any, layers: list[int], default: int, units: int, dropout: fl
     return {"mlp_units": [] if size is None else [size] * number, "mlp_dropout": rate or 0.0}
 
 
-def _optimizer_space(hp: Any, batch_size: int, clip: float) -> dict[str, Any]:
+def _optimizer_space(hp: Any, encoders: Sequence[str], batch_size: int, clip: float) -> dict[str, Any]:
+    multiplier = None
+    if marked := [encoder for encoder in encoders if encoder in ("slstm", "depth_adaptive_grn")]:
+        with hp.conditional_scope("encoder", marked):
+            multiplier = hp.Choice("recurrent_multiplier", [1.0, 2.0, 4.0, 8.0], default=1.0)
     return {
+        "recurrent_multiplier": multiplier or 1.0,
         "learning_rate": hp.Float("learning_rate", 1e-4, 1e-2, sampling="log", default=1e-3),
         "decay": hp.Choice("decay", [0.8, 0.9, 0.97, 1.0], default=0.97),
         "clip": hp.Choice("clip", [1.0, 3.0, 5.0], default=clip),
