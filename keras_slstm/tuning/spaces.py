@@ -16,6 +16,7 @@ from keras_slstm.suggestions import did_you_mean
 
 UNITS = [100, 200, 300, 400, 600]
 LAYERS = [2, 3, 4]
+RECURRENT_KERNELS = ("slstm", "depth_adaptive_grn", "full_depth_grn")  # encoders to which `RecurrentAdam` matters
 # The vertical gates of a CAS-LSTM in Table 6 of its paper.
 VERTICAL_GATES: dict[str, dict[str, Any]] = {
     "lam=0.5": {"lam": 0.5},
@@ -274,7 +275,7 @@ def _mlp_space(hp: Any, layers: list[int], default: int, units: int, dropout: fl
 
 def _optimizer_space(hp: Any, encoders: Sequence[str], batch_size: int, clip: float) -> dict[str, Any]:
     multiplier = None
-    if marked := [encoder for encoder in encoders if encoder in ("slstm", "depth_adaptive_grn")]:
+    if marked := [encoder for encoder in encoders if encoder in RECURRENT_KERNELS]:
         with hp.conditional_scope("encoder", marked):
             multiplier = hp.Choice("recurrent_multiplier", [1.0, 2.0, 4.0, 8.0], default=1.0)
     return {

@@ -103,7 +103,7 @@ def test_replicas_take_the_same_steps() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("multiplier", [0, -1.0, float("nan")])
+@pytest.mark.parametrize("multiplier", [0, -1.0, float("nan"), float("inf")])
 def test_a_multiplier_that_is_not_positive_is_refused(multiplier) -> None:
     with pytest.raises(ValueError, match="must be a positive number"):
         RecurrentAdam(recurrent_multiplier=multiplier)

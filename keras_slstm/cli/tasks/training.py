@@ -24,7 +24,7 @@ from keras_slstm.text.batches import count_epochs
 from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.word_vectors import Coverage, WordVectors
 from keras_slstm.training.diagnosis import diagnose_length
-from keras_slstm.training.recurrent_adam import RecurrentAdam
+from keras_slstm.training.recurrent_adam import make_adam
 from keras_slstm.training.results import append_result
 from keras_slstm.training.schedules import decay_on_plateau
 from keras_slstm.training.stopwatch import Stopwatch
@@ -116,9 +116,7 @@ def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None
             rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings
         )
     options = {"global_clipnorm": settings["clip"], "weight_decay": settings.get("weight_decay")}
-    if (multiplier := settings.get("recurrent_multiplier", 1.0)) == 1:
-        return keras.optimizers.Adam(rate, **options)
-    return RecurrentAdam(rate, multiplier, **options)
+    return make_adam(rate, settings.get("recurrent_multiplier", 1.0), **options)
 
 
 def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run: TrainingRun) -> None:
