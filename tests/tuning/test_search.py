@@ -51,7 +51,7 @@ def models_left(folder):
 
 @pytest.mark.parametrize(("encoder", "multiplier"), [("slstm", 8.0), ("full_depth_grn", 8.0), ("cnn", 1.0)])
 def test_the_multiplier_reaches_the_optimizer_of_encoders_that_it_concerns(corpus, encoder, multiplier):
-    values = {**TINY, **({} if encoder == "cnn" else {"recurrent_multiplier": [8.0]})}
+    values = {**TINY, "encoder": [encoder], **({} if encoder == "cnn" else {"recurrent_multiplier": [8.0]})}
     model = ClassificationHyperModel(corpus, [encoder], values=values).build(keras_tuner.HyperParameters())
     assert getattr(model.optimizer, "recurrent_multiplier", 1.0) == multiplier
 
