@@ -26,7 +26,7 @@ import numpy as np
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--data", default="travel_desk", help="a file of your own, or the name of a data set")
 parser.add_argument("--encoder", default="slstm", help="bilstm, caslstm, subilstm, depth_adaptive_grn, ...")
-parser.add_argument("--epochs", type=int, default=6)
+parser.add_argument("--epochs", type=int, default=4)
 parser.add_argument("--output", type=Path, help="folder of the run (default: runs/DATA-ENCODER)")
 args = parser.parse_args()
 output = args.output or Path("runs", f"{Path(args.data).stem}-{args.encoder}")
@@ -40,9 +40,9 @@ sizes = f"{len(corpus.train):,} to train, {len(corpus.validation):,} to choose t
 print(f"{corpus.name}: {sizes}; {len(corpus.label_names)} labels")
 
 # Model: word vectors, the encoder and a softmax. `adapt` builds the vocabulary.
-settings: dict = {"encoder": args.encoder, "units": 64, "embedding_dim": 64, "dropout": 0.1, "word_dropout": 0.02}
+settings: dict = {"encoder": args.encoder, "units": 48, "embedding_dim": 64, "dropout": 0.1, "word_dropout": 0.02}
 if args.encoder == "slstm":
-    settings["encoder_options"] = {"steps": 6, "window": 3}
+    settings["encoder_options"] = {"steps": 9, "window": 3}
 keras.utils.set_random_seed(0)
 model = keras_slstm.SentenceClassifier(corpus.label_names, **settings)
 model.adapt(corpus.train.texts)
@@ -53,7 +53,9 @@ batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=16, 
 rate = keras.optimizers.schedules.ExponentialDecay(6e-3, len(batches), 0.9, staircase=True)
 # XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
-model.compile(keras.optimizers.Adam(rate, global_clipnorm=3.0), jit_compile=compiled)
+# Like Adam, but with a larger learning rate for the recurrent kernels of the S-LSTM.
+optimizer = keras_slstm.training.RecurrentAdam(rate, global_clipnorm=3.0)
+model.compile(optimizer, jit_compile=compiled)
 try:
     run = keras_slstm.training.TrainingRun(output, {**settings, "data": args.data})
 except (ValueError, OSError) as error:
