@@ -53,8 +53,8 @@ class Study:
         seeds: The seeds of each row.
         search: The option that each row chooses on development data, and its values.
         search_seeds: With how many of the seeds each row tries each value. It chooses by the mean development score.
-        claims: Claims of papers: `row`, `paper` (the source), `says`, and `worse = true` if the paper says that the row
-            is worse than the baseline, not better.
+        claims: Claims of papers: `row`, `paper` (the source), `says`, `worse = true` if the paper says that the row is
+            worse than the baseline, not better, and `average = true` if it says so on average over the data sets.
         lengths: Numbers of words that divide the test items into groups, each compared separately.
     """
 

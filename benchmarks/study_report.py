@@ -98,12 +98,20 @@ def unequal_settings(study: Study, lines: Sequence[Line]) -> list[str]:
     )
 
 
-def difference(one: dict[int, Line], other: dict[int, Line]) -> tuple[float, float, float]:
-    """Return the mean difference of the paired test scores, and its interval over seeds and test items."""
-    by_seed = [one[seed]["test_score"] - other[seed]["test_score"] for seed in sorted(one)]
-    if (counts := _counts(one)) is None or (before := _counts(other)) is None:
+def difference(*pairs: Sequence[dict[int, Line]]) -> tuple[float, float, float]:
+    """Return the mean difference of the paired test scores, and its interval over seeds and test items.
+
+    Args:
+        pairs: The trainings of the row and of the baseline, for each of the data sets over which to average.
+    """
+    by_seed = [
+        statistics.fmean(one[seed]["test_score"] - other[seed]["test_score"] for one, other in pairs)
+        for seed in sorted(pairs[0][0])
+    ]
+    counts = [(_counts(one), _counts(other)) for one, other in pairs]
+    if any(one is None or other is None for one, other in counts):
         return statistics.fmean(by_seed), *study_statistics.interval_over_seeds(by_seed)
-    return statistics.fmean(by_seed), *study_statistics.paired_interval(counts, before)
+    return statistics.fmean(by_seed), *study_statistics.paired_interval(*counts)
 
 
 def verdict(interval: tuple[float, float], worse: bool = False) -> str:
@@ -127,16 +135,21 @@ def claims() -> str:
                 every = ", ".join(study.data)
                 rows.append(f"| {claim['paper']} | {claim['says']} | {every} |  | not measured yet |")
                 continue
-            for data in study.data:
-                pair = [chosen_runs(study, lines, name, data) for name in (claim["row"], study.baseline)]
-                if (reason := unfair(study, *pair)) is not None:
-                    cells = ["", f"not compared: {reason}"]
-                else:
-                    mean, *interval = difference(*pair)
-                    found = verdict((interval[0], interval[1]), claim.get("worse", False))
-                    cells = [_difference(mean, *interval), found]
-                rows.append("| " + " | ".join([claim["paper"], claim["says"], data, *cells]) + " |")
+            for data in [list(study.data)] if claim.get("average") else [[data] for data in study.data]:
+                cells = _finding(study, lines, claim, data)
+                rows.append("| " + " | ".join([claim["paper"], claim["says"], ", ".join(data), *cells]) + " |")
     return "\n".join(rows)
+
+
+def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: Sequence[str]) -> list[str]:
+    """Return the difference, averaged over the data sets, and the verdict on the claim."""
+    pairs = [[chosen_runs(study, lines, name, of) for name in (claim["row"], study.baseline)] for of in data]
+    reasons = [unfair(study, *pair) for pair in pairs]
+    if found := [reason for reason in reasons if reason is not None]:
+        done = f"{len(data) - len(found)} of {len(data)} data sets can be compared; " if len(data) > 1 else ""
+        return ["", f"not compared: {done}{found[0]}"]
+    mean, *interval = difference(*pairs)
+    return [_difference(mean, *interval), verdict((interval[0], interval[1]), claim.get("worse", False))]
 
 
 def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:
@@ -158,7 +171,7 @@ def _compare(study: Study, lines: Sequence[Line], data: str, runs: dict[int, Lin
         return [f"not compared: {reason}", ""]
     counts, before = _counts(runs), _counts(baseline)
     p = "" if counts is None or before is None else f"{study_statistics.mcnemar(counts, before):.3f}"
-    return [_difference(*difference(runs, baseline)), p]
+    return [_difference(*difference((runs, baseline))), p]
 
 
 def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
@@ -170,7 +183,7 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
         pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in study.data]
         if row == study.baseline or any(unfair(study, *pair) for pair in pairs):
             continue
-        differences = [difference(*pair)[0] for pair in pairs]
+        differences = [difference(pair)[0] for pair in pairs]
         mean, p = 100 * statistics.fmean(differences), study_statistics.wilcoxon(differences)
         sentences.append(f"{row}: {mean:+.2f} on average over {len(pairs)} data sets, Wilcoxon's p {p:.3f}.")
     return " ".join(sentences) or None
@@ -198,7 +211,7 @@ def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
             for row in others:
                 of_row, of_baseline = counts[row][:, chosen], before[:, chosen]
                 one, other = (study_statistics.score(of) for of in (of_row, of_baseline))
-                interval = study_statistics.paired_interval(of_row, of_baseline)
+                interval = study_statistics.paired_interval((of_row, of_baseline))
                 cells += [_percent(one.tolist()), _difference(float(np.mean(one - other)), *interval)]
             table.append("| " + " | ".join(cells) + " |")
     return table

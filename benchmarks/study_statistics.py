@@ -24,16 +24,21 @@ def score(counts: Counts) -> Counts:
     return 2 * right / np.maximum(found + wanted, 1)
 
 
-def paired_interval(row: Counts, baseline: Counts, seed: int = 0) -> tuple[float, float]:
+def paired_interval(*pairs: tuple[Counts, Counts]) -> tuple[float, float]:
     """Return the bootstrap interval of the difference of mean scores, over seeds and test items.
 
-    Each resample draws seeds and items with replacement, the same ones for both rows.
-
     Args:
-        row: The counts, shape `(seeds, items, 3)`.
-        baseline: The counts of the baseline, for the same seeds and items.
-        seed: The seed of the resamples.
+        pairs: For each of the data sets over which to average, the counts of the row and of the baseline, shape
+            `(seeds, items, 3)`, for the same seeds and items.
     """
+    differences = [_resampled_differences(*pair, seed=seed) for seed, pair in enumerate(pairs)]
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(np.mean(differences, axis=0), [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _resampled_differences(row: Counts, baseline: Counts, seed: int) -> Counts:
+    """Return the differences of `RESAMPLES` resamples, each with the same seeds and items of both rows."""
     rng = np.random.default_rng(seed)
     seeds, items, _ = row.shape
     by_item = np.concatenate([row, baseline], axis=-1).swapaxes(0, 1).reshape(items, -1)
@@ -45,9 +50,7 @@ def paired_interval(row: Counts, baseline: Counts, seed: int = 0) -> tuple[float
         by_seed = score(sums[..., 0, None, :]) - score(sums[..., 1, None, :])
         chosen = rng.integers(seeds, size=(AT_ONCE, seeds))
         differences += np.take_along_axis(by_seed, chosen, axis=1).mean(axis=1).tolist()
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(differences, [tail, 1 - tail])
-    return float(low), float(high)
+    return np.array(differences)
 
 
 def interval_over_seeds(differences: list[float]) -> tuple[float, float]:

@@ -80,7 +80,7 @@ def measure(depths: Sequence[Sequence[Sequence[int]]], groups: Sequence[Sequence
         line = {"group": name, "words": int(counts[0, :, 1].sum()), "depths": score(counts).tolist()}
         if name != ALL:
             line |= {"difference": float(np.mean(score(counts) - score(of_all)))}
-            line |= {"interval": paired_interval(counts, of_all)}
+            line |= {"interval": paired_interval((counts, of_all))}
         lines.append(line)
     return lines
 

@@ -240,6 +240,18 @@ class TestReport:
         assert study_report.verdict((-0.2, -0.1), worse=True) == "holds"
         assert study_report.verdict((-0.2, 0.1), worse=True) == "not significant"
 
+    def test_a_claim_may_be_about_the_average_over_data_sets(self, study, tmp_path):
+        text = FILE.replace("[search]", 'b = { dataset = "b" }\n[search]') + "average = true\n"
+        (tmp_path / "s.toml").write_text(text)
+        study = studies.read_study(tmp_path / "s.toml")
+        half = {"test_score": 0.5, "items": [[1, 1, 1]] * 20 + [[0, 1, 1]] * 20}
+        record(study, lambda line: half if (line["data"], line["row"]) == ("b", "one") else {})
+        (row,) = study_report.claims().splitlines()[2:]
+        assert row.startswith("| A paper | It is. | a, b | +20.00 [+")
+        assert row.endswith("| holds |")
+        record(study, lambda line: {"commit": "def"} if (line["data"], line["row"]) == ("b", "one") else {})
+        assert "not compared: 1 of 2 data sets can be compared; different code" in study_report.claims()
+
     @pytest.mark.parametrize(
         ("change", "reason"),
         [
@@ -292,9 +304,21 @@ class TestStatistics:
         rng = np.random.default_rng(0)
         right = rng.random((2, 1, 300)) < [[[0.8]], [[0.6]]]
         one, other = (np.stack([of, np.ones_like(of), np.ones_like(of)], axis=-1).astype("float64") for of in right)
-        found = study_statistics.paired_interval(one, other)
+        found = study_statistics.paired_interval((one, other))
         by_item = (right[0, 0] * 1.0 - right[1, 0],)
         known = stats.bootstrap(by_item, np.mean, method="percentile", rng=rng).confidence_interval
+        np.testing.assert_allclose(found, known, atol=0.01)
+
+    def test_the_interval_of_an_average_over_data_sets_is_that_of_scipy(self):
+        rng = np.random.default_rng(0)
+        right = [rng.random((2, 1, items)) < [[[0.8]], [[0.6]]] for items in (300, 40)]
+        ones = [np.ones_like(of, "float64") for of in right]
+        counts = [np.stack([of, one, one], axis=-1).astype("float64") for of, one in zip(right, ones)]
+        found = study_statistics.paired_interval(*((of[0], of[1]) for of in counts))
+        by_item = [of[0, 0] * 1.0 - of[1, 0] for of in right]
+        known = stats.bootstrap(
+            by_item, lambda a, b, axis: (a.mean(axis) + b.mean(axis)) / 2, method="percentile", rng=rng
+        ).confidence_interval
         np.testing.assert_allclose(found, known, atol=0.01)
 
     def test_seeds_that_differ_widen_the_interval(self):
@@ -303,7 +327,7 @@ class TestStatistics:
         same, wide = other.copy(), other.copy()
         same[:, :100, 0] = 0
         wide[0, :, 0] = 0
-        widths = [np.diff(study_statistics.paired_interval(of, other))[0] for of in (same, wide)]
+        widths = [np.diff(study_statistics.paired_interval((of, other)))[0] for of in (same, wide)]
         assert widths[0] < 0.2 < 0.6 < widths[1]
 
     def test_mcnemar_counts_items_of_which_one_side_is_right(self):
