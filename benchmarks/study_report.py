@@ -183,9 +183,9 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
         pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in study.data]
         if row == study.baseline or any(unfair(study, *pair) for pair in pairs):
             continue
-        differences = [difference(pair)[0] for pair in pairs]
-        mean, p = 100 * statistics.fmean(differences), study_statistics.wilcoxon(differences)
-        sentences.append(f"{row}: {mean:+.2f} on average over {len(pairs)} data sets, Wilcoxon's p {p:.3f}.")
+        p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
+        average = _difference(*difference(*pairs))
+        sentences.append(f"{row}: {average} on average over {len(pairs)} data sets, Wilcoxon's p {p:.3f}.")
     return " ".join(sentences) or None
 
 
@@ -195,26 +195,40 @@ def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
     heads = ["data", "words", "items", study.baseline]
     heads += [head for row in others for head in (row, f"against {study.baseline} [95%]")]
     table = ["| " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
-    for data in study.data if study.lengths else ():
+    bins = list(itertools.pairwise([0, *study.lengths, math.inf])) if study.lengths else []
+    found: dict[str, list[dict[str, Any]]] = {}
+    for data in study.data:
         runs = {row: chosen_runs(study, lines, row, data) for row in study.rows}
         counts = {row: _counts(of) for row, of in runs.items()}
-        before = counts[study.baseline]
-        if before is None or any(unfair(study, of, runs[study.baseline]) for of in runs.values()):
+        if counts[study.baseline] is None or any(unfair(study, of, runs[study.baseline]) for of in runs.values()):
             continue
         words = np.array(next(iter(runs[study.baseline].values()))["words"])
-        for low, high in itertools.pairwise([0, *study.lengths, math.inf]):
-            chosen = (words > low) & (words <= high)
-            if not chosen.any():
-                continue
-            name = f"over {low}" if math.isinf(high) else f"{low + 1} to {high}"
-            cells = [data, name, str(chosen.sum()), _percent(study_statistics.score(before[:, chosen]).tolist())]
-            for row in others:
-                of_row, of_baseline = counts[row][:, chosen], before[:, chosen]
-                one, other = (study_statistics.score(of) for of in (of_row, of_baseline))
-                interval = study_statistics.paired_interval((of_row, of_baseline))
-                cells += [_percent(one.tolist()), _difference(float(np.mean(one - other)), *interval)]
-            table.append("| " + " | ".join(cells) + " |")
+        chosen = [(words > low) & (words <= high) for low, high in bins]
+        found[data] = [{row: of[:, items] for row, of in counts.items()} for items in chosen]
+    groups = [(data, [of]) for data, of in found.items()]
+    if len(found) > 1:
+        groups.append((f"average over {len(found)}", list(found.values())))
+    for name, group in groups:
+        for (low, high), parts in zip(bins, zip(*group, strict=True), strict=True):
+            parts = [part for part in parts if part[study.baseline].shape[1]]
+            if parts:
+                length = f"over {low}" if math.isinf(high) else f"{low + 1} to {high}"
+                table.append("| " + " | ".join([name, length, *_scores_of(study, parts, others)]) + " |")
     return table
+
+
+def _scores_of(study: Study, parts: Sequence[dict[str, Any]], others: Sequence[str]) -> list[str]:
+    """Return the number of items, and the scores of the rows, averaged over the data sets of `parts`."""
+
+    def scores(row: str) -> Any:
+        return np.mean([study_statistics.score(part[row]) for part in parts], axis=0)
+
+    before = scores(study.baseline)
+    cells = [f"{sum(part[study.baseline].shape[1] for part in parts):,}", _percent(before.tolist())]
+    for row in others:
+        interval = study_statistics.paired_interval(*((part[row], part[study.baseline]) for part in parts))
+        cells += [_percent(scores(row).tolist()), _difference(float(np.mean(scores(row) - before)), *interval)]
+    return cells
 
 
 def _counts(runs: dict[int, Line]) -> Any:

@@ -234,6 +234,20 @@ class TestReport:
         record(study, lambda line: {"best_epoch": 3})
         assert "over 5" not in study_report.table(study)
 
+    def test_scores_by_length_are_averaged_over_data_sets(self, study):
+        study = dataclasses.replace(study, lengths=[5], data={name: {"dataset": name} for name in ("a", "b", "c")})
+        some = {"words": [8] * 40}  # c has no short texts
+        record(study, lambda line: some if line["data"] == "c" else {})
+        rows = [
+            row.split(" | ") for row in study_report.table(study).splitlines() if "1 to 5" in row or "over 5" in row
+        ]
+        assert [row[:3] for row in rows[-2:]] == [
+            ["| average over 3", "1 to 5", "20"],
+            ["| average over 3", "over 5", "100"],
+        ]
+        single = [float(row[4].split(" ±")[0]) for row in rows if row[1] == "over 5"]
+        assert single[-1] == pytest.approx(np.mean(single[:-1]), abs=0.01)
+
     def test_a_claim_may_say_that_a_row_is_worse(self):
         assert study_report.verdict((0.1, 0.2)) == "holds"
         assert study_report.verdict((0.1, 0.2), worse=True) == "does not hold: better here"
@@ -249,6 +263,8 @@ class TestReport:
         (row,) = study_report.claims().splitlines()[2:]
         assert row.startswith("| A paper | It is. | a, b | +20.00 [+")
         assert row.endswith("| holds |")
+        table = study_report.table(study)
+        assert f"one: {row.split(' | ')[3]} on average over 2 data sets, Wilcoxon's p 1.000." in table
         record(study, lambda line: {"commit": "def"} if (line["data"], line["row"]) == ("b", "one") else {})
         assert "not compared: 1 of 2 data sets can be compared; different code" in study_report.claims()
 
