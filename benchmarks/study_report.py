@@ -207,13 +207,14 @@ def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
         found[data] = [{row: of[:, items] for row, of in counts.items()} for items in chosen]
     groups = [(data, [of]) for data, of in found.items()]
     if len(found) > 1:
-        groups.append((f"average over {len(found)}", list(found.values())))
+        groups.append(("", list(found.values())))
     for name, group in groups:
         for (low, high), parts in zip(bins, zip(*group, strict=True), strict=True):
             parts = [part for part in parts if part[study.baseline].shape[1]]
             if parts:
                 length = f"over {low}" if math.isinf(high) else f"{low + 1} to {high}"
-                table.append("| " + " | ".join([name, length, *_scores_of(study, parts, others)]) + " |")
+                cells = [name or f"average over {len(parts)}", length, *_scores_of(study, parts, others)]
+                table.append("| " + " | ".join(cells) + " |")
     return table
 
 

@@ -242,7 +242,7 @@ class TestReport:
             row.split(" | ") for row in study_report.table(study).splitlines() if "1 to 5" in row or "over 5" in row
         ]
         assert [row[:3] for row in rows[-2:]] == [
-            ["| average over 3", "1 to 5", "20"],
+            ["| average over 2", "1 to 5", "20"],
             ["| average over 3", "over 5", "100"],
         ]
         single = [float(row[4].split(" ±")[0]) for row in rows if row[1] == "over 5"]

@@ -7,7 +7,6 @@ import pytest
 
 from keras_slstm.cli.classify import check
 from keras_slstm.cli.main import parse
-from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tasks import texts
 from keras_slstm.cli.tasks.classify import choose
 from keras_slstm.cli.tasks.jobs import Job
@@ -53,10 +52,8 @@ def test_the_learning_rate_falls_over_the_whole_training(epochs, steps):
     assert float(optimizer.learning_rate) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(
-    ("command", "preset", "multiplier"), [("classify", "small", 4.0), ("classify", "paper", 1.0), ("tag", "small", 1.0)]
-)
-def test_only_small_of_classify_has_a_larger_learning_rate_for_recurrent_kernels(command, preset, multiplier):
-    settings = {**load_presets(command)[preset], "updates": 100}
+@pytest.mark.parametrize(("preset", "multiplier"), [("small", 4.0), ("paper", 1.0)])
+def test_only_small_has_a_larger_learning_rate_for_recurrent_kernels(preset, multiplier):
+    settings = {**settings_of("--preset", preset)[1], "updates": 100}
     optimizer = make_optimizer(settings, TextBatches([[2]] * 30, labels=[0] * 30, batch_size=1))
     assert getattr(optimizer, "recurrent_multiplier", 1.0) == multiplier
