@@ -191,11 +191,13 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
 
 def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
     """Return a table of the scores on the test items of each length, without rows that cannot be compared."""
+    if not study.lengths:
+        return []
     others = [row for row in study.rows if row != study.baseline]
     heads = ["data", "words", "items", study.baseline]
     heads += [head for row in others for head in (row, f"against {study.baseline} [95%]")]
     table = ["| " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
-    bins = list(itertools.pairwise([0, *study.lengths, math.inf])) if study.lengths else []
+    bins = list(itertools.pairwise([0, *study.lengths, math.inf]))
     found: dict[str, list[dict[str, Any]]] = {}
     for data in study.data:
         runs = {row: chosen_runs(study, lines, row, data) for row in study.rows}

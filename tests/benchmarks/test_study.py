@@ -209,6 +209,13 @@ def test_the_score_of_one_type_of_spans():
 
 
 class TestReport:
+    def test_every_study_of_the_repository_has_a_table(self, monkeypatch):
+        monkeypatch.setattr(study_statistics, "RESAMPLES", 100)
+        names = [path.stem for path in study_report.STUDIES.glob("*.toml")]
+        tables = study_report.tables()  # reads lines of every age: the first ones have no numbers of words
+        assert all(f"benchmarks/studies/{name}.toml" in tables for name in names)
+        assert study_report.claims().count("\n") > len(names) / 2
+
     def test_a_fair_comparison_has_an_interval(self, study):
         record(study)
         table = study_report.table(study)
