@@ -187,7 +187,7 @@ non_negative_int = number(int, "an integer of at least 0", lambda value: value >
 positive_float = number(float, "a number above 0", lambda value: 0 < value < math.inf)
 non_negative_float = number(float, "a number of at least 0", lambda value: 0 <= value < math.inf)
 fraction = number(float, "a number of at least 0 and below 1", lambda value: 0 <= value < 1)
-positive_fraction = number(float, "a number above 0 and at most 1", lambda value: 0 < value <= 1)
+factor = number(float, "a number from 0 to 1", lambda value: 0 <= value <= 1)
 seed = number(int, "an integer from 0 to 4294967295", lambda value: 0 <= value < 2**32)
 
 

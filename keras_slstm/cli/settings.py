@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from keras_slstm.cli import options
-from keras_slstm.cli.names import CHARACTERS, READOUTS
+from keras_slstm.cli.names import CHARACTERS, OPTIMIZERS, READOUTS
 from keras_slstm.cli.options import Parser
 from keras_slstm.cli.presets import Settings
 
@@ -60,20 +60,26 @@ SETTINGS = {
     "word_dropout": _of_training("RATE", options.fraction, "fraction of the words to replace with the unknown word"),
     "l2": _of_training("FACTOR", options.non_negative_float, "L2 penalty on the weights of the output layer"),
     "label_smoothing": _of_training("SHARE", options.fraction, "fraction of the probability to spread over all labels"),
-    "learning_rate": _of_training("RATE", options.positive_float, "learning rate of Adam in the first epoch"),
+    "optimizer": _of_training(
+        "NAME",
+        options.one_of(*OPTIMIZERS),
+        "adam, or muon for recurrent kernels of the S-LSTM and the GRN and Adam for all other weights",
+    ),
+    "learning_rate": _of_training("RATE", options.positive_float, "learning rate in the first epoch"),
     "recurrent_multiplier": _of_training(
         "FACTOR", options.positive_float, "factor on the learning rate for recurrent kernels of the S-LSTM and the GRN"
     ),
     "decay": _of_training(
         "FACTOR",
-        options.positive_fraction,
-        "factor that lowers the learning rate: over all updates, in each epoch, or as --plateau says",
+        options.factor,
+        "factor that lowers the learning rate: over all updates, in each epoch, or as --plateau says; 0: linearly to "
+        "zero over all updates",
     ),
     "plateau": _of_training(
         "N", options.non_negative_int, "epochs without progress before --decay applies; 0: it always applies"
     ),
     "clip": _of_training("NORM", options.positive_float, "maximum norm of all gradients together"),
-    "weight_decay": _of_training("RATE", options.non_negative_float, "weight decay for Adam"),
+    "weight_decay": _of_training("RATE", options.non_negative_float, "weight decay"),
     "batch_size": _of_training("N", options.positive_int, "batch size, summed over all processes"),
     "batch_order": _of_training(
         "KIND",

@@ -46,7 +46,7 @@ class SLSTM(Rematerialized, TransitionArguments, keras.layers.Layer):
     word in its sums (but not in the mean). Without a sentence node, s and V vanish.
 
     The equations are in `keras_slstm/ops/slstm.py`. The time of a call grows linearly with the length and with `steps`.
-    `keras_slstm.training.RecurrentAdam` trains the layer in fewer updates than Adam, because its states are small.
+    `keras_slstm.training.RecurrentMuon` trains the layer in fewer updates than Adam, because its states are small.
 
     Args:
         units: Number d of units of every h, c, g and c_g.

@@ -60,10 +60,3 @@ class RecurrentAdam(keras.optimizers.Adam):  # type: ignore[misc]
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor."""
         return {**super().get_config(), "recurrent_multiplier": self.recurrent_multiplier}
-
-
-def make_adam(learning_rate: Any, recurrent_multiplier: float = 1.0, **options: Any) -> keras.optimizers.Adam:
-    """Keras' Adam if all weights have the same learning rate, because Keras' own is faster on PyTorch."""
-    if recurrent_multiplier == 1:
-        return keras.optimizers.Adam(learning_rate, **options)
-    return RecurrentAdam(learning_rate, recurrent_multiplier, **options)

@@ -19,7 +19,7 @@ from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.text.batches import Batches
 from keras_slstm.text.word_vectors import WordVectors
 from keras_slstm.training.fingerprint import fingerprint
-from keras_slstm.training.recurrent_adam import make_adam
+from keras_slstm.training.optimizers import make_optimizer
 from keras_slstm.tuning.restricted_space import RestrictedHyperParameters
 from keras_slstm.tuning.spaces import classification_space, pair_space, tagging_space
 
@@ -127,7 +127,8 @@ class TaskHyperModel(HyperModel):
             decay_rate=settings["decay"],
             staircase=True,
         )
-        optimizer = make_adam(rate, settings.get("recurrent_multiplier", 1.0), global_clipnorm=settings["clip"])
+        name, multiplier = settings.get("optimizer", "adam"), settings.get("recurrent_multiplier", 1.0)
+        optimizer = make_optimizer(name, rate, multiplier, global_clipnorm=settings["clip"])
         model.compile(optimizer, jit_compile=self.jit_compile, **self.compile_options())
         return model
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from keras_slstm.models.encoders import ENCODERS
 from keras_slstm.suggestions import did_you_mean
+from keras_slstm.training.optimizers import OPTIMIZERS
 
 UNITS = [100, 200, 300, 400, 600]
 LAYERS = [2, 3, 4]
-RECURRENT_KERNELS = ("slstm", "depth_adaptive_grn", "full_depth_grn")  # encoders to which `RecurrentAdam` matters
+RECURRENT_KERNELS = ("slstm", "depth_adaptive_grn", "full_depth_grn")  # encoders that mark theirs for optimizers
 # The vertical gates of a CAS-LSTM in Table 6 of its paper.
 VERTICAL_GATES: dict[str, dict[str, Any]] = {
     "lam=0.5": {"lam": 0.5},
@@ -274,11 +275,13 @@ def _mlp_space(hp: Any, layers: list[int], default: int, units: int, dropout: fl
 
 
 def _optimizer_space(hp: Any, encoders: Sequence[str], batch_size: int, clip: float) -> dict[str, Any]:
-    multiplier = None
+    optimizer = multiplier = None
     if marked := [encoder for encoder in encoders if encoder in RECURRENT_KERNELS]:
         with hp.conditional_scope("encoder", marked):
+            optimizer = hp.Choice("optimizer", list(OPTIMIZERS), default="adam")
             multiplier = hp.Choice("recurrent_multiplier", [1.0, 2.0, 4.0, 8.0], default=1.0)
     return {
+        "optimizer": optimizer or "adam",
         "recurrent_multiplier": multiplier or 1.0,
         "learning_rate": hp.Float("learning_rate", 1e-4, 1e-2, sampling="log", default=1e-3),
         "decay": hp.Choice("decay", [0.8, 0.9, 0.97, 1.0], default=0.97),

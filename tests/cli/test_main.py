@@ -79,6 +79,7 @@ def test_names_of_options_are_those_of_the_modules_that_define_them():
     assert of("models.sequence_tagger", "HEADS") == names.HEADS
     assert of("losses.crf", "WEIGHTINGS") == names.WEIGHTINGS
     assert of("layers.recurrent_stack", "CELLS") == names.CELLS
+    assert of("training.optimizers", "OPTIMIZERS") == names.OPTIMIZERS
     assert of("distribute.strategies", "NAMES") == names.STRATEGIES
     assert of("transfer.tasks", "TASKS") == names.TRANSFER_TASKS
     assert of("transfer.classifiers", "CLASSIFIERS") == names.TRANSFER_CLASSIFIERS

@@ -52,8 +52,28 @@ def test_the_learning_rate_falls_over_the_whole_training(epochs, steps):
     assert float(optimizer.learning_rate) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(("preset", "multiplier"), [("small", 4.0), ("paper", 1.0)])
-def test_only_small_has_a_larger_learning_rate_for_recurrent_kernels(preset, multiplier):
-    settings = {**settings_of("--preset", preset)[1], "updates": 100}
+def test_without_decay_the_learning_rate_falls_linearly_to_zero():
+    settings = {"learning_rate": 1.0, "decay": 0.0, "clip": 1.0, "updates": 100}
+    optimizer = make_optimizer(settings, TextBatches([[2]] * 25, labels=[0] * 25, batch_size=1))
+    optimizer.build([])
+    for steps, rate in ((0, 1.0), (25, 0.75), (100, 0.0)):
+        optimizer.iterations.assign(steps)
+        assert float(optimizer.learning_rate) == pytest.approx(rate)
+    with pytest.raises(ValueError, match="--decay 0 needs --updates"):
+        settings_of("--preset", "paper", "--decay", "0")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "multiplier"),
+    [
+        (["--preset", "small"], "RecurrentMuon", None),
+        (["--preset", "small", "--optimizer", "adam"], "Adam", None),
+        (["--preset", "paper"], "Adam", None),
+        (["--preset", "paper", "--recurrent-multiplier", "2"], "RecurrentAdam", 2.0),
+    ],
+)
+def test_the_optimizer_of_a_preset(given, kind, multiplier):
+    settings = {**settings_of(*given)[1], "updates": 100}
     optimizer = make_optimizer(settings, TextBatches([[2]] * 30, labels=[0] * 30, batch_size=1))
-    assert getattr(optimizer, "recurrent_multiplier", 1.0) == multiplier
+    assert type(optimizer).__name__ == kind
+    assert getattr(optimizer, "recurrent_multiplier", None) == multiplier

@@ -49,11 +49,13 @@ def models_left(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.keras"))
 
 
-@pytest.mark.parametrize(("encoder", "multiplier"), [("slstm", 8.0), ("full_depth_grn", 8.0), ("cnn", 1.0)])
-def test_the_multiplier_reaches_the_optimizer_of_encoders_that_it_concerns(corpus, encoder, multiplier):
-    values = {**TINY, "encoder": [encoder], **({} if encoder == "cnn" else {"recurrent_multiplier": [8.0]})}
+@pytest.mark.parametrize("encoder", ["slstm", "full_depth_grn", "cnn"])
+@pytest.mark.parametrize(("optimizer", "attribute"), [("adam", "recurrent_multiplier"), ("muon", "rms_rate")])
+def test_optimizer_and_multiplier_reach_encoders_that_they_concern(corpus, encoder, optimizer, attribute):
+    chosen = {} if encoder == "cnn" else {"optimizer": [optimizer], "recurrent_multiplier": [8.0]}
+    values = {**TINY, "encoder": [encoder], **chosen}
     model = ClassificationHyperModel(corpus, [encoder], values=values).build(keras_tuner.HyperParameters())
-    assert getattr(model.optimizer, "recurrent_multiplier", 1.0) == multiplier
+    assert getattr(model.optimizer, attribute, None) == (8.0 if chosen else None)
 
 
 # A search from beginning to end.

@@ -23,8 +23,8 @@ from keras_slstm.printable import printable
 from keras_slstm.text.batches import count_epochs
 from keras_slstm.text.epochs import SeededEpochs
 from keras_slstm.text.word_vectors import Coverage, WordVectors
+from keras_slstm.training import optimizers
 from keras_slstm.training.diagnosis import diagnose_length
-from keras_slstm.training.recurrent_adam import make_adam
 from keras_slstm.training.results import append_result
 from keras_slstm.training.schedules import decay_on_plateau
 from keras_slstm.training.stopwatch import Stopwatch
@@ -50,6 +50,8 @@ def choose_settings(
     settings = settings_of(arguments, preset)
     if not settings["epochs"] and not settings.get("updates"):
         raise ValueError("--updates 0 needs --epochs")
+    if not settings["decay"] and not settings.get("updates"):
+        raise ValueError("--decay 0 needs --updates: the learning rate falls to zero over that number of updates")
     if getattr(arguments, "patience_updates", None) is not None and arguments.patience is None:
         settings.pop("patience")  # of the preset
     settings.pop("epochs")  # a resumed run may train longer
@@ -105,18 +107,22 @@ def batch_options(arguments: argparse.Namespace, settings: Settings, seed: int) 
 
 
 def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None = None) -> keras.optimizers.Optimizer:
-    """Adam with a learning rate that `decay` lowers: over all updates, per epoch, or on a plateau (`fit`)."""
+    """The optimizer, with a learning rate that `decay` lowers: over all updates, per epoch, or on a plateau (`fit`)."""
     rate = settings["learning_rate"]
     if "plateau" not in settings:
         steps = len(batches)
         if "updates" in settings:  # at least: the last epoch is completed, and `--epochs` may ask for more
             epochs = epochs or count_epochs(settings["updates"], batches)
             steps = max(settings["updates"], epochs * len(batches))
-        rate = keras.optimizers.schedules.ExponentialDecay(
-            rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings
-        )
+        if settings["decay"]:
+            rate = keras.optimizers.schedules.ExponentialDecay(
+                rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings
+            )
+        else:
+            rate = keras.optimizers.schedules.PolynomialDecay(rate, decay_steps=steps, end_learning_rate=0.0)
     options = {"global_clipnorm": settings["clip"], "weight_decay": settings.get("weight_decay")}
-    return make_adam(rate, settings.get("recurrent_multiplier", 1.0), **options)
+    name, multiplier = settings.get("optimizer", "adam"), settings.get("recurrent_multiplier", 1.0)
+    return optimizers.make_optimizer(name, rate, multiplier, **options)
 
 
 def describe(corpus: Any, what: str, targets: str, encoder: str, model: Any, run: TrainingRun) -> None:

@@ -1,0 +1,50 @@
+"""Muon for the recurrent kernels of the S-LSTM and the depth-adaptive GRN, Adam for all other weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_slstm")
+class RecurrentMuon(keras.optimizers.Muon):  # type: ignore[misc]
+    """Muon for the recurrent kernels of `SLSTM` and `DepthAdaptiveGRN`, Adam for all other weights.
+
+    The states of these layers are small and similar, because a softmax over many gates averages them. The gradient of
+    a recurrent kernel then has a few large singular values, and Adam hardly moves the kernel in the other directions.
+    Muon replaces the gradient, averaged over updates, with the nearest orthogonal matrix, so that it moves the kernel
+    equally far in all directions.
+
+    Args:
+        learning_rate: A number or a schedule. An update changes the elements of a recurrent kernel by about this value
+            (root mean square), as Adam changes all other weights.
+        rms_rate: That change, as a multiple of `learning_rate`.
+        weight_decay: The weight decay of all weights, or None.
+        **options: Further arguments of `keras.optimizers.Muon`, for example `global_clipnorm`.
+
+    Reference:
+        Jordan et al., [Muon: An optimizer for hidden layers in neural networks](https://kellerjordan.github.io/posts/muon/),
+        2024; the scale of the update: Liu et al., [Muon is scalable for LLM training](https://arxiv.org/abs/2502.16982),
+        2025.
+
+    Example:
+
+    ```python
+    model.compile(keras_slstm.training.RecurrentMuon(2e-3), loss="sparse_categorical_crossentropy")
+    ```
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.001, rms_rate: float = 1.0, weight_decay: float | None = None, **options: Any
+    ):
+        options = {"adam_weight_decay": weight_decay, **options}
+        super().__init__(learning_rate, rms_rate=rms_rate, weight_decay=weight_decay, **options)
+
+    def build(self, variables: Sequence[keras.Variable]) -> None:
+        """Create the moments of the variables. Adam updates all that are not marked as recurrent kernels."""
+        others = [variable.path for variable in variables if not getattr(variable, "reads_small_states", False)]
+        self.exclude_layers = [f"^{re.escape(path)}$" for path in others]
+        super().build(variables)
