@@ -48,13 +48,13 @@ model = keras_slstm.SentenceClassifier(corpus.label_names, **settings)
 model.adapt(corpus.train.texts)
 print(f"{args.encoder}: {model.count_params():,} parameters, {model.vectorizer.vocabulary_size:,} words")
 
-# Training: batches contain sentences of similar length; the learning rate falls by a tenth each epoch.
+# Training: batches contain sentences of similar length; the learning rate falls linearly to zero.
 batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=16, seed=0)
-rate = keras.optimizers.schedules.ExponentialDecay(6e-3, len(batches), 0.9, staircase=True)
+rate = keras.optimizers.schedules.PolynomialDecay(6e-3, args.epochs * len(batches), end_learning_rate=0.0)
 # XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
 compiled = keras.backend.backend() == "jax"
-# Like Adam, but with a larger learning rate for the recurrent kernels of the S-LSTM.
-optimizer = keras_slstm.training.RecurrentAdam(rate, global_clipnorm=3.0)
+# Muon for the recurrent kernels of the S-LSTM, Adam for all other weights.
+optimizer = keras_slstm.training.RecurrentMuon(rate, global_clipnorm=3.0)
 model.compile(optimizer, jit_compile=compiled)
 try:
     run = keras_slstm.training.TrainingRun(output, {**settings, "data": args.data})
