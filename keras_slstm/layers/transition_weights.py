@@ -47,7 +47,7 @@ class TransitionArguments(WeightArguments):
     def _add_recurrent(self, name: str, shape: Shape, gain: float) -> Any:
         default = keras.initializers.Orthogonal(gain) if self.recurrent_initializer is None else None  # type: ignore[attr-defined]
         weight = self.add_weight_like("recurrent", name, shape, default)
-        weight.reads_small_states = True  # for `RecurrentMuon` and `RecurrentAdam`
+        weight.state_units = self.units  # type: ignore[attr-defined]  # for `RecurrentMuon` and `RecurrentAdam`
         return weight
 
     def transition_weights(self) -> SLSTMWeights:

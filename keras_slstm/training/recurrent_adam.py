@@ -48,8 +48,7 @@ class RecurrentAdam(keras.optimizers.Adam):  # type: ignore[misc]
         """Create the moments of the variables, and note which of these are recurrent kernels."""
         super().build(variables)
         self._multipliers = [
-            self.recurrent_multiplier if getattr(variable, "reads_small_states", False) else 1.0
-            for variable in variables
+            self.recurrent_multiplier if hasattr(variable, "state_units") else 1.0 for variable in variables
         ]
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:

@@ -32,7 +32,7 @@ def test_only_marked_variables_take_larger_steps() -> None:
     starts = rng.normal(size=(2, 3)).astype("float32")
     gradients = rng.normal(size=(6, 2, 3)).astype("float32")
     plain, marked = (keras.Variable(start) for start in starts)
-    marked.reads_small_states = True
+    marked.state_units = 3
     optimizer = RecurrentAdam(0.01, recurrent_multiplier=3.0)
     optimizer.build([plain, marked])
     for pair in gradients:
@@ -65,7 +65,7 @@ def test_the_recurrent_kernels_of_the_layers_are_marked(layer) -> None:
     for weight, plain, other in zip(model.trainable_weights, *changes, strict=True):
         is_marked = "lstm_cell" not in weight.path and weight.name in RECURRENT
         np.testing.assert_allclose(other, (4 if is_marked else 1) * plain, rtol=1e-3, atol=1e-6)
-        assert is_marked or getattr(weight, "reads_small_states", False) is False
+        assert is_marked or not hasattr(weight, "state_units")
         found |= {weight.name} if is_marked else set()
     assert found == (set() if isinstance(model.layers[-1], keras.layers.LSTM) else set(RECURRENT))
 

@@ -21,20 +21,23 @@ def orthogonal(matrix: np.ndarray) -> np.ndarray:
 
 
 def muon(value: np.ndarray, gradients: list[np.ndarray], rate: float) -> np.ndarray:
-    """Muon with Nesterov's momentum, and the updates' scale of Liu et al., section 2.2."""
-    momentum = np.zeros_like(value)
+    """Muon with Nesterov's momentum for each 3x3 matrix, and the updates' scale of Liu et al., section 2.2."""
+    value, momentum = value.copy(), np.zeros_like(value)
     for gradient in gradients:
         momentum = 0.95 * momentum + gradient
-        value = value - rate * np.sqrt(max(value.shape)) * orthogonal(gradient + 0.95 * momentum)
+        for i in range(0, value.shape[0], 3):
+            for j in range(0, value.shape[1], 3):
+                part = np.s_[i : i + 3, j : j + 3]
+                value[part] -= rate * np.sqrt(3) * orthogonal(gradient[part] + 0.95 * momentum[part])
     return value
 
 
 def test_muon_updates_marked_variables_only() -> None:
     rng = np.random.default_rng(0)
-    starts = rng.normal(size=(2, 3, 5)).astype("float32")
-    gradients = rng.normal(size=(4, 2, 3, 5)).astype("float32")
+    starts = rng.normal(size=(2, 6, 9)).astype("float32")
+    gradients = rng.normal(size=(4, 2, 6, 9)).astype("float32")
     plain, marked = (keras.Variable(start) for start in starts)
-    marked.reads_small_states = True
+    marked.state_units = 3
     optimizer = RecurrentMuon(0.01, rms_rate=2.0)
     optimizer.build([plain, marked])
     for pair in gradients:
