@@ -73,7 +73,7 @@ SETTINGS = {
         "FACTOR",
         options.factor,
         "factor that lowers the learning rate: over all updates, in each epoch, or as --plateau says; 0: linearly to "
-        "zero over all updates",
+        "zero over the whole training",
     ),
     "plateau": _of_training(
         "N", options.non_negative_int, "epochs without progress before --decay applies; 0: it always applies"

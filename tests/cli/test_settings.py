@@ -52,14 +52,15 @@ def test_the_learning_rate_falls_over_the_whole_training(epochs, steps):
     assert float(optimizer.learning_rate) == pytest.approx(0.1)
 
 
-def test_without_decay_the_learning_rate_falls_linearly_to_zero():
-    settings = {"learning_rate": 1.0, "decay": 0.0, "clip": 1.0, "updates": 100}
-    optimizer = make_optimizer(settings, TextBatches([[2]] * 25, labels=[0] * 25, batch_size=1))
+@pytest.mark.parametrize(("updates", "epochs"), [({"updates": 100}, None), ({}, 4)])
+def test_without_decay_the_learning_rate_falls_linearly_to_zero(updates, epochs):
+    settings = {"learning_rate": 1.0, "decay": 0.0, "clip": 1.0, **updates}
+    optimizer = make_optimizer(settings, TextBatches([[2]] * 25, labels=[0] * 25, batch_size=1), epochs)
     optimizer.build([])
     for steps, rate in ((0, 1.0), (25, 0.75), (100, 0.0)):
         optimizer.iterations.assign(steps)
         assert float(optimizer.learning_rate) == pytest.approx(rate)
-    with pytest.raises(ValueError, match="--decay 0 needs --updates"):
+    with pytest.raises(ValueError, match="--decay 0 needs --updates or --epochs"):
         settings_of("--preset", "paper", "--decay", "0")
 
 

@@ -50,8 +50,8 @@ def choose_settings(
     settings = settings_of(arguments, preset)
     if not settings["epochs"] and not settings.get("updates"):
         raise ValueError("--updates 0 needs --epochs")
-    if not settings["decay"] and not settings.get("updates"):
-        raise ValueError("--decay 0 needs --updates: the learning rate falls to zero over that number of updates")
+    if not settings["decay"] and not settings.get("updates") and not arguments.epochs:
+        raise ValueError("--decay 0 needs --updates or --epochs: by their end, the learning rate falls to zero")
     if getattr(arguments, "patience_updates", None) is not None and arguments.patience is None:
         settings.pop("patience")  # of the preset
     settings.pop("epochs")  # a resumed run may train longer
@@ -119,6 +119,7 @@ def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None
                 rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings
             )
         else:
+            steps *= 1 if "updates" in settings else epochs or 1
             rate = keras.optimizers.schedules.PolynomialDecay(rate, decay_steps=steps, end_learning_rate=0.0)
     options = {"global_clipnorm": settings["clip"], "weight_decay": settings.get("weight_decay")}
     name, multiplier = settings.get("optimizer", "adam"), settings.get("recurrent_multiplier", 1.0)
