@@ -45,6 +45,7 @@ class RecurrentMuon(keras.optimizers.Muon):  # type: ignore[misc]
         options = {"adam_weight_decay": weight_decay, **options}
         super().__init__(learning_rate, rms_rate=rms_rate, weight_decay=weight_decay, **options)
         self._units: list[int | None] = []
+        self._size = 1  # of the matrices of the variable that is being updated
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         """Create the moments of the variables. Adam updates all that are not marked as recurrent kernels."""

@@ -114,12 +114,13 @@ def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None
         if "updates" in settings:  # at least: the last epoch is completed, and `--epochs` may ask for more
             epochs = epochs or count_epochs(settings["updates"], batches)
             steps = max(settings["updates"], epochs * len(batches))
+        elif not settings["decay"]:
+            steps *= epochs or 1
         if settings["decay"]:
             rate = keras.optimizers.schedules.ExponentialDecay(
                 rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings
             )
         else:
-            steps *= 1 if "updates" in settings else epochs or 1
             rate = keras.optimizers.schedules.PolynomialDecay(rate, decay_steps=steps, end_learning_rate=0.0)
     options = {"global_clipnorm": settings["clip"], "weight_decay": settings.get("weight_decay")}
     name, multiplier = settings.get("optimizer", "adam"), settings.get("recurrent_multiplier", 1.0)
