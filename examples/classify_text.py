@@ -42,17 +42,18 @@ print(f"{corpus.name}: {sizes}; {len(corpus.label_names)} labels")
 # Model: word vectors, the encoder and a softmax. `adapt` builds the vocabulary.
 settings: dict = {"encoder": args.encoder, "units": 48, "embedding_dim": 64, "dropout": 0.1, "word_dropout": 0.02}
 if args.encoder == "slstm":
-    settings["encoder_options"] = {"steps": 9, "window": 3}
+    settings["encoder_options"] = {"steps": 8, "window": 3}
 keras.utils.set_random_seed(0)
 model = keras_slstm.SentenceClassifier(corpus.label_names, **settings)
 model.adapt(corpus.train.texts)
 print(f"{args.encoder}: {model.count_params():,} parameters, {model.vectorizer.vocabulary_size:,} words")
 
 # Training: batches contain sentences of similar length; the learning rate falls linearly to zero.
-batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=16, seed=0)
-rate = keras.optimizers.schedules.PolynomialDecay(6e-3, args.epochs * len(batches), end_learning_rate=0.0)
-# XLA would compile once per sentence length, which takes longer than this training. JAX requires it.
+# XLA compiles once per length, which would take longer than this training. JAX requires it, so it gets few lengths.
 compiled = keras.backend.backend() == "jax"
+lengths: dict = {} if compiled else {"multiple_of": 1, "max_lengths": None}
+batches = model.batches(corpus.train.texts, corpus.train.labels, batch_size=16, seed=0, **lengths)
+rate = keras.optimizers.schedules.PolynomialDecay(6e-3, args.epochs * len(batches), end_learning_rate=0.0)
 # Muon for the recurrent kernels of the S-LSTM, Adam for all other weights.
 optimizer = keras_slstm.training.RecurrentMuon(rate, global_clipnorm=3.0)
 model.compile(optimizer, jit_compile=compiled)

@@ -24,6 +24,8 @@ class RecurrentMuon(keras.optimizers.Muon):  # type: ignore[misc]
         learning_rate: A number or a schedule. An update changes the elements of a recurrent kernel by about this value
             (root mean square), as Adam changes all other weights.
         rms_rate: That change, as a multiple of `learning_rate`.
+        ns_steps: Newton-Schulz iterations. Three make the singular values that matter equal, to about a third, and
+            cost less than Keras' five.
         weight_decay: The weight decay of all weights, or None.
         **options: Further arguments of `keras.optimizers.Muon`, for example `global_clipnorm`.
 
@@ -40,10 +42,15 @@ class RecurrentMuon(keras.optimizers.Muon):  # type: ignore[misc]
     """
 
     def __init__(
-        self, learning_rate: Any = 0.001, rms_rate: float = 1.0, weight_decay: float | None = None, **options: Any
+        self,
+        learning_rate: Any = 0.001,
+        rms_rate: float = 1.0,
+        ns_steps: int = 3,
+        weight_decay: float | None = None,
+        **options: Any,
     ):
         options = {"adam_weight_decay": weight_decay, **options}
-        super().__init__(learning_rate, rms_rate=rms_rate, weight_decay=weight_decay, **options)
+        super().__init__(learning_rate, rms_rate=rms_rate, ns_steps=ns_steps, weight_decay=weight_decay, **options)
         self._units: list[int | None] = []
         self._size = 1  # of the matrices of the variable that is being updated
 

@@ -42,6 +42,17 @@ def test_presets_of_papers_set_everything():
     assert batch_options(arguments, settings, 0)["by_length"]
 
 
+def test_lengths_are_rounded_only_for_a_compiled_model():
+    ids = [[2] * length for length in range(1, 41)]
+
+    def lengths(*words):
+        batches = TextBatches(ids, **batch_options(*settings_of("--batch-size", 1, *words), 0))
+        return sorted(batches.shape_of(index)[1] for index in range(40))
+
+    assert lengths("--no-jit-compile") == list(range(1, 41))
+    assert set(lengths("--jit-compile")) == {8, 16, 24, 32, 40}
+
+
 @pytest.mark.parametrize(("epochs", "steps"), [(None, 120), (10, 300), (1, 100)])
 def test_the_learning_rate_falls_over_the_whole_training(epochs, steps):
     settings = {"learning_rate": 1.0, "decay": 0.1, "clip": 1.0, "updates": 100}

@@ -101,6 +101,8 @@ def batch_options(arguments: argparse.Namespace, settings: Settings, seed: int) 
     """Arguments of `model.batches`: if updates are counted, an epoch passes several times over few examples."""
     least = UPDATES_AN_EPOCH if "updates" in settings and not arguments.epochs else 1
     options = {"batch_size": settings["batch_size"], "seed": seed, "min_batches": least}
+    if not settings["jit_compile"]:  # then any number of lengths is cheap, and padding only takes time
+        options |= {"multiple_of": 1, "max_lengths": None}
     if "batch_order" in settings:
         options["by_length"] = settings["batch_order"] == "by_length"
     return options
