@@ -24,8 +24,8 @@ class RecurrentMuon(keras.optimizers.Muon):  # type: ignore[misc]
         learning_rate: A number or a schedule. An update changes the elements of a recurrent kernel by about this value
             (root mean square), as Adam changes all other weights.
         rms_rate: That change, as a multiple of `learning_rate`.
-        ns_steps: Newton-Schulz iterations. Three make the singular values that matter equal, to about a third, and
-            cost less than Keras' five.
+        ns_steps: Newton-Schulz iterations. Three bring every singular value of at least a fiftieth of the matrix's
+            Frobenius norm to between 0.67 and 1.21; Keras' five do so from a six-hundredth on, and take longer.
         weight_decay: The weight decay of all weights, or None.
         **options: Further arguments of `keras.optimizers.Muon`, for example `global_clipnorm`.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -31,16 +34,16 @@ def adam(value: np.ndarray, gradients: list[np.ndarray], rate: float) -> np.ndar
     return value
 
 
-def orthogonal(matrix: np.ndarray) -> np.ndarray:
+def orthogonal(matrix: np.ndarray, iterations: int) -> np.ndarray:
     """Muon's polynomial of odd degree, applied to the singular values: it brings them to between 0.7 and 1.2."""
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
     values = values / np.linalg.norm(matrix)
-    for _ in range(5):
+    for _ in range(iterations):
         values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
     return (left * values) @ right
 
 
-def muon(value: np.ndarray, gradients: list[np.ndarray], rate: float) -> np.ndarray:
+def muon(value: np.ndarray, gradients: list[np.ndarray], rate: float, iterations: int = 3) -> np.ndarray:
     """Muon with Nesterov's momentum for each 3x3 matrix, and the updates' scale of Liu et al., section 2.2."""
     value, momentum = value.copy(), np.zeros_like(value)
     for gradient in gradients:
@@ -48,7 +51,7 @@ def muon(value: np.ndarray, gradients: list[np.ndarray], rate: float) -> np.ndar
         for i in range(0, value.shape[0], 3):
             for j in range(0, value.shape[1], 3):
                 part = np.s_[i : i + 3, j : j + 3]
-                value[part] -= rate * np.sqrt(3) * orthogonal(gradient[part] + 0.95 * momentum[part])
+                value[part] -= rate * np.sqrt(3) * orthogonal(gradient[part] + 0.95 * momentum[part], iterations)
     return value
 
 
@@ -72,19 +75,24 @@ def test_only_marked_variables_take_larger_steps() -> None:
         np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_muon_updates_marked_variables_only() -> None:
+@pytest.mark.parametrize(
+    ("options", "expected_muon"),
+    [({}, muon), ({"ns_steps": 5}, partial(muon, iterations=5))],
+    ids=["default", "5 steps"],
+)
+def test_muon_updates_marked_variables_only(options: dict, expected_muon: Callable) -> None:
     rng = np.random.default_rng(0)
     starts = rng.normal(size=(2, 6, 9)).astype("float32")
     gradients = rng.normal(size=(4, 2, 6, 9)).astype("float32")
     plain, marked = (keras.Variable(start) for start in starts)
     marked.state_units = 3
-    optimizer = RecurrentMuon(0.01, rms_rate=2.0)
+    optimizer = RecurrentMuon(0.01, rms_rate=2.0, **options)
     optimizer.build([plain, marked])
     for pair in gradients:
         optimizer.apply([keras.ops.convert_to_tensor(gradient) for gradient in pair])
     for variable, start, column, expect, rate in (
         (plain, starts[0], 0, adam, 0.01),
-        (marked, starts[1], 1, muon, 0.02),
+        (marked, starts[1], 1, expected_muon, 0.02),
     ):
         expected = expect(start.astype("float64"), list(gradients[:, column].astype("float64")), rate)
         np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), expected, rtol=1e-4, atol=1e-5)
