@@ -32,6 +32,7 @@ from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.results import append_result, read_results
 
 RESULTS = Path(__file__).parent / "results" / "studies"
+EXPECTED = ("better", "worse", "no difference")  # of a claim
 PATHS = ("data", "dev-data", "test-data", "manual-dir", "vectors")  # options with paths relative to --root
 Options = dict[str, Any]
 Line = dict[str, Any]
@@ -53,8 +54,8 @@ class Study:
         seeds: The seeds of each row.
         search: The option that each row chooses on development data, and its values.
         search_seeds: With how many of the seeds each row tries each value. It chooses by the mean development score.
-        claims: Claims of papers: `row`, `paper` (the source), `says`, `worse = true` if the paper says that the row is
-            worse than the baseline, not better, and `average = true` if it says so on average over the data sets.
+        claims: Claims of papers: `row`, `paper` (the source), `says`, `expects` ("better", the default, "worse" or "no
+            difference", compared with the baseline), and `average = true` for a claim about the average over data sets.
         lengths: Numbers of words that divide the test items into groups, each compared separately.
     """
 
@@ -82,6 +83,9 @@ class Study:
             f"`search_seeds` must be 1 to {len(self.seeds)}": not 1 <= self.search_seeds <= len(self.seeds),
             "`lengths` must increase": any(low >= high for low, high in itertools.pairwise(self.lengths)),
             "a claim names a row that does not exist": any(claim["row"] not in self.rows for claim in self.claims),
+            f"a claim expects {', '.join(EXPECTED)}": any(
+                claim.get("expects", "better") not in EXPECTED for claim in self.claims
+            ),
         }.items():
             if wrong:
                 raise ValueError(f"study {self.name}: {problem}")

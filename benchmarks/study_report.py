@@ -114,14 +114,15 @@ def difference(*pairs: Sequence[dict[int, Line]]) -> tuple[float, float, float]:
     return statistics.fmean(by_seed), *study_statistics.paired_interval(*counts)
 
 
-def verdict(interval: tuple[float, float], worse: bool = False) -> str:
-    """Return whether the interval confirms a paper's "better", or its "worse"."""
+def verdict(interval: tuple[float, float], expects: str = "better") -> str:
+    """Return whether the interval confirms what a paper expects: "better", "worse" or "no difference"."""
     low, high = interval
-    if math.isnan(low) or low <= 0 <= high:
+    if math.isnan(low):
         return "not significant"
-    if (high < 0) == worse:
+    found = "better" if low > 0 else "worse" if high < 0 else "no difference"
+    if found == expects:
         return "holds"
-    return f"does not hold: {'better' if worse else 'worse'} here"
+    return "not significant" if found == "no difference" else f"does not hold: {found} here"
 
 
 def claims() -> str:
@@ -149,7 +150,7 @@ def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: S
         done = f"{len(data) - len(found)} of {len(data)} data sets can be compared; " if len(data) > 1 else ""
         return ["", f"not compared: {done}{found[0]}"]
     mean, *interval = difference(*pairs)
-    return [_difference(mean, *interval), verdict((interval[0], interval[1]), claim.get("worse", False))]
+    return [_difference(mean, *interval), verdict((interval[0], interval[1]), claim.get("expects", "better"))]
 
 
 def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:

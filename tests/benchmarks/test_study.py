@@ -55,6 +55,7 @@ class TestFile:
             ("seeds =", "lengths = [9, 9]\nseeds =", "must increase"),
             ("seeds =", "search_seeds = 4\nseeds =", "must be 1 to 3"),
             ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
+            ('row = "one"\n', 'row = "one"\nexpects = "more"\n', "a claim expects better, worse, no difference"),
             ('measure = "accuracy"', "", "measure"),
             ('command = "classify"', "command = ", "s.toml"),
         ]:
@@ -255,11 +256,14 @@ class TestReport:
         single = [float(row[4].split(" ±")[0]) for row in rows if row[1] == "over 5"]
         assert single[-1] == pytest.approx(np.mean(single[:-1]), abs=0.01)
 
-    def test_a_claim_may_say_that_a_row_is_worse(self):
+    def test_a_claim_may_expect_worse_or_no_difference(self):
         assert study_report.verdict((0.1, 0.2)) == "holds"
-        assert study_report.verdict((0.1, 0.2), worse=True) == "does not hold: better here"
-        assert study_report.verdict((-0.2, -0.1), worse=True) == "holds"
-        assert study_report.verdict((-0.2, 0.1), worse=True) == "not significant"
+        assert study_report.verdict((0.1, 0.2), "worse") == "does not hold: better here"
+        assert study_report.verdict((-0.2, -0.1), "worse") == "holds"
+        assert study_report.verdict((-0.2, 0.1), "worse") == "not significant"
+        assert study_report.verdict((-0.2, 0.1), "no difference") == "holds"
+        assert study_report.verdict((-0.2, -0.1), "no difference") == "does not hold: worse here"
+        assert study_report.verdict((np.nan, np.nan), "no difference") == "not significant"
 
     def test_a_claim_may_be_about_the_average_over_data_sets(self, study, tmp_path):
         text = FILE.replace("[search]", 'b = { dataset = "b" }\n[search]') + "average = true\n"
