@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from types import ModuleType
 
+from keras_slstm.cli.memory import keep_freed_memory
 from keras_slstm.cli.options import Parser, recorded_command
 from keras_slstm.suggestions import did_you_mean
 from keras_slstm.version import __version__
@@ -97,6 +98,7 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 def run(command: str, words: Sequence[str]) -> int:
     """Run a command with its options; report an error in one line."""
     arguments = parse(command, words)
+    keep_freed_memory()
     usual, warnings.formatwarning = warnings.formatwarning, one_line
     try:
         status = int(module_of(command).run(arguments))
