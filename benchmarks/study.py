@@ -55,7 +55,8 @@ class Study:
         search: The option that each row chooses on development data, and its values.
         search_seeds: With how many of the seeds each row tries each value. It chooses by the mean development score.
         claims: Claims of papers: `row`, `paper` (the source), `says`, `expects` ("better", the default, "worse" or "no
-            difference", compared with the baseline), and `average = true` for a claim about the average over data sets.
+            difference", compared with the baseline), `data` (one of the data sets, if the claim is not about all of
+            them), and `average = true` for a claim about the average over data sets.
         lengths: Numbers of words that divide the test items into groups, each compared separately.
     """
 
@@ -83,6 +84,9 @@ class Study:
             f"`search_seeds` must be 1 to {len(self.seeds)}": not 1 <= self.search_seeds <= len(self.seeds),
             "`lengths` must increase": any(low >= high for low, high in itertools.pairwise(self.lengths)),
             "a claim names a row that does not exist": any(claim["row"] not in self.rows for claim in self.claims),
+            "a claim names a data set that does not exist": any(
+                claim.get("data") not in (None, *self.data) for claim in self.claims
+            ),
             f"a claim expects {', '.join(EXPECTED)}": any(
                 claim.get("expects", "better") not in EXPECTED for claim in self.claims
             ),

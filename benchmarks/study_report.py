@@ -132,11 +132,11 @@ def claims() -> str:
         study = read_study(path)
         lines = lines_of(study)
         for claim in study.claims:
+            names = [claim["data"]] if "data" in claim else list(study.data)
             if not lines:
-                every = ", ".join(study.data)
-                rows.append(f"| {claim['paper']} | {claim['says']} | {every} |  | not measured yet |")
+                rows.append(f"| {claim['paper']} | {claim['says']} | {', '.join(names)} |  | not measured yet |")
                 continue
-            for data in [list(study.data)] if claim.get("average") else [[data] for data in study.data]:
+            for data in [names] if claim.get("average") else [[name] for name in names]:
                 cells = _finding(study, lines, claim, data)
                 rows.append("| " + " | ".join([claim["paper"], claim["says"], ", ".join(data), *cells]) + " |")
     return "\n".join(rows)

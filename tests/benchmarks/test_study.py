@@ -55,6 +55,7 @@ class TestFile:
             ("seeds =", "lengths = [9, 9]\nseeds =", "must increase"),
             ("seeds =", "search_seeds = 4\nseeds =", "must be 1 to 3"),
             ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
+            ('row = "one"\n', 'row = "one"\ndata = "c"\n', "a claim names a data set"),
             ('row = "one"\n', 'row = "one"\nexpects = "more"\n', "a claim expects better, worse, no difference"),
             ('measure = "accuracy"', "", "measure"),
             ('command = "classify"', "command = ", "s.toml"),
@@ -278,6 +279,15 @@ class TestReport:
         assert f"one: {row.split(' | ')[3]} on average over 2 data sets, Wilcoxon's p 1.000." in table
         record(study, lambda line: {"commit": "def"} if (line["data"], line["row"]) == ("b", "one") else {})
         assert "not compared: 1 of 2 data sets can be compared; different code" in study_report.claims()
+
+    def test_a_claim_may_be_about_one_data_set(self, study, tmp_path):
+        text = FILE.replace("[search]", 'b = { dataset = "b" }\n[search]') + 'data = "b"\n'
+        (tmp_path / "s.toml").write_text(text)
+        study = studies.read_study(tmp_path / "s.toml")
+        assert study_report.claims().endswith("| A paper | It is. | b |  | not measured yet |")
+        record(study)
+        (row,) = study_report.claims().splitlines()[2:]
+        assert row.startswith("| A paper | It is. | b | +40.00 [+")
 
     @pytest.mark.parametrize(
         ("change", "reason"),
