@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import study_statistics
+from benchmarks.sentence_vectors import different_vectors
 from benchmarks.study import Line, Study, chosen_value, lines_of, read_study
 from benchmarks.study_seconds import seconds_of
 from keras_slstm.metrics.summaries import mean_and_spread
@@ -46,6 +47,8 @@ def table(study: Study) -> str:
             if runs := chosen_runs(study, lines, row, data):
                 rows.append("| " + " | ".join([data, row, *_cells(study, lines, data, row, runs)]) + " |")
     text = [f"**{study.question}**", "", *(rows if len(rows) > 2 else ["Not measured yet."])]
+    if (vectors := different_vectors(study)) is not None:
+        text += ["", vectors]
     if (over_data := _over_data(study, lines)) is not None:
         text += ["", over_data]
     if len(by_length := _by_length(study, lines)) > 2:
