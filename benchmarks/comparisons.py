@@ -6,84 +6,59 @@ The tables are on the page `docs/choosing.md`.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator
+import statistics
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from benchmarks.names import data_name, encoder_name
-from keras_slstm.metrics.summaries import mean_and_spread
+from benchmarks import study_report
+from benchmarks.study import Options, Study, lines_of, read_study
+from benchmarks.study_report import chosen_runs, difference, percent, unfair, with_interval
 
 OWN = ("slstm", "caslstm", "bi_caslstm", "subilstm", "depth_adaptive_grn")
-BASELINES = ("bilstm", "stacked_bilstm", "lstm")
-STUDIES = ("studies/travel_requests.jsonl",)  # studies that measure accuracy
-FILES = ("classification.jsonl", "pairs.jsonl", "tagging.jsonl", "translation.jsonl")
+METRICS = {"accuracy": "accuracy", "f1": "span F1", "bleu": "BLEU"}
 # Options that may differ between an encoder and its baseline; all others must be equal.
-ENCODER_OPTIONS = re.compile(r" --(?:encoder|cell|pooling)s? \S+")
-Runs = list[dict[str, Any]]
+OF_THE_ENCODER = {"encoder", "cell", "encoder-option", "steps", "window", "readout", "pooling"}
 
 
-def pairs_of(grouped: Iterable[Runs]) -> Iterator[tuple[Runs, Runs]]:
-    """Yield the runs of an encoder with those of a baseline whose command is otherwise the same."""
-    alike: dict[Any, dict[str, Runs]] = {}
-    for runs in grouped:
-        run = runs[0]
-        line = " ".join(sorted(ENCODER_OPTIONS.sub("", run["command"]).split()))
-        alike.setdefault((run["data"], run.get("vectors"), line), {})[name_of(run)] = runs
-    for encoders in alike.values():
-        for name, runs in encoders.items():
-            first, plus, rest = name.partition(" + ")
-            if first not in OWN:
-                continue
-            # Prefer the same parts. The name of the CAS-LSTM omits its max pooling.
-            wanted = [f"{baseline}{plus}{rest}" for baseline in BASELINES] + [f"{each} + max" for each in BASELINES]
-            found = next((encoders[each] for each in wanted if each in encoders), None)
-            if found:
-                yield runs, found
+def compared_rows(study: Study) -> Iterator[str]:
+    """Yield the rows with an encoder of the package, if the baseline has another one and is otherwise equal."""
+
+    def encoder(options: Options) -> str | None:
+        return options.get("encoder", options.get("cell"))
+
+    def others(options: Options) -> Options:
+        return {name: value for name, value in options.items() if name not in OF_THE_ENCODER}
+
+    baseline = study.rows[study.baseline]
+    for row, options in study.rows.items():
+        if encoder(options) in OWN and encoder(baseline) not in (*OWN, None) and others(options) == others(baseline):
+            yield row
 
 
-def of_study(line: dict[str, Any]) -> dict[str, Any]:
-    """Return the line of a study in the form of a run's line."""
-    return {**line, "encoder": line["settings"]["encoder"], "test_accuracy": line["test_score"]}
-
-
-def name_of(run: dict[str, Any]) -> str:
-    """Return the identifier of a run's encoder, or of a translation model's cell."""
-    return str(run.get("encoder") or run["cell"])
-
-
-def score(run: dict[str, Any]) -> float:
-    """Return the test score in percent: accuracy, span F1 or BLEU."""
-    if "test_accuracy" in run:
-        return 100 * run["test_accuracy"]
-    test = run["test"]
-    return float(test["bleu"]) if "bleu" in test else 100 * test["f1" if "f1" in test else "accuracy"]
-
-
-def measure(run: dict[str, Any]) -> str:
-    """Return the name of the metric."""
-    test = run.get("test", {})
-    return "BLEU" if "bleu" in test else "span F1" if "f1" in test else "accuracy"
-
-
-def shown(runs: Runs) -> str:
-    """Format the mean and, if there are several runs, the standard deviation."""
-    mean, spread = mean_and_spread([score(run) for run in runs])
-    return f"{mean:.1f}" + (f" ± {spread:.1f}" if len(runs) > 1 else "")
-
-
-def accuracy(grouped: Iterable[Runs]) -> str:
-    """Return a Markdown table of all comparisons."""
-    lines = [
-        "| data | metric | encoder | test | baseline | test | runs |",
-        "| --- | --- | --- | ---: | --- | ---: | ---: |",
+def accuracy() -> str:
+    """Return a Markdown table of all comparisons in studies that the report accepts."""
+    table = [
+        "| data | metric | encoder | test | baseline | test | difference [95%] | study |",
+        "| --- | --- | --- | ---: | --- | ---: | ---: | --- |",
     ]
-    for own, base in pairs_of(grouped):
-        cells = [data_name(own[0]["data"]), measure(own[0])]
-        for runs in (own, base):
-            cells += [encoder_name(name_of(runs[0])), shown(runs)]
-        lines.append("| " + " | ".join([*cells, str(min(len(own), len(base)))]) + " |")
-    return "\n".join(lines)
+    for path in sorted(study_report.STUDIES.glob("*.toml")):
+        study = read_study(path)
+        lines = lines_of(study)
+        averages = any(claim.get("average") for claim in study.claims)
+        for names in [list(study.data)] if averages else [[name] for name in study.data]:
+            for row in compared_rows(study):
+                pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in names]
+                if any(unfair(study, *pair) for pair in pairs):
+                    continue
+                own, base = (
+                    percent([statistics.fmean(runs[seed]["test_score"] for runs in of_data) for seed in study.seeds])
+                    for of_data in zip(*pairs, strict=True)
+                )
+                data = names[0] if len(names) == 1 else f"average over {len(names)} data sets"
+                cells = [data, METRICS[study.measure], row, own, study.baseline, base]
+                cells += [with_interval(*difference(*pairs)), f"`{study.name}`"]
+                table.append("| " + " | ".join(cells) + " |")
+    return "\n".join(table)
 
 
 def memory(folder: Path) -> str:

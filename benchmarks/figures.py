@@ -43,7 +43,7 @@ class Point(NamedTuple):
 def main() -> None:
     """Plot the figures of one data set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="?", type=Path, help="(default: the results in the repository)")
+    parser.add_argument("results", type=Path, help="the file to which runs append their results")
     parser.add_argument("--data", default="movie_review", help="the data set; `fdu_mtl` combines all its domains")
     parser.add_argument("--encoders", nargs="+", help="(default: all)")
     parser.add_argument("--steps", action="store_true", help="plot the score against the number of steps instead")
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.steps:
-        found = steps(read_results(args.results or RESULTS / "tagging-steps.jsonl"), args.data)
+        found = steps(read_results(args.results), args.data)
         if not found:
             parser.error(f"there is no run on {args.data!r} with a number of steps")
         path = args.output / f"{args.data}-steps.png"
@@ -60,7 +60,7 @@ def main() -> None:
         draw(found, path, "steps of the S-LSTM", f"development {label}")
         return
 
-    results = args.results or RESULTS / "classification.jsonl"
+    results = args.results
     by_encoder: dict[str, list[dict[str, Any]]] = {}
     for runs in groups(read_results(results)):
         name = runs[0]["encoder"]

@@ -153,14 +153,14 @@ def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: S
         done = f"{len(data) - len(found)} of {len(data)} data sets can be compared; " if len(data) > 1 else ""
         return ["", f"not compared: {done}{found[0]}"]
     mean, *interval = difference(*pairs)
-    return [_difference(mean, *interval), verdict((interval[0], interval[1]), claim.get("expects", "better"))]
+    return [with_interval(mean, *interval), verdict((interval[0], interval[1]), claim.get("expects", "better"))]
 
 
 def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:
     of_seeds = [runs[seed] for seed in sorted(runs)]
     value = of_seeds[0]["value"]
     cells = [f"{value:g}" if value is not None else ""]
-    cells += [_percent([line[f"{part}_score"] for line in of_seeds]) for part in ("development", "test")]
+    cells += [percent([line[f"{part}_score"] for line in of_seeds]) for part in ("development", "test")]
     cells += ["", ""] if row == study.baseline else _compare(study, lines, data, runs)
     epochs = ", ".join(f"{line['best_epoch']} of {line['epochs']}" for line in of_seeds)
     seconds = seconds_of(study).get((data, row))
@@ -175,7 +175,7 @@ def _compare(study: Study, lines: Sequence[Line], data: str, runs: dict[int, Lin
         return [f"not compared: {reason}", ""]
     counts, before = _counts(runs), _counts(baseline)
     p = "" if counts is None or before is None else f"{study_statistics.mcnemar(counts, before):.3f}"
-    return [_difference(*difference((runs, baseline))), p]
+    return [with_interval(*difference((runs, baseline))), p]
 
 
 def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
@@ -188,7 +188,7 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
         if row == study.baseline or any(unfair(study, *pair) for pair in pairs):
             continue
         p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
-        average = _difference(*difference(*pairs))
+        average = with_interval(*difference(*pairs))
         sentences.append(f"{row}: {average} on average over {len(pairs)} data sets, Wilcoxon's p {p:.3f}.")
     return " ".join(sentences) or None
 
@@ -231,10 +231,10 @@ def _scores_of(study: Study, parts: Sequence[dict[str, Any]], others: Sequence[s
         return np.mean([study_statistics.score(part[row]) for part in parts], axis=0)
 
     before = scores(study.baseline)
-    cells = [f"{sum(part[study.baseline].shape[1] for part in parts):,}", _percent(before.tolist())]
+    cells = [f"{sum(part[study.baseline].shape[1] for part in parts):,}", percent(before.tolist())]
     for row in others:
         interval = study_statistics.paired_interval(*((part[row], part[study.baseline]) for part in parts))
-        cells += [_percent(scores(row).tolist()), _difference(float(np.mean(scores(row) - before)), *interval)]
+        cells += [percent(scores(row).tolist()), with_interval(float(np.mean(scores(row) - before)), *interval)]
     return cells
 
 
@@ -244,10 +244,12 @@ def _counts(runs: dict[int, Line]) -> Any:
     return None if not items or any(of is None for of in items) else np.array(items, "float64")
 
 
-def _percent(scores: list[float]) -> str:
+def percent(scores: Sequence[float]) -> str:
+    """Format the mean score and, if there are several, the standard deviation, in percent."""
     mean, spread = mean_and_spread(100 * score for score in scores)
     return f"{mean:.2f} ± {spread:.2f}" if len(scores) > 1 else f"{mean:.2f}"
 
 
-def _difference(mean: float, low: float, high: float) -> str:
+def with_interval(mean: float, low: float, high: float) -> str:
+    """Format a difference of scores and its interval, in points."""
     return f"{100 * mean:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"

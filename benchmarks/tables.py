@@ -17,30 +17,14 @@ from benchmarks import comparisons, scaling_model, study_report, timed_tables, w
 from benchmarks.names import data_name, encoder_name
 from keras_slstm.metrics.summaries import mean_and_spread
 from keras_slstm.training.results import read_results
-from keras_slstm.transfer import TASKS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 Runs = list[dict[str, Any]]
 
 
-def classification() -> str:
-    """Return the accuracies of classifiers and of the bag of words: mean and spread over the seeds."""
-    columns = {
-        "data": lambda runs: data_name(runs[0]["data"]),
-        "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
-        "word vectors": vectors,
-        ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
-        ">test": lambda runs: percent(run["test_accuracy"] for run in runs),
-        ">runs": len,
-        ">seconds per epoch": seconds_per_epoch,
-        "command or method": command,
-    }
-    return table("classification.jsonl", columns)
-
-
 def depths() -> str:
-    """Return accuracy, speed and mean depth of the depth-adaptive GRN and of the encoders compared with it."""
+    """Return speed and mean depth of the depth-adaptive GRN and of the encoders compared with it."""
 
     def mean_of(name: str, digits: int) -> Callable[[Runs], str]:
         def cell(runs: Runs) -> str:
@@ -54,107 +38,11 @@ def depths() -> str:
         "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
         "word vectors": vectors,
         ">mean depth": mean_of("mean_depth", 2),
-        ">development": lambda runs: percent(run["development_accuracy"] for run in runs),
-        ">test": lambda runs: percent(run["test_accuracy"] for run in runs),
-        ">runs": len,
         ">test texts per second": mean_of("texts_a_second", 0),
-        ">seconds per epoch": seconds_per_epoch,
+        ">runs": len,
         "command": command,
     }
     return table("depth.jsonl", columns)
-
-
-def pairs() -> str:
-    """Return the scores of pair classifiers: mean and spread over the seeds."""
-
-    def measure(runs: Runs) -> str:
-        return "accuracy" if "test_accuracy" in runs[0] else "pearson"
-
-    columns = {
-        "data": lambda runs: data_name(runs[0]["data"]),
-        "encoder": lambda runs: encoder_name(runs[0]["encoder"]),
-        "word vectors": vectors,
-        ">pairs": training_examples,
-        "metric": lambda runs: {"accuracy": "accuracy", "pearson": "Pearson × 100"}[measure(runs)],
-        ">development": lambda runs: percent(run[f"development_{measure(runs)}"] for run in runs),
-        ">test": lambda runs: percent(run[f"test_{measure(runs)}"] for run in runs),
-        ">runs": len,
-        ">seconds an epoch": seconds_per_epoch,
-        "command": command,
-    }
-    return table("pairs.jsonl", columns)
-
-
-def tagging() -> str:
-    """Return the scores of taggers: mean and spread over the seeds."""
-
-    def measure(runs: Runs) -> str:
-        return "f1" if "f1" in runs[0]["test"] else "accuracy"
-
-    columns = {
-        "data": lambda runs: data_name(runs[0]["data"]),
-        "tagger": lambda runs: encoder_name(
-            " + ".join(runs[0][key] for key in ("encoder", "head", "characters") if runs[0][key])
-        ),
-        "word vectors": vectors,
-        ">sentences": training_examples,
-        "metric": lambda runs: {"f1": "span F1", "accuracy": "accuracy"}[measure(runs)],
-        ">development": lambda runs: percent(run["development"][measure(runs)] for run in runs),
-        ">test": lambda runs: percent(run["test"][measure(runs)] for run in runs),
-        ">runs": len,
-        ">seconds an epoch": seconds_per_epoch,
-        "command": command,
-    }
-    return table("tagging.jsonl", columns)
-
-
-def translation() -> str:
-    """Return the scores of translation models: mean and spread over the seeds."""
-
-    def score(part: str, name: str, factor: int = 1) -> Callable[[Runs], str]:
-        return lambda runs: percent(factor * run[part][name] / 100 for run in runs)
-
-    columns = {
-        "data": lambda runs: data_name(runs[0]["data"]),
-        "cell": lambda runs: encoder_name(runs[0]["cell"]),
-        ">units": lambda runs: runs[0]["units"],
-        ">parameters": lambda runs: f"{runs[0]['parameters']:,}",
-        ">pairs": training_examples,
-        ">development BLEU": score("development", "bleu"),
-        ">test BLEU": score("test", "bleu"),
-        ">test exact": score("test", "exact", 100),
-        ">runs": len,
-        ">seconds an epoch": seconds_per_epoch,
-        "command": command,
-    }
-    return table("translation.jsonl", columns)
-
-
-# Brahma (2018), Table 2: encoders with 4,096 dimensions, trained on the 943,000 pairs of SNLI and MultiNLI.
-PAPER_TRANSFER = {
-    "paper: BiLSTM (InferSent)": "81.1 86.3 92.4 90.2 84.6 88.2 76.2/83.1 88.4 86.3 75.8",
-    "paper: SuBiLSTM-Tied": "81.6 86.5 93.0 90.5 85.1 90.4 76.3/83.3 88.5 86.3 77.1",
-}
-
-
-def transfer() -> str:
-    """Return the scores of frozen sentence vectors, and those of the paper."""
-
-    def cell(run: dict[str, Any]) -> str:
-        measures = [name for name in ("accuracy", "f1", "pearson") if name in run]
-        return "/".join(percent([run[name]]) for name in measures)
-
-    notes = Footnotes("transfer")
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    path = RESULTS / "transfer.jsonl"
-    for run in read_results(path) if path.exists() else []:
-        rows.setdefault((run["encoder"], notes.refer(f"`{run['command']}`")), {})[run["transfer"]["task"]] = cell(run)
-    for name, cells in PAPER_TRANSFER.items():
-        rows[name, ""] = dict(zip(TASKS, cells.split(), strict=True))
-    lines = [f"| encoder | {' | '.join(TASKS)} | command |", "| --- |" + " ---: |" * len(TASKS) + " --- |"]
-    for (encoder, how), found in rows.items():
-        lines.append(f"| {encoder_name(encoder)} | {' | '.join(found.get(task, '') for task in TASKS)} | {how} |")
-    return "\n".join([*lines, "", *notes.definitions()]).rstrip()
 
 
 def searches() -> str:
@@ -213,17 +101,6 @@ def vectors(runs: Runs) -> str:
     return (runs[0].get("vectors") or "").removesuffix(".txt")
 
 
-def training_examples(runs: Runs) -> str:
-    """Return the size of the training set."""
-    return f"{runs[0]['split']['sizes'][0]:,}"
-
-
-def seconds_per_epoch(runs: Runs) -> str:
-    """Return the median over the runs."""
-    seconds = [run["seconds_per_epoch"] for run in runs if run.get("seconds_per_epoch")]
-    return f"{statistics.median(seconds):.0f}" if seconds else ""
-
-
 def command(runs: Runs) -> str:
     """Return the command of the runs."""
     return f"`{runs[0]['command']}`"
@@ -255,13 +132,6 @@ def percent(shares: Iterable[float]) -> str:
 def depth_costs() -> str:
     """Return the times of the depth-adaptive transition with given depths and at full depth, for each backend."""
     return timed_tables.depth_costs(RESULTS)
-
-
-def comparison() -> str:
-    """Return the comparison of the encoders with LSTMs that were trained in the same way."""
-    files = [groups(read_results(RESULTS / file)) for file in comparisons.FILES]
-    files += [groups([*map(comparisons.of_study, read_results(RESULTS / file))]) for file in comparisons.STUDIES]
-    return comparisons.accuracy(runs for found in files for runs in found)
 
 
 def scaling() -> str:
@@ -298,18 +168,13 @@ def lstm_devices() -> str:
 
 
 TABLES = {
-    "classification": classification,
     "depths": depths,
-    "tagging": tagging,
-    "pairs": pairs,
-    "transfer": transfer,
-    "translation": translation,
     "searches": searches,
     "lstm-devices": lstm_devices,
     "scaling": scaling,
     "scaling-check": scaling_model.check,
     "scaling-model": lambda: scaling_model.table(scaling_model.Network()),
-    "comparison": comparison,
+    "comparison": comparisons.accuracy,
     "memory": lambda: comparisons.memory(RESULTS),
     "speed": lambda: timed_tables.speed(RESULTS),
     "slstm-by-length": lambda: timed_tables.slstm_by_length(RESULTS),

@@ -4,37 +4,95 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import comparisons, timed_tables
+import pytest
+
+from benchmarks import comparisons, study_report, study_statistics, timed_tables
+from benchmarks import study as studies
+
+FILE = """
+question = "Is one better?"
+command = "classify"
+measure = "accuracy"
+options = { preset = "small" }
+seeds = [0, 1, 2]
+baseline = "base"
+[data]
+a = { dataset = "a" }
+b = { dataset = "b" }
+[rows]
+own = { encoder = "slstm", steps = 9 }
+pooled = { encoder = "slstm", readout = "max" }
+other = { encoder = "slstm", optimizer = "muon" }
+cnn = { encoder = "cnn" }
+base = { encoder = "bilstm" }
+"""
+AVERAGE = """
+[[claims]]
+row = "own"
+paper = "A paper"
+says = "It is."
+average = true
+"""
 
 
-def run(encoder: str, test: float, seed: int = 0, command: str = "--epochs 3", **more) -> dict:
-    return {"data": "trec/coarse", "encoder": encoder, "seed": seed, "test_accuracy": test,
-            "command": f"keras-slstm classify --encoder {encoder} {command}", **more}  # fmt: skip
+@pytest.fixture
+def accuracy(tmp_path, monkeypatch):
+    """A function that writes a study with one line per score, and returns the rows of the table."""
+    monkeypatch.setattr(studies, "RESULTS", tmp_path)
+    monkeypatch.setattr(study_report, "STUDIES", tmp_path)
+    monkeypatch.setattr(study_statistics, "RESAMPLES", 200)
+
+    def rows(scores, text=FILE, **changes):
+        (tmp_path / "s.toml").write_text(text)
+        study = studies.read_study(tmp_path / "s.toml")
+        lines = []
+        for (row, data), of_seeds in scores.items():
+            for seed, right in enumerate(of_seeds):
+                line = {
+                    **studies.Training(study, row, data, seed, None).key, "development_score": 0.5,
+                    "test_score": right / 10, "settings": {}, "split": {}, "test_part": "t", "commit": "c",
+                    "conditions": {}, "best_epoch": 1, "epochs": 2, "parameters": 3,
+                    "items": [[int(item < right), 1, 1] for item in range(10)], "words": [5] * 10,
+                }  # fmt: skip
+                lines.append({**line, **(changes if row != "base" else {})})
+        study.results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return [[cell.strip() for cell in row.split("|")[1:-1]] for row in comparisons.accuracy().splitlines()[2:]]
+
+    return rows
 
 
-def rows(*grouped: list[dict]) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in comparisons.accuracy(grouped).splitlines()[2:]]
+BASE = {("base", "a"): [5, 6, 7]}
 
 
-def test_an_encoder_is_compared_with_the_baseline_of_the_same_command():
-    own = [run("slstm", 0.7), run("slstm", 0.8, seed=1)]
-    base = [run("bilstm", 0.71), run("bilstm", 0.73, seed=1), run("bilstm", 0.75, seed=2)]
-    expected = ["TREC, 6 classes", "accuracy", "S-LSTM", "75.0 ± 7.1", "BiLSTM", "73.0 ± 2.0", "2"]
-    assert rows(base, own) == [expected]
+def test_an_encoder_is_compared_with_the_baseline_of_the_study(accuracy):
+    (row,) = accuracy({("own", "a"): [8, 8, 8], **BASE})
+    assert row[:6] == ["a", "accuracy", "own", "80.00 ± 0.00", "base", "60.00 ± 10.00"]
+    assert row[6].startswith("+20.00 [")
+    assert row[7] == "`s`"
 
 
-def test_other_commands_data_and_vectors_are_not_compared():
-    base = [run("bilstm", 0.7)]
-    assert not rows(base, [run("slstm", 0.8, command="--epochs 4")])
-    assert not rows(base, [run("slstm", 0.8, data="subj")])
-    assert not rows(base, [run("slstm", 0.8, vectors="glove.txt")])
-    assert not rows(base, [run("cnn", 0.8)])
+def test_only_fair_comparisons_are_shown(accuracy):
+    own = {("own", "a"): [8, 8, 8], **BASE}
+    assert len(accuracy(own)) == 1
+    assert not accuracy({("own", "a"): [8, 8], **BASE})
+    assert not accuracy(own, best_epoch=2)
+    assert not accuracy(own, commit="d")
 
 
-def test_the_baseline_has_the_same_pooling():
-    base, pooled = [run("bilstm", 0.7)], [run("bilstm + attention", 0.6)]
-    (row,) = rows(base, pooled, [run("slstm + attention", 0.8)])
-    assert row[4:6] == ["BiLSTM + attention", "60.0"]
+def test_rows_may_differ_in_the_encoder_only(accuracy):
+    found = accuracy({(row, "a"): [8, 8, 8] for row in ("own", "pooled", "other", "cnn")} | BASE)
+    assert [row[2] for row in found] == ["own", "pooled"]
+
+
+def test_an_average_needs_all_data_sets(accuracy):
+    own = {("own", "a"): [8, 8, 8], **BASE}
+    assert not accuracy(own, text=FILE + AVERAGE)
+    both = own | {("own", "b"): [6, 6, 6], ("base", "b"): [7, 8, 9]}
+    (row,) = accuracy(both, text=FILE + AVERAGE)
+    assert row[0] == "average over 2 data sets"
+    assert row[3] == "70.00 ± 0.00"
+    assert row[5] == "70.00 ± 10.00"
+    assert [row[0] for row in accuracy(both)] == ["a", "b"]
 
 
 def test_memory_by_length(tmp_path):
