@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import study_report
+from benchmarks.sentence_vectors import different_vectors, sentence_vector
 from benchmarks.study import Options, Study, lines_of, read_study
 from benchmarks.study_report import chosen_runs, difference, percent, unfair, with_interval
 
-OWN = ("slstm", "caslstm", "bi_caslstm", "subilstm", "depth_adaptive_grn")
+OWN = ("slstm", "caslstm", "bi_caslstm", "subilstm", "subilstm_untied", "depth_adaptive_grn", "full_depth_grn")
 METRICS = {"accuracy": "accuracy", "f1": "span F1", "bleu": "BLEU"}
 # Options that may differ between an encoder and its baseline; all others must be equal.
 OF_THE_ENCODER = {"encoder", "cell", "encoder-option", "steps", "window", "readout", "pooling"}
@@ -35,8 +36,13 @@ def compared_rows(study: Study) -> Iterator[str]:
             yield row
 
 
+def named(study: Study, row: str) -> str:
+    """Return the name of a row, with its sentence vector if those of the rows differ."""
+    return row if different_vectors(study) is None else f"{row} ({sentence_vector(study, row)})"
+
+
 def accuracy() -> str:
-    """Return a Markdown table of all comparisons in studies that the report accepts."""
+    """Return a Markdown table of the comparisons that the report accepts, of single data sets or of their average."""
     table = [
         "| data | metric | encoder | test | baseline | test | difference [95%] | study |",
         "| --- | --- | --- | ---: | --- | ---: | ---: | --- |",
@@ -54,8 +60,9 @@ def accuracy() -> str:
                     percent([statistics.fmean(runs[seed]["test_score"] for runs in of_data) for seed in study.seeds])
                     for of_data in zip(*pairs, strict=True)
                 )
-                data = names[0] if len(names) == 1 else f"average over {len(names)} data sets"
-                cells = [data, METRICS[study.measure], row, own, study.baseline, base]
+                data = names[0] if len(names) == 1 else f"average over {', '.join(names)}"
+                metric = METRICS.get(study.measure, study.measure)
+                cells = [data, metric, named(study, row), own, named(study, study.baseline), base]
                 cells += [with_interval(*difference(*pairs)), f"`{study.name}`"]
                 table.append("| " + " | ".join(cells) + " |")
     return "\n".join(table)

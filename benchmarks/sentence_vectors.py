@@ -37,9 +37,9 @@ def sentence_vector(study: Study, row: str) -> str | None:
 
 def different_vectors(study: Study) -> str | None:
     """Return a sentence with the sentence vectors of the rows, or None if they are equal."""
-    rows: dict[str | None, list[str]] = {}
+    rows: dict[str, list[str]] = {}
     for row in study.rows:
-        rows.setdefault(sentence_vector(study, row), []).append(f'"{row}"')
+        rows.setdefault(sentence_vector(study, row) or "the network's own", []).append(f'"{row}"')
     if len(rows) == 1:
         return None
     parts = [f"{vector} for {', '.join(of)}" for vector, of in rows.items()]

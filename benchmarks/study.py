@@ -230,8 +230,10 @@ def summary(training: Training, folder: Path) -> Line:
 
 
 def score_of(found: Line, part: str, measure: str) -> float:
-    """Return the score on a split; for `f1 MISC`, the score of the spans of type MISC."""
+    """Return the score on a split, at most 1; for `f1 MISC`, the score of the spans of type MISC."""
     name, _, kind = measure.partition(" ")
+    if name == "bleu":
+        return float(found[f"{part}_bleu"]) / 100
     return float(found[part]["types"][kind]["f1-score"] if kind else found[f"{part}_{name}"])
 
 

@@ -39,7 +39,6 @@ def depths() -> str:
         "word vectors": vectors,
         ">mean depth": mean_of("mean_depth", 2),
         ">test texts per second": mean_of("texts_a_second", 0),
-        ">runs": len,
         "command": command,
     }
     return table("depth.jsonl", columns)
@@ -113,7 +112,7 @@ def groups(results: Runs) -> list[Runs]:
         settings = {k: v for k, v in run.get("settings", {}).items() if k not in ("seed", "data")}
         key = (
             run["data"],
-            run.get("encoder") or run["cell"],
+            run["encoder"],
             run.get("vectors") or "",
             " ".join(sorted(run["command"].split())),  # the order of the options does not matter
             json.dumps(settings, sort_keys=True),

@@ -66,7 +66,14 @@ BASE = {("base", "a"): [5, 6, 7]}
 
 def test_an_encoder_is_compared_with_the_baseline_of_the_study(accuracy):
     (row,) = accuracy({("own", "a"): [8, 8, 8], **BASE})
-    assert row[:6] == ["a", "accuracy", "own", "80.00 ± 0.00", "base", "60.00 ± 10.00"]
+    assert row[:6] == [
+        "a",
+        "accuracy",
+        "own ([max; mean; g])",
+        "80.00 ± 0.00",
+        "base (the final states)",
+        "60.00 ± 10.00",
+    ]
     assert row[6].startswith("+20.00 [")
     assert row[7] == "`s`"
 
@@ -81,7 +88,20 @@ def test_only_fair_comparisons_are_shown(accuracy):
 
 def test_rows_may_differ_in_the_encoder_only(accuracy):
     found = accuracy({(row, "a"): [8, 8, 8] for row in ("own", "pooled", "other", "cnn")} | BASE)
-    assert [row[2] for row in found] == ["own", "pooled"]
+    assert [row[2] for row in found] == ["own ([max; mean; g])", "pooled (max)"]
+
+
+def test_the_baseline_is_not_an_encoder_of_the_package(accuracy):
+    own = {("own", "a"): [8, 8, 8], **BASE}
+    assert not accuracy(
+        own, text=FILE.replace('base = { encoder = "bilstm" }', 'base = { encoder = "full_depth_grn" }')
+    )
+
+
+def test_equal_sentence_vectors_are_not_named(accuracy):
+    rows = 'own = { encoder = "caslstm" }\nbase = { encoder = "bilstm", pooling = "max" }\n'
+    (row,) = accuracy({("own", "a"): [8, 8, 8], **BASE}, text=FILE[: FILE.index("own =")] + rows)
+    assert row[2:5:2] == ["own", "base"]
 
 
 def test_an_average_needs_all_data_sets(accuracy):
@@ -89,7 +109,7 @@ def test_an_average_needs_all_data_sets(accuracy):
     assert not accuracy(own, text=FILE + AVERAGE)
     both = own | {("own", "b"): [6, 6, 6], ("base", "b"): [7, 8, 9]}
     (row,) = accuracy(both, text=FILE + AVERAGE)
-    assert row[0] == "average over 2 data sets"
+    assert row[0] == "average over a, b"
     assert row[3] == "70.00 ± 0.00"
     assert row[5] == "70.00 ± 10.00"
     assert [row[0] for row in accuracy(both)] == ["a", "b"]

@@ -204,6 +204,10 @@ def test_items_of_tagged_sentences(tmp_path):
     assert studies.read_items(tmp_path / "p.tsv", "f1 Y")["items"] == [[0, 0, 0], [1, 1, 1]]
 
 
+def test_bleu_is_a_share_like_all_other_scores():
+    assert studies.score_of({"test_bleu": 91.2}, "test", "bleu") == pytest.approx(0.912)
+
+
 def test_the_score_of_one_type_of_spans():
     found = {"test": {"types": {"X": {"f1-score": 0.25}}}, "test_f1": 0.5}
     assert studies.score_of(found, "test", "f1 X") == 0.25
@@ -223,6 +227,7 @@ class TestReport:
         table = study_report.table(study)
         assert "| a | one | 0.2 | 20.00 ± 0.00 | 90.00 ± 0.00 | +40.00 [+" in table
         assert "| a | two | 0.2 | 20.00 ± 0.00 | 50.00 ± 0.00 |  |  | 3 | 2 of 3, 2 of 3, 2 of 3 | 1,000 |" in table
+        assert 'The sentence vectors differ: [max; mean; g] for "one"; the final states for "two".' in table
         assert "| A paper | It is. | a | +40.00 [+" in study_report.claims()
         assert study_report.claims().endswith("| holds |")
         record(study, scores=(0.5, 0.9))

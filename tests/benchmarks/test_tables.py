@@ -1,13 +1,11 @@
-"""The tables and figures agree with the result lines."""
+"""The tables agree with the result lines."""
 
 from __future__ import annotations
 
 import json
 import re
 
-import pytest
-
-from benchmarks import figures, scaling, tables
+from benchmarks import scaling, tables
 
 
 def run(encoder: str, seed: int, test: float, data: str = "mr", **more) -> dict:
@@ -32,8 +30,8 @@ def test_depths_have_means(tmp_path, monkeypatch):
     (tmp_path / "depth.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     rows = cells(tables.depths())
     assert rows == [
-        ["mr", "Depth-adaptive GRN", "", "3.50", "100", "2", "`python x`"],
-        ["mr", "S-LSTM", "", "", "", "1", "`python x`"],
+        ["mr", "Depth-adaptive GRN", "", "3.50", "100", "`python x`"],
+        ["mr", "S-LSTM", "", "", "", "`python x`"],
     ]
 
 
@@ -108,62 +106,10 @@ def test_searches_are_confirmed_on_the_test_set(tmp_path, monkeypatch):
     ]
 
 
-def test_scores_against_steps():
-    def tagger(steps: int, accuracy: float, data: str = "ud_ewt") -> dict:
-        return {"data": data, "task": "pos", "settings": {"steps": steps}, "development": {"accuracy": accuracy}}
-
-    runs = [tagger(3, 0.9), tagger(1, 0.8), tagger(3, 0.7), tagger(1, 0.1, "conll2003")]
-    assert figures.steps(runs, "ud_ewt") == {"pos: accuracy": [(1, 0.8, 0), pytest.approx((3, 0.8, 0.1 * 2**0.5))]}
-
-
 def test_other_settings_make_another_row():
     other = run("a", 1, 0.7)
     other["settings"]["units"] = 4
     assert [len(group) for group in tables.groups([run("a", 0, 0.7), other, run("a", 2, 0.7)])] == [2, 1]
-
-
-def test_bins_contain_all_sentences_once():
-    by_length = {4: (50, 45), 5: (50, 40), 9: (60, 30), 20: (70, 35), 30: (10, 2)}
-    assert figures.bins(by_length, 80) == [[4, 5], [9, 20, 30]]
-    assert figures.bins({7: (3, 1)}, 80) == [[7]]
-    assert figures.bins({}, 80) == []
-
-
-def test_a_curve_has_the_mean_and_the_spread_of_the_runs():
-    runs = [{"right": {"4": [50, 45], "5": [50, 40], "9": [90, 45]}}, {"right": {"4": [50, 35], "5": [50, 40]}}]
-    first, second = figures.curve(runs, "right", 120)
-    assert first == pytest.approx((4.5, 0.8, 0.05 * 2**0.5))  # 0.85 and 0.75
-    assert second == pytest.approx((9, 0.5, 0))
-
-
-def test_figures_are_written(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
-    lines = [
-        run(encoder, seed, 0.7, data="fdu/x", right_by_length={"5": [90, 60], "9": [90, 40]},
-            seconds_by_length={"8": [100, 2.5], "16": [50, 3.0]})
-        for encoder in ("a", "b") for seed in (0, 1)
-    ]  # fmt: skip
-    path = tmp_path / "results.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    drawn = {}
-    monkeypatch.setattr(figures, "draw", lambda points, path, *_: drawn.update({path.name: points}))
-    monkeypatch.setattr(
-        "sys.argv", ["figures", str(path), "--data", "fdu", "--sentences", "80", "--output", str(tmp_path)]
-    )
-    figures.main()
-    assert drawn["fdu-accuracy-by-length.png"]["a"] == [
-        pytest.approx((5, 2 / 3, 0)),
-        pytest.approx((9, 4 / 9, 0)),
-    ]
-    assert drawn["fdu-seconds-by-length.png"]["b"] == [
-        pytest.approx((8, 25, 0)),
-        pytest.approx((16, 60, 0)),
-    ]
-    monkeypatch.undo()
-    figures.draw(
-        {"a": [figures.Point(5, 0.6, 0.1), figures.Point(9, 0.5, 0.0)]}, tmp_path / "a.png", "words", "accuracy"
-    )
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_equal_footnotes_are_merged():
