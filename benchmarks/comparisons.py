@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import study_report
 from benchmarks.sentence_vectors import different_vectors, sentence_vector
-from benchmarks.study import Options, Study, lines_of, read_study
+from benchmarks.study import Line, Options, Study, lines_of, read_study
 from benchmarks.study_report import chosen_runs, difference, percent, unfair, with_interval
 
 OWN = ("slstm", "caslstm", "bi_caslstm", "subilstm", "subilstm_untied", "depth_adaptive_grn", "full_depth_grn")
@@ -54,18 +54,25 @@ def accuracy() -> str:
         for names in [list(study.data)] if averages else [[name] for name in study.data]:
             for row in compared_rows(study):
                 pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in names]
-                if any(unfair(study, *pair) for pair in pairs):
-                    continue
-                own, base = (
-                    percent([statistics.fmean(runs[seed]["test_score"] for runs in of_data) for seed in study.seeds])
-                    for of_data in zip(*pairs, strict=True)
-                )
-                data = names[0] if len(names) == 1 else f"average over {', '.join(names)}"
-                metric = METRICS.get(study.measure, study.measure)
-                cells = [data, metric, named(study, row), own, named(study, study.baseline), base]
-                cells += [with_interval(*difference(*pairs)), f"`{study.name}`"]
-                table.append("| " + " | ".join(cells) + " |")
+                if not any(unfair(study, *pair) for pair in pairs):
+                    table.append("| " + " | ".join(_cells(study, names, row, pairs)) + " |")
     return "\n".join(table)
+
+
+def _cells(study: Study, data: Sequence[str], row: str, pairs: Sequence[Sequence[dict[int, Line]]]) -> list[str]:
+    """Return the cells of a comparison, averaged over data sets; `pairs` has the runs of row and baseline for each."""
+    own, base = (
+        percent([statistics.fmean(runs[seed]["test_score"] for runs in of_data) for seed in study.seeds])
+        for of_data in zip(*pairs, strict=True)
+    )
+    return [
+        data[0] if len(data) == 1 else f"average over {', '.join(data)}",
+        METRICS.get(study.measure, study.measure),
+        *(named(study, row), own),
+        *(named(study, study.baseline), base),
+        with_interval(*difference(*pairs)),
+        f"`{study.name}`",
+    ]
 
 
 def memory(folder: Path) -> str:
