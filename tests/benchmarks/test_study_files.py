@@ -1,4 +1,4 @@
-"""A study file still describes the recorded trainings, although the defaults of the commands have changed since."""
+"""Study files still describe the recorded trainings, and their scores follow from the recorded test items."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ def test_a_study_file_repeats_its_trainings_with_the_same_settings(path):
     study = read_study(path)
     for line in lines_of(study):
         assert differing_settings(study, line) == {}
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
+def test_recorded_scores_follow_from_the_test_items(path):
+    for line in lines_of(read_study(path)):
+        if line["items"] is not None:
+            correct, predicted, true = (sum(column) for column in zip(*line["items"], strict=True))
+            # F1, which is the accuracy if every item has one prediction and one label. Keras' metrics are float32.
+            assert line["test_score"] == pytest.approx(2 * correct / (predicted + true), abs=1e-6), line["row"]
 
 
 def test_a_changed_default_is_found():
