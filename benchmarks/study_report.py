@@ -158,8 +158,7 @@ def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: S
 
 def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:
     of_seeds = [runs[seed] for seed in sorted(runs)]
-    value = of_seeds[0]["value"]
-    cells = [f"{value:g}" if value is not None else ""]
+    cells = [chosen(study, of_seeds[0]["value"])]
     cells += [percent([line[f"{part}_score"] for line in of_seeds]) for part in ("development", "test")]
     cells += ["", ""] if row == study.baseline else _compare(study, lines, data, runs)
     epochs = ", ".join(f"{line['best_epoch']} of {line['epochs']}" for line in of_seeds)
@@ -242,6 +241,15 @@ def _counts(runs: dict[int, Line]) -> Any:
     """Return the counts of the test items `(seeds, items, 3)`, or None if the metric is not a sum over items."""
     items = [runs[seed]["items"] for seed in sorted(runs)]
     return None if not items or any(of is None for of in items) else np.array(items, "float64")
+
+
+def chosen(study: Study, value: float | None) -> str:
+    """Format the chosen value, and mark it if it is the lowest or highest of at least three that were tried."""
+    if value is None or study.searched is None:
+        return ""
+    tried = study.search[study.searched]
+    edge = " (lowest)" if value == min(tried) else " (highest)" if value == max(tried) else ""
+    return f"{value:g}{edge if len(tried) > 2 else ''}"
 
 
 def percent(scores: Sequence[float]) -> str:

@@ -235,6 +235,15 @@ class TestReport:
         record(study, scores=(0.5, 0.5))
         assert "not significant" in study_report.claims()
 
+    def test_a_chosen_value_at_the_edge_of_its_range_is_marked(self, study):
+        three = dataclasses.replace(study, search={"learning-rate": [0.1, 0.2, 0.3]})
+        assert [study_report.chosen(three, value) for value in (0.1, 0.2, 0.3)] == [
+            "0.1 (lowest)",
+            "0.2",
+            "0.3 (highest)",
+        ]
+        assert study_report.chosen(study, 0.1) == "0.1"  # of two values, both are at the edge
+
     def test_scores_by_length(self, study):
         study = dataclasses.replace(study, lengths=[3, 5])
         record(study)
