@@ -17,8 +17,9 @@ from benchmarks.study_report import chosen_runs, difference, percent, unfair, wi
 
 OWN = ("slstm", "caslstm", "bi_caslstm", "subilstm", "subilstm_untied", "depth_adaptive_grn", "full_depth_grn")
 METRICS = {"accuracy": "accuracy", "f1": "span F1", "bleu": "BLEU"}
-# Options that may differ between an encoder and its baseline; all others must be equal.
-OF_THE_ENCODER = {"encoder", "cell", "encoder-option", "steps", "window", "readout", "pooling"}
+# Options that may differ between an encoder and its baseline; all others must be equal. `recurrent-multiplier` changes
+# nothing in an LSTM: only the recurrent kernels of the S-LSTM and the GRN are marked for it.
+OF_THE_ENCODER = {"encoder", "cell", "encoder-option", "steps", "window", "readout", "pooling", "recurrent-multiplier"}
 
 
 def compared_rows(study: Study) -> Iterator[str]:
@@ -37,8 +38,11 @@ def compared_rows(study: Study) -> Iterator[str]:
 
 
 def named(study: Study, row: str) -> str:
-    """Return the name of a row, with its sentence vector if those of the rows differ."""
-    return row if different_vectors(study) is None else f"{row} ({sentence_vector(study, row)})"
+    """Return the name of a row, with its sentence vector and recurrent learning rate if those of the rows differ."""
+    notes = [] if different_vectors(study) is None else [sentence_vector(study, row)]
+    if (multiplier := study.rows[row].get("recurrent-multiplier", 1)) != 1:
+        notes.append(f"{multiplier} times the learning rate for recurrent kernels")
+    return f"{row} ({'; '.join(notes)})" if notes else row
 
 
 def accuracy() -> str:

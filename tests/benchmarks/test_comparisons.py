@@ -104,6 +104,15 @@ def test_equal_sentence_vectors_are_not_named(accuracy):
     assert row[2:5:2] == ["own", "base"]
 
 
+def test_a_larger_learning_rate_for_recurrent_kernels_is_named(accuracy):
+    rows = 'own = { encoder = "slstm", readout = "max", recurrent-multiplier = 4 }\n'
+    rows += 'one = { encoder = "slstm", readout = "max", recurrent-multiplier = 1 }\n'
+    rows += 'base = { encoder = "bilstm", pooling = "max" }\n'
+    scores = {("own", "a"): [8, 8, 8], ("one", "a"): [7, 7, 7], **BASE}
+    found = accuracy(scores, text=FILE[: FILE.index("own =")] + rows)
+    assert [row[2] for row in found] == ["own (4 times the learning rate for recurrent kernels)", "one"]
+
+
 def test_an_average_needs_all_data_sets(accuracy):
     own = {("own", "a"): [8, 8, 8], **BASE}
     assert not accuracy(own, text=FILE + AVERAGE)
