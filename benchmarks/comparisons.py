@@ -39,7 +39,8 @@ def compared_rows(study: Study) -> Iterator[str]:
 
 def named(study: Study, row: str) -> str:
     """Return the name of a row, with its sentence vector and recurrent learning rate if those of the rows differ."""
-    notes = [] if different_vectors(study) is None else [sentence_vector(study, row)]
+    vector = None if different_vectors(study) is None else sentence_vector(study, row)
+    notes = [] if vector is None else [vector]
     if (multiplier := study.rows[row].get("recurrent-multiplier", 1)) != 1:
         notes.append(f"{multiplier} times the learning rate for recurrent kernels")
     return f"{row} ({'; '.join(notes)})" if notes else row
