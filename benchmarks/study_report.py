@@ -178,7 +178,7 @@ def _compare(study: Study, lines: Sequence[Line], data: str, runs: dict[int, Lin
 
 
 def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
-    """Return Wilcoxon's test of each row over several data sets, if all of them can be compared."""
+    """Return the average difference of each row over several data sets, if all of them can be compared."""
     if len(study.data) < 2:
         return None
     sentences = []
@@ -186,9 +186,10 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
         pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in study.data]
         if row == study.baseline or any(unfair(study, *pair) for pair in pairs):
             continue
-        p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
         average = with_interval(*difference(*pairs))
-        sentences.append(f"{row}: {average} on average over {len(pairs)} data sets, Wilcoxon's p {p:.3f}.")
+        p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
+        test = "" if p is None else f", Wilcoxon's p {p:.3f}"
+        sentences.append(f"{row}: {average} on average over {len(pairs)} data sets{test}.")
     return " ".join(sentences) or None
 
 

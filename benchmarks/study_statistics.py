@@ -75,6 +75,11 @@ def mcnemar(row: Counts, baseline: Counts) -> float:
     return float(stats.binomtest(only_row, only_row + only_baseline).pvalue)
 
 
-def wilcoxon(differences: list[float]) -> float:
-    """Return the p-value of Wilcoxon's signed-rank test over the differences of several data sets."""
+def wilcoxon(differences: list[float]) -> float | None:
+    """Return the p-value of Wilcoxon's signed-rank test over the differences of several data sets.
+
+    Return None for fewer than six data sets, where the smallest possible p-value, 2 / 2**n, is above 0.05.
+    """
+    if 2 / 2 ** len(differences) > 0.05:
+        return None
     return float(stats.wilcoxon(differences).pvalue) if any(differences) else 1.0

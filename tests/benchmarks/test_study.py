@@ -290,9 +290,16 @@ class TestReport:
         assert row.startswith("| A paper | It is. | a, b | +20.00 [+")
         assert row.endswith("| holds |")
         table = study_report.table(study)
-        assert f"one: {row.split(' | ')[3]} on average over 2 data sets, Wilcoxon's p 1.000." in table
+        assert f"one: {row.split(' | ')[3]} on average over 2 data sets." in table
         record(study, lambda line: {"commit": "def"} if (line["data"], line["row"]) == ("b", "one") else {})
         assert "not compared: 1 of 2 data sets can be compared; different code" in study_report.claims()
+
+    def test_six_data_sets_are_tested_together(self, tmp_path):
+        others = "".join(f'{name} = {{ dataset = "{name}" }}\n' for name in "bcdef")
+        (tmp_path / "s.toml").write_text(FILE.replace("[search]", others + "[search]"))
+        study = studies.read_study(tmp_path / "s.toml")
+        record(study, lambda line: {})
+        assert "on average over 6 data sets, Wilcoxon's p 0.0" in study_report.table(study)
 
     def test_a_claim_may_be_about_one_data_set(self, study, tmp_path):
         text = FILE.replace("[search]", 'b = { dataset = "b" }\n[search]') + 'data = "b"\n'
@@ -390,7 +397,8 @@ class TestStatistics:
 
     def test_wilcoxon(self):
         assert study_statistics.wilcoxon([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]) == pytest.approx(2 / 2**6)
-        assert study_statistics.wilcoxon([0.0, 0.0]) == 1.0
+        assert study_statistics.wilcoxon([0.0] * 6) == 1.0
+        assert study_statistics.wilcoxon([0.1, 0.2, 0.3, 0.4, 0.5]) is None
 
     def test_few_seeds_have_a_wide_interval(self):
         low, high = study_statistics.interval_over_seeds([0.01, 0.02, 0.03])
