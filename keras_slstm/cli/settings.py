@@ -30,6 +30,9 @@ SETTINGS = {
     "units": _of_model("N", options.positive_int, "size of the encoder's states in each direction"),
     "num_layers": _of_model("N", options.positive_int, "number of layers"),
     "embedding_dim": _of_model("N", options.positive_int, "size of the word vectors"),
+    "embedding_stddev": _of_model(
+        "STD", options.positive_float, "standard deviation of the word vectors before training"
+    ),
     "embeddings_initializer": _of_model(
         "NAME", str, "initializer for word vectors that are not in --vectors: wide, which is N(0, 0.5), or one of Keras"
     ),

@@ -26,6 +26,9 @@ from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_integer, check_rate
 
+# From narrower vectors, attention is learned later or not at all: docs/defaults.md.
+SUBWORD_SPREAD = 4.0
+
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
 class Seq2Seq(LowRankEncoder, RawDataModel):
@@ -48,7 +51,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         bidirectional: Whether the encoder reads in both directions, each with half of `units`.
         embedding_dim: Size of the subword vectors. Source and target have separate ones.
         dropout: Dropout rate on the subword vectors, between the encoder's layers, and on the decoder's output.
-        embeddings_initializer: Initialiser of the subword vectors.
+        embeddings_initializer: Initialiser of the subword vectors. None: normal, with a standard deviation of 4.
         vectorizer: A `SubwordVectorizer`, or a dict of its arguments.
         **kwargs: `name`, `dtype`.
 
@@ -81,7 +84,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         bidirectional: bool = False,
         embedding_dim: int = 256,
         dropout: float = 0.2,
-        embeddings_initializer: Any = "uniform",
+        embeddings_initializer: Any = None,
         vectorizer: SubwordVectorizer | dict[str, Any] | None = None,
         **kwargs: Any,
     ):
@@ -104,6 +107,8 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         self.decoder = AttentionDecoder(
             recurrent_cell(cell, units, num_layers, dtype=dtype, **self.cell_options), dtype=dtype
         )
+        if embeddings_initializer is None:
+            embeddings_initializer = keras.initializers.RandomNormal(stddev=SUBWORD_SPREAD)
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.source_embedding: Any = None  # created when the size of the vocabulary is known
         self.target_embedding: Any = None

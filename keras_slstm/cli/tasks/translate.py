@@ -31,9 +31,6 @@ from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 
-# Larger than Keras' default, with which attention needs several more epochs to learn.
-SUBWORD_VECTORS = keras.initializers.RandomNormal(stddev=0.5)
-
 # Examples for the embedded corpus.
 NOTES = {
     "to_figures": [
@@ -190,7 +187,7 @@ def make_model(settings: Settings, vectorizer: Any = None) -> Seq2Seq:
         bidirectional=settings["bidirectional"],
         embedding_dim=settings["embedding_dim"],
         dropout=settings["dropout"],
-        embeddings_initializer=SUBWORD_VECTORS,
+        embeddings_initializer=keras.initializers.RandomNormal(stddev=settings["embedding_stddev"]),
         vectorizer=vectorizer or {"max_tokens": settings["subwords"]},
         dtype=settings["dtype"],
     )
