@@ -38,8 +38,6 @@ model = keras_slstm.Seq2Seq(
     bidirectional=True,
     embedding_dim=64,
     dropout=0.0,
-    # The model learns attention faster from larger initial vectors than Keras' default.
-    embeddings_initializer=keras.initializers.RandomNormal(stddev=0.5),
     vectorizer={"max_tokens": 800},
 )
 model.adapt([*corpus.train.sources, *corpus.train.targets])

@@ -6,6 +6,9 @@ import keras
 import pytest
 
 from keras_slstm.cli.main import main
+from keras_slstm.cli.presets import load_presets
+from keras_slstm.cli.tasks.translate import make_model
+from keras_slstm.models.seq2seq import SUBWORD_SPREAD
 from keras_slstm.training.results import read_results
 from tests.cli.command_checks import (
     check_that_an_interrupted_training_resumes,
@@ -94,6 +97,15 @@ def test_seeds_and_equal_parameters(data, tmp_path, command, capsys):
     capsys.readouterr()
     assert command(*given) == 0
     assert capsys.readouterr().out.count("already finished") == 2
+
+
+def test_the_width_of_the_first_subword_vectors():
+    """The small preset starts like the model; the option overrides it."""
+    presets = load_presets("translate")
+    assert presets["small"]["embedding_stddev"] == SUBWORD_SPREAD
+    further = {"cell": "lstm", "cell_options": {}, "bidirectional": False, "dtype": "float32", "seed": 0}
+    model = make_model({**presets["paper"], **further, "units": 6, "embedding_stddev": 0.25})
+    assert model.embeddings_initializer.get_config()["stddev"] == 0.25
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keras_slstm
-from keras_slstm.models.seq2seq import Seq2Seq
+from keras_slstm.models.seq2seq import SUBWORD_SPREAD, Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID
 from tests.backend import to_numpy
@@ -281,3 +281,9 @@ def test_attributes_have_the_names_and_values_of_the_arguments():
     tagger = keras_slstm.SequenceTagger(["a", "b"], encoder="lstm", units=2, dropout=0.3)
     classifier = keras_slstm.SentenceClassifier(["a", "b"], encoder="lstm", units=2, dropout=0.3)
     assert (tagger.dropout, classifier.dropout) == (0.3, 0.3)
+
+
+def test_the_subword_vectors_start_wide():
+    model = small(compiled=False, embeddings_initializer=None)
+    for embedding in (model.source_embedding, model.target_embedding):
+        assert np.std(to_numpy(embedding.embeddings)) == pytest.approx(SUBWORD_SPREAD, rel=0.05)
