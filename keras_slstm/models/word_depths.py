@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.layers.pooled_states import PooledStates
 from keras_slstm.models.sentence_classifier import SentenceClassifier
+from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
 
 
@@ -75,6 +75,23 @@ def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
     return layer
 
 
+class _DepthModel(keras.Model):
+    """Maps a batch to the depths of its words, `(batch, time)`, 0 at padding.
+
+    A model, so that Keras compiles it once for each length. JAX would compile the loops of the GRN for every batch.
+    """
+
+    def __init__(self, model: Any):
+        super().__init__(name="depths", dtype=model.dtype_policy)
+        self.grn = find_grn(model)
+        self.model = model
+        self.jit_compile = model.jit_compile
+        self.built = True
+
+    def call(self, inputs: Any) -> Tensor:
+        return self.grn.word_depths(*self.model.embed(inputs))
+
+
 def read_depths(model: Any, texts: Sequence[str], batch_size: int = 32) -> list[ReadSentence]:
     """Return the depths that a sentence classifier chooses for the words of texts.
 
@@ -89,17 +106,15 @@ def read_depths(model: Any, texts: Sequence[str], batch_size: int = 32) -> list[
     Raises:
         ValueError: See `find_grn`.
     """
-    layer = find_grn(model)
+    depth_model = _DepthModel(model)
     if not texts:
         return []
     batches = model.batches(texts, batch_size=batch_size, shuffle=False)
     found: dict[int, np.ndarray] = {}
     for index in range(len(batches)):
         (inputs,) = batches[index]
-        x, mask = model.embed(keras.tree.map_structure(ops.convert_to_tensor, inputs))
-        depths = ops.convert_to_numpy(layer.word_depths(x, mask))
-        for place, row, mask_row in zip(batches.order[index], depths, ops.convert_to_numpy(mask)):
-            found[int(place)] = row[mask_row]
+        depths = depth_model.predict_on_batch(inputs)
+        found |= {int(place): row[row > 0] for place, row in zip(batches.order[index], depths)}
     limit = model.vectorizer.max_length
     words = (model.vectorizer.tokenize(text)[:limit] or ["[UNK]"] for text in texts)
     return [ReadSentence(tokens, found[place]) for place, tokens in enumerate(words)]

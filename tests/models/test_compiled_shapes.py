@@ -3,6 +3,8 @@ import pytest
 from keras import ops
 
 import keras_slstm
+from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
+from keras_slstm.models.word_depths import read_depths
 
 LENGTHS = range(1, 201)
 
@@ -38,3 +40,19 @@ def test_texts_of_all_lengths_compile_for_eight_shapes():
     encoder.shapes.clear()
     model.fit(texts, ["a", "b"] * (len(texts) // 2), batch_size=3, verbose=0)
     assert 1 < len(encoder.shapes) <= 8
+
+
+@pytest.mark.backends("jax")
+def test_depths_are_compiled_once_for_a_length(monkeypatch):
+    model = keras_slstm.SentenceClassifier(["a", "b"], "depth_adaptive_grn", 2, embedding_dim=2)
+    texts = ["some words"] * 12
+    model.adapt(texts)
+    word_depths, shapes = DepthAdaptiveGRN.word_depths, []
+
+    def recorded(layer, inputs, mask=None):
+        shapes.append(inputs.shape)
+        return word_depths(layer, inputs, mask)
+
+    monkeypatch.setattr(DepthAdaptiveGRN, "word_depths", recorded)
+    assert len(read_depths(model, texts, batch_size=2)) == len(texts)
+    assert len(shapes) == 1
