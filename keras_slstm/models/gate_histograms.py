@@ -109,23 +109,40 @@ def read_gates(
         raise ValueError(f"{model.name} has no vertical gates: its encoder is not a CASLSTM of two layers or more.")
     if not isinstance(model, (TextClassifier, Seq2Seq)):
         raise ValueError(f"{model.name} is not a text model of this package.")
+    gate_model = _GateModel(model, layers)
     for start in range(0, len(texts), batch_size):
-        with _recorded_calls(layers) as calls:
-            _read(model, texts[start : start + batch_size])
-        for layer, sequences, mask in calls:
-            gates = layer.vertical_gates(sequences, mask=mask)
-            is_reversed = mask is not None and layer.go_backwards
-            yield gates, ops.flip(mask, axis=1) if is_reversed else mask
+        yield from gate_model.predict_on_batch(_inputs(model, texts[start : start + batch_size]))
 
 
-def _read(model: Any, texts: Sequence[str]) -> None:
-    """Run the encoder of a model on texts."""
+def _inputs(model: Any, texts: Sequence[str]) -> Any:
+    """The inputs of the encoder of a model, for texts."""
     if isinstance(model, Seq2Seq):
-        model.encode(ops.convert_to_tensor(pad(model.batches(texts).sources)))  # with the end symbol
-        return
+        return pad(model.batches(texts).sources)  # with the end symbol
     (batch,) = model.sentence_batches(texts, batch_size=len(texts), shuffle=False)
     (inputs,) = batch
-    model.encode(keras.tree.map_structure(ops.convert_to_tensor, inputs))
+    return inputs
+
+
+class _GateModel(keras.Model):
+    """Maps a batch to the gates and the mask of each call of a CAS-LSTM, in the same order of time.
+
+    A model, so that Keras compiles it once for each length. JAX would compile the loops of the layers for every batch.
+    """
+
+    def __init__(self, model: Any, layers: list[CASLSTM]):
+        super().__init__(name="gates", dtype=model.dtype_policy)
+        self.model = model
+        self.cas_lstms = layers
+        self.jit_compile = model.jit_compile
+        self.built = True
+
+    def call(self, inputs: Any) -> list[tuple[list[VerticalGates], Any]]:
+        with _recorded_calls(self.cas_lstms) as calls:
+            self.model.encode(inputs)
+        return [
+            (layer.vertical_gates(sequences, mask=mask), ops.flip(mask, axis=1) if layer.go_backwards else mask)
+            for layer, sequences, mask in calls
+        ]
 
 
 @contextlib.contextmanager
