@@ -3,7 +3,9 @@ import pytest
 from keras import ops
 
 import keras_slstm
+from keras_slstm.layers.cas_lstm import CASLSTM
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
+from keras_slstm.models.gate_histograms import read_gates
 from keras_slstm.models.word_depths import read_depths
 
 LENGTHS = range(1, 201)
@@ -43,16 +45,23 @@ def test_texts_of_all_lengths_compile_for_eight_shapes():
 
 
 @pytest.mark.backends("jax")
-def test_depths_are_compiled_once_for_a_length(monkeypatch):
-    model = keras_slstm.SentenceClassifier(["a", "b"], "depth_adaptive_grn", 2, embedding_dim=2)
+@pytest.mark.parametrize(
+    ("encoder", "layer", "method", "read"),
+    [
+        ("depth_adaptive_grn", DepthAdaptiveGRN, "word_depths", read_depths),
+        ("caslstm", CASLSTM, "vertical_gates", read_gates),
+    ],
+)
+def test_depths_and_gates_are_compiled_once_for_a_length(encoder, layer, method, read, monkeypatch):
+    model = keras_slstm.SentenceClassifier(["a", "b"], encoder, 2, embedding_dim=2)
     texts = ["some words"] * 12
     model.adapt(texts)
-    word_depths, shapes = DepthAdaptiveGRN.word_depths, []
+    run, shapes = getattr(layer, method), []
 
-    def recorded(layer, inputs, mask=None):
+    def recorded(self, inputs, *args, **options):
         shapes.append(inputs.shape)
-        return word_depths(layer, inputs, mask)
+        return run(self, inputs, *args, **options)
 
-    monkeypatch.setattr(DepthAdaptiveGRN, "word_depths", recorded)
-    assert len(read_depths(model, texts, batch_size=2)) == len(texts)
+    monkeypatch.setattr(layer, method, recorded)
+    assert list(read(model, texts, batch_size=2))
     assert len(shapes) == 1
