@@ -294,7 +294,7 @@ class TestReport:
         record(study, lambda line: {"commit": "def"} if (line["data"], line["row"]) == ("b", "one") else {})
         assert "not compared: 1 of 2 data sets can be compared; different code" in study_report.claims()
 
-    def test_six_data_sets_are_tested_together(self, tmp_path):
+    def test_six_data_sets_are_tested_together(self, study, tmp_path):
         others = "".join(f'{name} = {{ dataset = "{name}" }}\n' for name in "bcdef")
         (tmp_path / "s.toml").write_text(FILE.replace("[search]", others + "[search]"))
         study = studies.read_study(tmp_path / "s.toml")
