@@ -95,6 +95,7 @@ def unequal_settings(study: Study, lines: Sequence[Line]) -> list[str]:
     declared |= {study.searched.replace("-", "_")} if study.searched else set()
     declared |= {"encoder_options"} if "encoder_option" in declared else set()
     declared |= {"data"} if declared & _OF_THE_VOCABULARY else set()
+    declared |= {"units"} if study.options.get("equal-parameters") else set()  # the command chooses them
     common = set.intersection(*(set(line["settings"]) for line in lines)) - declared - _FREE
     return sorted(
         name for name in common if any(line["settings"][name] != lines[0]["settings"][name] for line in lines)

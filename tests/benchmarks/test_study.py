@@ -335,6 +335,12 @@ class TestReport:
         record(study, lambda line: {"settings": {**line["settings"], "data": line["row"]}})
         assert ("different settings: data" in study_report.table(study)) is refused
 
+    @pytest.mark.parametrize("equal", [True, False])
+    def test_rows_of_equal_parameters_may_differ_in_width(self, study, equal):
+        study = dataclasses.replace(study, options={**study.options, "equal-parameters": equal})
+        record(study, lambda line: {"settings": {**line["settings"], "units": 3 + (line["row"] == "one")}})
+        assert ("different settings: units" in study_report.table(study)) is not equal
+
     def test_missing_trainings_are_refused(self, study):
         record(study)
         lines = study.results.read_text().splitlines(keepends=True)

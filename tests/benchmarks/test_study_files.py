@@ -19,6 +19,8 @@ def differing_settings(study: Study, line: Line) -> dict[str, tuple[object, obje
         options[study.searched] = line["value"]
     named = {name.replace("-", "_"): value for name, value in options.items()}
     present = {**load_presets(study.command)[options["preset"]], **named}
+    if options.get("equal-parameters"):  # the command chooses the width
+        present.pop("units")
     recorded = {**{name: value for name, value in ABSENT.items() if name in present}, **line["settings"]}
     return {
         name: (value, present[name])
