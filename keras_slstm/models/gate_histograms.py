@@ -11,6 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_slstm.layers.cas_lstm import CASLSTM, VerticalGates
+from keras_slstm.models.part_model import PartModel
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.text_classifier import TextClassifier
 from keras_slstm.text.text_vectorizer import pad
@@ -123,18 +124,12 @@ def _inputs(model: Any, texts: Sequence[str]) -> Any:
     return inputs
 
 
-class _GateModel(keras.Model):
-    """Maps a batch to the gates and the mask of each call of a CAS-LSTM, in the same order of time.
-
-    A model, so that Keras compiles it once for each length. JAX would compile the loops of the layers for every batch.
-    """
+class _GateModel(PartModel):
+    """Maps a batch to the gates and the mask of each call of a CAS-LSTM, in the same order of time."""
 
     def __init__(self, model: Any, layers: list[CASLSTM]):
-        super().__init__(name="gates", dtype=model.dtype_policy)
-        self.model = model
+        super().__init__(model, name="gates")
         self.cas_lstms = layers
-        self.jit_compile = model.jit_compile
-        self.built = True
 
     def call(self, inputs: Any) -> list[tuple[list[VerticalGates], Any]]:
         with _recorded_calls(self.cas_lstms) as calls:

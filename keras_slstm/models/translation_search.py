@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import keras
 from keras import ops
 
+from keras_slstm.models.part_model import PartModel
 from keras_slstm.ops.beam_search import Ids, beam_search
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID
 from keras_slstm.text.vocabulary import PADDING_ID
@@ -43,7 +43,6 @@ class Searches:
         if search not in self._made:
             search.check()
             self._made[search] = SearchModel(self._model, search)
-            self._made[search].jit_compile = self._model.jit_compile
         return self._made[search]
 
     def clear(self) -> None:
@@ -51,14 +50,12 @@ class Searches:
         self._made.clear()
 
 
-class SearchModel(keras.Model):
+class SearchModel(PartModel):
     """Maps source ids, `(batch, time)`, to the best translations, `(batch, longest)`, and their scores."""
 
     def __init__(self, model: Any, search: Search):
-        super().__init__(dtype=model.dtype_policy)
-        self.model = model
+        super().__init__(model, name="search")
         self.search = search
-        self.built = True
 
     def call(self, source: Tensor) -> tuple[Tensor, Tensor]:
         model, search = self.model, self.search

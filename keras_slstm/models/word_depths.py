@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_slstm.layers.depth_adaptive_grn import DepthAdaptiveGRN
 from keras_slstm.layers.pooled_states import PooledStates
+from keras_slstm.models.part_model import PartModel
 from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.types import Tensor
 from keras_slstm.validation import check_integer
@@ -75,18 +76,12 @@ def find_grn(model: keras.Model) -> DepthAdaptiveGRN:
     return layer
 
 
-class _DepthModel(keras.Model):
-    """Maps a batch to the depths of its words, `(batch, time)`, 0 at padding.
-
-    A model, so that Keras compiles it once for each length. JAX would compile the loops of the GRN for every batch.
-    """
+class _DepthModel(PartModel):
+    """Maps a batch to the depths of its words, `(batch, time)`, 0 at padding."""
 
     def __init__(self, model: Any):
-        super().__init__(name="depths", dtype=model.dtype_policy)
+        super().__init__(model, name="depths")
         self.grn = find_grn(model)
-        self.model = model
-        self.jit_compile = model.jit_compile
-        self.built = True
 
     def call(self, inputs: Any) -> Tensor:
         return self.grn.word_depths(*self.model.embed(inputs))

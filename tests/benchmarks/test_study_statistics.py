@@ -1,0 +1,67 @@
+"""The statistics of the studies, compared with SciPy and scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import f1_score
+
+from benchmarks import study_statistics
+
+
+def test_score_is_f1():
+    rng = np.random.default_rng(0)
+    wanted, found = rng.integers(2, size=(2, 50))
+    counts = np.stack([wanted & found, found, wanted], axis=-1).astype("float64")
+    assert study_statistics.score(counts) == pytest.approx(f1_score(wanted, found))
+
+
+def test_the_interval_is_that_of_scipy_for_one_seed(monkeypatch):
+    rng = np.random.default_rng(0)
+    right = rng.random((2, 1, 300)) < [[[0.8]], [[0.6]]]
+    one, other = (np.stack([of, np.ones_like(of), np.ones_like(of)], axis=-1).astype("float64") for of in right)
+    found = study_statistics.paired_interval((one, other))
+    by_item = (right[0, 0] * 1.0 - right[1, 0],)
+    known = stats.bootstrap(by_item, np.mean, method="percentile", rng=rng).confidence_interval
+    np.testing.assert_allclose(found, known, atol=0.01)
+
+
+def test_the_interval_of_an_average_over_data_sets_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    right = [rng.random((2, 1, items)) < [[[0.8]], [[0.6]]] for items in (300, 40)]
+    ones = [np.ones_like(of, "float64") for of in right]
+    counts = [np.stack([of, one, one], axis=-1).astype("float64") for of, one in zip(right, ones)]
+    found = study_statistics.paired_interval(*((of[0], of[1]) for of in counts))
+    by_item = [of[0, 0] * 1.0 - of[1, 0] for of in right]
+    known = stats.bootstrap(
+        by_item, lambda a, b, axis: (a.mean(axis) + b.mean(axis)) / 2, method="percentile", rng=rng
+    ).confidence_interval
+    np.testing.assert_allclose(found, known, atol=0.01)
+
+
+def test_seeds_that_differ_widen_the_interval():
+    counts = np.ones((3, 200, 3))
+    other = counts.copy()
+    same, wide = other.copy(), other.copy()
+    same[:, :100, 0] = 0
+    wide[0, :, 0] = 0
+    widths = [np.diff(study_statistics.paired_interval((of, other)))[0] for of in (same, wide)]
+    assert widths[0] < 0.2 < 0.6 < widths[1]
+
+
+def test_mcnemar_counts_items_of_which_one_side_is_right():
+    one = np.ones((1, 20, 3))
+    other = one.copy()
+    other[0, :8, 0] = 0
+    assert study_statistics.mcnemar(one, other) == pytest.approx(2 / 2**8)
+    assert study_statistics.mcnemar(one, one) == 1.0
+
+
+def test_wilcoxon():
+    assert study_statistics.wilcoxon([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]) == pytest.approx(2 / 2**6)
+    assert study_statistics.wilcoxon([0.0] * 6) == 1.0
+    assert study_statistics.wilcoxon([0.1, 0.2, 0.3, 0.4, 0.5]) is None
+
+
+def test_few_seeds_have_a_wide_interval():
+    low, high = study_statistics.interval_over_seeds([0.01, 0.02, 0.03])
+    assert low < 0 < 0.02 < high
