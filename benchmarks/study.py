@@ -29,7 +29,8 @@ from typing import Any
 from keras_slstm.files import read_json
 from keras_slstm.text.tag_schemes import detect_scheme, tags_to_spans
 from keras_slstm.training.fingerprint import fingerprint
-from keras_slstm.training.results import append_result, read_results
+from keras_slstm.training.results import append_result, commit, read_results
+from keras_slstm.training.run_folder import RunFolder
 
 RESULTS = Path(__file__).parent / "results" / "studies"
 EXPECTED = ("better", "worse", "no difference")  # of a claim
@@ -163,6 +164,7 @@ def lines_of(study: Study) -> list[Line]:
         for line in lines
         if line["row"] in study.rows
         and line["data"] in study.data
+        and line.get("measure", study.measure) == study.measure
         and line["recipe"] == Training(study, line["row"], line["data"], line["seed"], line["value"]).recipe
     ]
 
@@ -207,10 +209,24 @@ def train(training: Training, root: Path, work: Path) -> Line:
         subprocess.CalledProcessError: If the command fails.
     """
     folder = training_folder(training, work)
-    words = [*training.words(root), "--output", str(folder), "--results", str(folder.with_suffix(".jsonl"))]
-    with open(work / "log.txt", "a", encoding="utf-8") as log:
-        subprocess.run([sys.executable, "-m", "keras_slstm", *words], check=True, stdout=log)
-    return summary(training, folder)
+    started = folder.with_suffix(".commit")
+    if not RunFolder(folder).is_finished():
+        if not folder.exists():
+            started.parent.mkdir(parents=True, exist_ok=True)
+            started.write_text(commit() or "", encoding="utf-8")
+        words = [*training.words(root), "--output", str(folder), "--results", str(folder.with_suffix(".jsonl"))]
+        with open(work / "log.txt", "a", encoding="utf-8") as log:
+            subprocess.run([sys.executable, "-m", "keras_slstm", *words], check=True, stdout=log)
+    ended = read_results(folder.with_suffix(".jsonl"))[-1]["commit"]
+    before = started.read_text(encoding="utf-8") if started.exists() else ended
+    return {**summary(training, folder), "commit": same_commit(before, ended)}
+
+
+def same_commit(before: str | None, after: str | None) -> str | None:
+    """The commit of a training, with a `+` if the code changed between its start and its end."""
+    if not before or after is None:
+        return None
+    return after if before == after else f"{after.removesuffix('+')}+"
 
 
 def summary(training: Training, folder: Path) -> Line:
@@ -222,6 +238,7 @@ def summary(training: Training, folder: Path) -> Line:
     of_type = {} if not kind else {f"{part}_{name}": found[f"{part}_{name}"] for part in ("development", "test")}
     return {
         **training.key,
+        "measure": measure,
         **{f"{part}_score": score_of(found, part, measure) for part in ("development", "test")},
         **of_type,
         **{name: found.get(name) for name in kept},
@@ -232,9 +249,11 @@ def summary(training: Training, folder: Path) -> Line:
 def score_of(found: Line, part: str, measure: str) -> float:
     """Return the score on a split, at most 1; for `f1 MISC`, the score of the spans of type MISC."""
     name, _, kind = measure.partition(" ")
-    if name == "bleu":
-        return float(found[f"{part}_bleu"]) / 100
-    return float(found[part]["types"][kind]["f1-score"] if kind else found[f"{part}_{name}"])
+    try:
+        score = found[part]["types"][kind]["f1-score"] if kind else found[f"{part}_{name}"]
+    except (KeyError, TypeError):
+        raise ValueError(f"the results do not contain the measure {measure!r} of the study") from None
+    return float(score) / (100 if name == "bleu" else 1)
 
 
 def read_items(path: Path, measure: str) -> Line:

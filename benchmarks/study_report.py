@@ -124,9 +124,9 @@ def verdict(interval: tuple[float, float], expects: str = "better") -> str:
     if math.isnan(low):
         return "not significant"
     found = "better" if low > 0 else "worse" if high < 0 else "no difference"
-    if found == expects:
-        return "holds"
-    return "not significant" if found == "no difference" else f"does not hold: {found} here"
+    if found == "no difference":  # which does not show that the two are equal
+        return "not contradicted" if expects == found else "not significant"
+    return "holds" if found == expects else f"does not hold: {found} here"
 
 
 def claims() -> str:

@@ -25,32 +25,53 @@ def score(counts: Counts) -> Counts:
 
 
 def paired_interval(*pairs: tuple[Counts, Counts]) -> tuple[float, float]:
-    """Return the bootstrap interval of the difference of mean scores, over seeds and test items.
+    """Return the interval of the difference of mean scores, over seeds and test items.
+
+    The test items are resampled (bootstrap). The mean over the seeds varies as in Student's t test, because a bootstrap
+    of three or five seeds gives intervals that are far too narrow.
 
     Args:
         pairs: For each of the data sets over which to average, the counts of the row and of the baseline, shape
             `(seeds, items, 3)`, for the same seeds and items.
     """
-    differences = [_resampled_differences(*pair, seed=seed) for seed, pair in enumerate(pairs)]
+    over_items = np.mean([_resampled_differences(*pair, seed=seed) for seed, pair in enumerate(pairs)], axis=0)
+    over_seeds = _errors_over_seeds([score(row) - score(baseline) for row, baseline in pairs])
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.mean(differences, axis=0), [tail, 1 - tail])
+    low, high = np.quantile(over_items + over_seeds, [tail, 1 - tail])
     return float(low), float(high)
 
 
 def _resampled_differences(row: Counts, baseline: Counts, seed: int) -> Counts:
-    """Return the differences of `RESAMPLES` resamples, each with the same seeds and items of both rows."""
+    """Return the differences of the mean scores in `RESAMPLES` resamples, each with the same items of both rows."""
     rng = np.random.default_rng(seed)
     seeds, items, _ = row.shape
     by_item = np.concatenate([row, baseline], axis=-1).swapaxes(0, 1).reshape(items, -1)
     differences: list[float] = []
     while len(differences) < RESAMPLES:
         # A resample is stored as the number of times it contains each item, so its counts are one matrix product.
-        times = rng.multinomial(items, np.full(items, 1 / items), size=AT_ONCE)
-        sums = (times @ by_item).reshape(AT_ONCE, seeds, 2, 3)
+        times = rng.multinomial(items, np.full(items, 1 / items), size=min(AT_ONCE, RESAMPLES - len(differences)))
+        sums = (times @ by_item).reshape(len(times), seeds, 2, 3)
         by_seed = score(sums[..., 0, None, :]) - score(sums[..., 1, None, :])
-        chosen = rng.integers(seeds, size=(AT_ONCE, seeds))
-        differences += np.take_along_axis(by_seed, chosen, axis=1).mean(axis=1).tolist()
+        differences += by_seed.mean(axis=1).tolist()
     return np.array(differences)
+
+
+def _errors_over_seeds(differences: list[Counts]) -> Counts:
+    """Return `RESAMPLES` possible errors of the mean, in random order.
+
+    They have Student's t distribution. For several data sets, its degrees of freedom are those of Welch and
+    Satterthwaite.
+
+    Args:
+        differences: The differences of each data set by seed.
+    """
+    variances = [np.var(of, ddof=1) / len(of) if len(of) > 1 else 0.0 for of in differences]
+    total = sum(variances)
+    if total == 0:
+        return np.zeros(RESAMPLES)
+    freedom = total**2 / sum(variance**2 / (len(of) - 1) for variance, of in zip(variances, differences) if variance)
+    errors = stats.t.ppf((np.arange(RESAMPLES) + 0.5) / RESAMPLES, freedom) * np.sqrt(total) / len(differences)
+    return np.random.default_rng(len(differences)).permutation(errors)
 
 
 def interval_over_seeds(differences: list[float]) -> tuple[float, float]:

@@ -4,7 +4,7 @@
 
 The models are trainings of the same data with different seeds. They read the words of the English web treebank
 (`ud_ewt`), which has parts of speech; the frequencies are those in their training texts. The interval of the difference
-from all words holds 95% of the bootstrap resamples over models and sentences.
+from all words covers models and sentences.
 """
 
 from __future__ import annotations

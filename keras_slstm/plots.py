@@ -257,7 +257,7 @@ def word_depths(
         starts = range(0, len(words), words_per_line)
         lines += [(words[i : i + words_per_line], depths[i : i + words_per_line]) for i in starts]
     if not lines:
-        raise ValueError("`sentences` is empty.")
+        raise ValueError(f"`sentences` must contain at least one sentence, but got {sentences!r}.")
     colours = require("matplotlib", "plots").colormaps["viridis_r"].resampled(max_depth)
     width = max(len(words) for words, _ in lines)
     figure = _new_figure(2.3 + 0.4 * width, 1.8 * len(lines))

@@ -130,7 +130,7 @@ def test_depths_of_words(tmp_path):
     assert b"<svg" in (tmp_path / "histogram.svg").read_bytes()
     with pytest.raises(ValueError, match="1 words with depths of shape"):
         plots.word_depths([(["a"], [1, 2])], 3, tmp_path / "depths.png")
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="at least one sentence"):
         plots.word_depths([], 3, tmp_path / "depths.png")
     with pytest.raises(ValueError, match="max_depth"):
         plots.depth_histogram([[1]], tmp_path / "depths.png")

@@ -75,6 +75,9 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.architecture and (arguments.pooling or arguments.mlp_units):
         raise ValueError(f"--architecture {arguments.architecture} has its own pooling and output layers: "
                          "remove --pooling and --mlp-units")  # fmt: skip
+    if arguments.readout and (arguments.pooling or arguments.architecture):
+        other = f"--architecture {arguments.architecture}" if arguments.architecture else "--pooling"
+        raise ValueError(f"--readout has no effect with {other}, which reads the words: remove one of them")
     if arguments.characters not in (None, "none", *CHARACTERS):
         raise ValueError(f"--characters must be none, {' or '.join(CHARACTERS)}, but got {arguments.characters}")
     set_folder(arguments, arguments.encoder, arguments.pooling, arguments.architecture)

@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     group = parser.group("input and output")
     group.add("model", metavar="MODEL", shown="PATH", help="a saved .keras file")
     group.add("data", metavar="DATA", shown="PATH", help="your own file, or the name of a data set")
-    group.add("--part", choices=("train", "validation", "test"), default="test", help="part of the data set to test on")
+    group.add("--part", choices=("train", "validation", "test"), default="test", help="split to test on")
     group.add("--target-file", metavar="FILE", shown="PATH", help="file with the translations of DATA, line by line")
     group.add("--output", metavar="FOLDER", type=Path, shown="never",
               help="folder for predictions.tsv, confusion.png and results.json (default: write no files)")  # fmt: skip

@@ -57,7 +57,7 @@ def add_pair_options(parser: Parser, dataset: str, encoder: str, visible: tuple[
     data.add("--second-column", metavar="NAME", advanced=True,
              help="column of the second text (default: text_b, hypothesis, sentence2 ...)")  # fmt: skip
     data.add("--score-range", nargs=2, type=int, metavar=("LOW", "HIGH"), advanced=True,
-             help="lowest and highest possible score (default: those of the training part)")  # fmt: skip
+             help="lowest and highest possible score (default: those of the training split)")  # fmt: skip
     add_text_options(parser)
     add_vector_options(parser, "keep them, except for siamese and esim")
     presets = load_presets("match")

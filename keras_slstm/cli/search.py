@@ -81,7 +81,7 @@ def add_arguments(parser: Parser) -> None:
                help="for hyperband: let one trial in N continue, with N times as many epochs")  # fmt: skip
     search.add("--dtype", default="float32", metavar="NAME", advanced=True, help="precision, such as mixed_bfloat16")
     search.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
-               help="compile with XLA, which takes seconds for each text length (default: only on JAX)")  # fmt: skip
+               help="compile with XLA or torch.compile, once for each text length (default: only on JAX)")  # fmt: skip
     search.add("--output", type=Path, metavar="FOLDER", shown="never",
                help="folder for the search (default: runs/DATA-TUNER)")  # fmt: skip
     search.add(
@@ -136,7 +136,7 @@ def set_defaults(arguments: argparse.Namespace) -> None:
             if given:
                 raise ValueError(f"--{name} starts its own processes: unset {MEMBER}")
     if arguments.gpus and arguments.workers < 2:
-        raise ValueError("--gpus needs --workers of at least 2")
+        raise ValueError(f"--gpus needs --workers of at least 2, but got {arguments.workers}")
     arguments.tuner = arguments.tuner or ("grid" if arguments.study else "random")
     if arguments.tuner != "hyperband":
         check_not_given(arguments, ["factor"], f"belongs to --tuner hyperband, not {arguments.tuner}")

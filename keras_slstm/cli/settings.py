@@ -17,6 +17,10 @@ class _Setting(NamedTuple):
     kind: Callable[[str], Any]
     meaning: str
 
+    def shown(self, value: Any) -> str:
+        """A value in a preset, for the help."""
+        return "none" if value == 0 and self.kind is options.positive_int else str(value)
+
 
 def _of_model(metavar: str, kind: Callable[[str], Any], meaning: str) -> _Setting:
     return _Setting("model", metavar, kind, meaning)
@@ -27,14 +31,16 @@ def _of_training(metavar: str, kind: Callable[[str], Any], meaning: str) -> _Set
 
 
 SETTINGS = {
-    "units": _of_model("N", options.positive_int, "size of the encoder's states in each direction"),
+    "units": _of_model(
+        "N", options.positive_int, "size of the encoder's states in each direction; for translate, of both together"
+    ),
     "num_layers": _of_model("N", options.positive_int, "number of layers"),
     "embedding_dim": _of_model("N", options.positive_int, "size of the word vectors"),
     "embedding_stddev": _of_model(
         "STD", options.positive_float, "standard deviation of the word vectors before training"
     ),
     "embeddings_initializer": _of_model(
-        "NAME", str, "initializer for word vectors that are not in --vectors: wide, which is N(0, 0.5), or one of Keras"
+        "NAME", str, "initializer for words without a vector: wide (normal, standard deviation 0.5) or one of Keras"
     ),
     "min_count": _of_model(
         "N", options.non_negative_int, "treat rarer words as unknown; 0 means 2, or 1 for little text"
@@ -58,8 +64,10 @@ SETTINGS = {
         "N", options.non_negative_int, "size of hidden layers between encoder and labels; 0 for none"
     ),
     "mlp_layers": _of_model("N", options.positive_int, "number of these hidden layers"),
-    "dropout": _of_training("RATE", options.fraction, "fraction of the features of word and sentence vectors to drop"),
-    "mlp_dropout": _of_training("RATE", options.fraction, "fraction of the features of the hidden layers to drop"),
+    "dropout": _of_training(
+        "RATE", options.fraction, "dropout rate of the word vectors; for esim and translate, also of later layers"
+    ),
+    "mlp_dropout": _of_training("RATE", options.fraction, "dropout rate before and after the hidden layers"),
     "word_dropout": _of_training("RATE", options.fraction, "fraction of the words to replace with the unknown word"),
     "l2": _of_training("FACTOR", options.non_negative_float, "L2 penalty on the weights of the output layer"),
     "label_smoothing": _of_training("SHARE", options.fraction, "fraction of the probability to spread over all labels"),
@@ -81,7 +89,7 @@ SETTINGS = {
     "plateau": _of_training(
         "N", options.non_negative_int, "epochs without progress before --decay applies; 0: it always applies"
     ),
-    "clip": _of_training("NORM", options.positive_float, "maximum norm of all gradients together"),
+    "clip": _of_training("NORM", options.positive_float, "maximum global norm of the gradients"),
     "weight_decay": _of_training("RATE", options.non_negative_float, "weight decay"),
     "batch_size": _of_training("N", options.positive_int, "batch size, summed over all processes"),
     "batch_order": _of_training(
@@ -97,7 +105,7 @@ SETTINGS = {
     "patience_updates": _of_training(
         "N", options.non_negative_int, "stop after N updates without a better score; 0: never"
     ),
-    "epochs": _of_training("N", options.positive_int, "maximum number of passes through the training part"),
+    "epochs": _of_training("N", options.positive_int, "maximum number of passes through the training split"),
     "patience": _of_training("N", options.positive_int, "stop after N epochs without a better score"),
     "beam": _of_model("N", options.positive_int, "number of translations that the beam search keeps at each step"),
 }
@@ -114,9 +122,9 @@ def add_settings(parser: Parser, presets: dict[str, Settings], visible: Collecti
     first, *others = presets
     for name in presets[first]:
         setting = SETTINGS[name]
-        values = [f"{preset} {presets[preset][name]}" for preset in others]
-        different = [text for text, preset in zip(values, others) if presets[preset][name] != presets[first][name]]
-        default = "; ".join([str(presets[first][name]), *different])
+        shown = {preset: setting.shown(values[name]) for preset, values in presets.items()}
+        different = [f"{preset} {shown[preset]}" for preset in others if shown[preset] != shown[first]]
+        default = "; ".join([shown[first], *different])
         parser.group(setting.group).add(
             f"--{name.replace('_', '-')}",
             type=setting.kind,

@@ -26,8 +26,8 @@ def add_data_options(parser: Parser, default: str, known: str, what: str = "text
     meaning = "names of data sets, with one training run for each" if several else "name of the data set"
     data.add("--dataset", nargs="+" if several else 1, metavar="NAME", help=f"{meaning}: {known} (default: {default})")
     data.add("--dev-data", metavar="FILE", shown="PATH", advanced=True,
-             help="file of the development part (default: a tenth of --data)")  # fmt: skip
-    data.add("--test-data", metavar="FILE", shown="PATH", help="file of the test part (default: a tenth of --data)")
+             help="file of the development split (default: a tenth of --data)")  # fmt: skip
+    data.add("--test-data", metavar="FILE", shown="PATH", help="file of the test split (default: a tenth of --data)")
     add_reading_options(parser)
     add_limit(parser, what)
 
@@ -130,7 +130,7 @@ def add_run_options(parser: Parser, folder: str, ensemble: bool = False, devices
     run.add("--save-every", type=options.positive_int, metavar="STEPS", shown="never", advanced=True,
             help="also save the training state every STEPS steps (default: only after each epoch)")  # fmt: skip
     run.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
-            help="compile with XLA, which takes seconds for each text length (default: only on JAX)")  # fmt: skip
+            help="compile with XLA or torch.compile, once for each text length (default: only on JAX)")  # fmt: skip
     if devices:
         add_device_options(parser)
     else:
@@ -172,7 +172,7 @@ def check_data_options(arguments: argparse.Namespace, default: str) -> None:
     if vars(arguments).get("fixed_vectors") and not arguments.vectors:
         raise ValueError("--fixed-vectors needs --vectors")
     if vars(arguments).get("ensemble") and len(arguments.seed) < 2:
-        raise ValueError("--ensemble needs several seeds")
+        raise ValueError(f"--ensemble needs several seeds, but got only {arguments.seed[0]}")
 
 
 def check_encoder_settings(arguments: argparse.Namespace) -> None:

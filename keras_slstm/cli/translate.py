@@ -42,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
     for name in FILES:
         part, side = name.split("_")
         data.add(f"--{part}-{side}", metavar="FILE", shown="PATH", advanced=True,
-                 help=f"{side} texts of the {part} part (default: a tenth of the pairs)")  # fmt: skip
+                 help=f"{side} texts of the {part} split (default: a tenth of the pairs)")  # fmt: skip
     for side in ("source", "target"):
         data.add(f"--{side}-language", metavar="NAME", advanced=True,
                  help=f"{side} language of --dataset (default: that of the data set)")  # fmt: skip

@@ -174,7 +174,7 @@ def load_folds(
         )
     texts = sources.parts["train"].part(Texts)
     if not isinstance(k, int) or not 2 <= k <= len(texts):
-        raise ValueError(f"`k` must be an integer from 2 to the number of texts, {len(texts)}. Received: k={k!r}")
+        raise ValueError(f"`k` must be an integer from 2 to the number of texts, {len(texts)}, but got {k!r}.")
     order = shuffled(len(texts), seed)
     folds = []
     for fold in range(k):

@@ -145,7 +145,7 @@ def read_sources(
     name = os.fspath(name)
     if any(path is not None for path in held_out.values()):
         raise ValueError(
-            f"{' and '.join(f'`{argument}`' for argument in held_out)} need a file as `name`. Received: {name=}"
+            f"{' and '.join(f'`{argument}`' for argument in held_out)} need a file as `name`, but got {name!r}."
         )
     if name in generated:
         return generated[name]()
@@ -200,13 +200,13 @@ def check_shares(validation: float, test: float) -> None:
     check_share("validation", validation)
     check_share("test", test)
     if validation + test >= 1:
-        raise ValueError(f"`validation` + `test` must be below 1. Received: validation={validation}, test={test}")
+        raise ValueError(f"`validation` + `test` must be below 1, but got {validation} + {test}.")
 
 
 def check_share(argument: str, share: float) -> None:
     """Raise ValueError unless a share is between 0 and 1."""
     if not 0 < share < 1:
-        raise ValueError(f"`{argument}` must lie between 0 and 1. Received: {argument}={share}")
+        raise ValueError(f"`{argument}` must lie between 0 and 1, but got {share}.")
 
 
 def part_size(name: str, share: float, total: int) -> int:

@@ -59,9 +59,9 @@ def generate_notes(count: int = 12_000, seed: int = 0, task: str = "to_figures")
     ```
     """
     if count < 0:
-        raise ValueError(f"`count` must not be negative. Received: count={count}")
+        raise ValueError(f"`count` must not be negative, but got {count}.")
     if task not in TASKS:
-        raise ValueError(f"`task` must be one of {TASKS}. Received: task={task!r}")
+        raise ValueError(f"`task` must be one of {TASKS}, but got {task!r}.")
     return list(itertools.islice(_distinct_notes(seed, task), count))
 
 

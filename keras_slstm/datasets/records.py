@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import warnings
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -57,7 +58,7 @@ class Problems:
 
     def __init__(self, path: PathLike, on_error: str, unit: str = "malformed lines"):
         if on_error not in ("raise", "skip"):
-            raise ValueError(f'`on_error` must be "raise" or "skip". Received: on_error={on_error!r}')
+            raise ValueError(f'`on_error` must be "raise" or "skip", but got {on_error!r}.')
         self._path = path
         self._unit = unit
         self._skip = on_error == "skip"
@@ -89,7 +90,7 @@ def file_kind(path: PathLike) -> str:
     if kind not in KINDS:
         raise ValueError(
             f"Labelled text must be in a file named {', '.join(KINDS[:-1])} or {KINDS[-1]}, optionally followed by "
-            f".gz or .zst. Received: {path}"
+            f".gz or .zst, but got {path}."
         )
     return kind
 
@@ -219,23 +220,27 @@ def _csv_rows(path: Path, separator: str, problems: Problems) -> Iterator[Row]:
 
     A line that is not UTF-8 is still parsed, to find the end of its row; then the whole row is skipped.
     """
-    last = 0
+    lines = raw_lines(path)
+    row: list[tuple[int, bytes]] = []  # the lines of the current row
+    again: deque[tuple[int, bytes]] = deque()  # lines to parse once more
     bad: list[DataError] = []  # of the current row
 
     def feed() -> Iterator[str]:
-        nonlocal last
-        for number, line in raw_lines(path):
-            last = number
+        while True:
+            line = again.popleft() if again else next(lines, None)
+            if line is None:
+                return
+            row.append(line)
             try:
-                text = decode(path, number, line)
+                text = decode(path, *line)
             except DataError as error:
                 bad.append(error)
-                text = line.decode("utf-8", errors="replace")
+                text = line[1].decode("utf-8", errors="replace")
             yield text + "\n"
 
     reader = csv.reader(feed(), delimiter=separator, strict=True)
     while True:
-        first = last + 1
+        row.clear()
         bad.clear()
         try:
             fields = next(reader)
@@ -243,12 +248,14 @@ def _csv_rows(path: Path, separator: str, problems: Problems) -> Iterator[Row]:
             return
         except csv.Error as error:
             unclosed = " (a quotation mark is not closed)" if "unexpected end" in str(error) else ""
-            problems.report(first, f"malformed CSV: {error}{unclosed}")
+            problems.report(row[0][0], f"malformed CSV: {error}{unclosed}")
+            again.extendleft(reversed(row[1:]))  # a quotation mark that is not closed takes in the lines after it
+            reader = csv.reader(feed(), delimiter=separator, strict=True)
             continue
         if bad:
             problems.add(bad[0])
         else:
-            yield first, fields
+            yield row[0][0], fields
 
 
 # --- JSON --------------------

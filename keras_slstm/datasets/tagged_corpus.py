@@ -130,12 +130,12 @@ def read_tagged(
 ) -> tuple[Sources, str | None]:
     """Read the existing parts of a corpus of tagged sentences, and find their scheme; see `load_tagged_corpus`."""
     if scheme not in ("auto", "BIO", "BIOES", None):
-        raise ValueError(f'`scheme` must be "BIO", "BIOES", "auto" or None. Received: scheme={scheme!r}')
+        raise ValueError(f'`scheme` must be "BIO", "BIOES", "auto" or None, but got {scheme!r}.')
     token_column, tag_column = columns
     is_file = Path(name).is_file() or "." in Path(name).name  # read_conll reports a missing file
     for argument, column in (("token_column", token_column), ("tag_column", tag_column)):
         if not is_file and (isinstance(column, int) or (column and name == "travel_desk")):
-            raise ValueError(f"`{argument}` must be a feature of {name!r}. Received: {argument}={column!r}")
+            raise ValueError(f"`{argument}` must be a feature of {name!r}, but got {column!r}.")
 
     def read_file(path: PathLike) -> list[Row]:
         return [Row(*sentence) for sentence in read_conll(path, tag_column, token_column, on_error=on_error)]

@@ -66,7 +66,7 @@ def generate_requests(count: int = 10_000, seed: int = 0) -> list[Request]:
     ```
     """
     if count < 0:
-        raise ValueError(f"`count` must not be negative. Received: count={count}")
+        raise ValueError(f"`count` must not be negative, but got {count}.")
     return list(itertools.islice(_distinct_requests(seed), count))
 
 

@@ -71,7 +71,7 @@ def strategy(name: str = "auto", timeout: float = TIMEOUT) -> Any:
     cluster = _choose_cluster(name)
     if joined_cluster() is not None:
         if _joined is None or cluster != _joined[0]:
-            raise ValueError(f"This process has joined a cluster, so strategy({name!r}) is not possible.")
+            raise ValueError(f"This process has joined a cluster: call strategy({name!r}) in a new process.")
         return _joined[1]
     backend = keras.backend.backend()
     if cluster is not None:

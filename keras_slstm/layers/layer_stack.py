@@ -27,7 +27,7 @@ class LayerStack(ConfigFromArguments, keras.layers.Layer):
     def __init__(self, layers: Sequence[keras.layers.Layer], **kwargs: Any):
         super().__init__(**kwargs)
         if not layers:
-            raise ValueError("`layers` is empty.")
+            raise ValueError(f"`layers` must contain at least one layer, but got {layers!r}.")
         self.layers = list(layers)
         self.supports_masking = True
 

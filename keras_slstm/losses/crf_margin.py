@@ -88,7 +88,7 @@ class CRFMarginLoss(CRFLoss):
 
     def by_word(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         if self.form == "hinge":
-            raise ValueError("The hinge does not support word weights. Pass sample weights of shape (batch,).")
+            raise ValueError("The hinge does not support word weights: pass sample weights of shape (batch,).")
         return super().by_word(y_true, y_pred)
 
     def prepared(self, y_true: Tensor, potentials: Potentials) -> Potentials:

@@ -53,7 +53,7 @@ class SecondOrderCRFLoss(CRFLoss):
         return -second_order_crf_log_likelihood(y_pred, replace_class(y_true, self.ignore_class))
 
     def by_word(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        raise ValueError(f"{self.name} does not support word weights. Pass sample weights of shape (batch,).")
+        raise ValueError(f"{self.name} does not support word weights: pass sample weights of shape (batch,).")
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()

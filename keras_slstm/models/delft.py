@@ -196,9 +196,11 @@ def _by_number(stored: Mapping[str, Any], name: str, path: Path) -> list[str]:
     """The keys of a table, ordered by their numbers 0, 1, 2, ..."""
     table = stored.get(name)
     if not isinstance(table, Mapping) or not all(isinstance(number, int) for number in table.values()):
-        raise DataError(path, 1, f"{name} must be an object of numbers")
+        raise DataError(path, 1, f"{name} must be an object of numbers, but is {table!r:.80}")
     if sorted(table.values()) != list(range(len(table))):
-        raise DataError(path, 1, f"the numbers in {name} must be 0 to {len(table) - 1}, each once")
+        raise DataError(
+            path, 1, f"the numbers in {name} must be 0 to {len(table) - 1}, each once, but are {table!r:.80}"
+        )
     return sorted(table, key=table.__getitem__)
 
 

@@ -19,7 +19,7 @@ class Quantizable:
     vocabulary is known, so a file records which of them are quantised.
     """
 
-    _quantization: dict[str, Any] | None = None
+    _quantization: list[dict[str, Any]] | None = None  # the mode, config and layers of each call
 
     def quantize(
         self,
@@ -54,24 +54,22 @@ class Quantizable:
         for i in chosen:  # Keras skips layers that contain others
             if not getattr(layers[i], "_is_quantized", False):
                 layers[i].quantize(mode, config=config)
-        before = self._quantization["layers"] if self._quantization else []
-        self._quantization = {
-            "mode": mode,
-            "config": keras.saving.serialize_keras_object(config),
-            "layers": sorted({*before, *chosen}),
-        }
-        skipped = [layer.path for i, layer in enumerate(layers) if i not in self._quantization["layers"]]
+        call = {"mode": mode, "config": keras.saving.serialize_keras_object(config), "layers": chosen}
+        self._quantization = [*(self._quantization or []), call]
+        done = {i for one in self._quantization for i in one["layers"]}
+        skipped = [layer.path for i, layer in enumerate(layers) if i not in done]
         if skipped:
             quantized = [layers[i].path for i in chosen]
             warnings.warn(f"Quantised: {_join(quantized)}. Not quantised: {_join(skipped)}.", stacklevel=4)
 
-    def quantize_again(self, quantization: dict[str, Any]) -> None:
+    def quantize_again(self, quantization: list[dict[str, Any]]) -> None:
         """Quantise the layers of a model loaded from a file, before its weights are read."""
         layers = _with_matrices(self)
-        config = keras.saving.deserialize_keras_object(quantization["config"])
-        for i in quantization["layers"]:
-            if not getattr(layers[i], "_is_quantized", False):  # its own config may have quantised it already
-                layers[i].quantize(quantization["mode"], config=config)
+        for call in quantization:
+            config = keras.saving.deserialize_keras_object(call["config"])
+            for i in call["layers"]:
+                if not getattr(layers[i], "_is_quantized", False):  # its own config may have quantised it already
+                    layers[i].quantize(call["mode"], config=config)
         self._quantization = quantization
 
 

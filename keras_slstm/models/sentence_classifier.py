@@ -39,7 +39,7 @@ class SentenceClassifier(TextClassifier):
         word_dropout: Rate at which words are replaced by the unknown word in training, to train its vector.
         embeddings_initializer: Initialiser of the word vectors. None: normal, with a standard deviation of 0.5.
         trainable_embeddings: Whether to train the word vectors. If not, `adapt` warns when fewer than 95% of the
-            running words have one.
+            tokens have one.
         kernel_regularizer: Regulariser of W.
         characters: `"cnn"` (`CharCNN`) or `"bilstm"` (`CharBiLSTM`) to add a vector computed from the characters of
             each word, or None.

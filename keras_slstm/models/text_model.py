@@ -132,7 +132,9 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
                 "new vocabulary."
             )
         if vectors is not None and vectors.dim != self.embedding_dim:
-            raise ValueError(f"`embedding_dim` is {self.embedding_dim}, but the vectors have size {vectors.dim}.")
+            raise ValueError(
+                f"`embedding_dim` must be {vectors.dim}, the size of the vectors, but got {self.embedding_dim}."
+            )
         if isinstance(self.vectorizer, TextVectorizer):
             x = self.vectorizer.count(x)  # cuts the texts into words once
         elif isinstance(x, Iterator):
@@ -314,7 +316,8 @@ class TextModel(Quantizable, LowRankEncoder, ConfigFromArguments, RawDataModel):
             quantization = sizes.pop("quantization", None)
             self._build(*sizes.get("sizes", sizes.values()))  # `sizes` in older files
             if quantization:
-                self.quantize_again(quantization)
+                calls = quantization if isinstance(quantization, list) else [quantization]  # of older files
+                self.quantize_again(calls)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:

@@ -26,7 +26,7 @@ def words_initializer(given: Any) -> keras.initializers.Initializer:
 
 
 def can_be_frozen(vectors: WordVectors | None, counts: Counter[str]) -> bool:
-    """Whether enough running words have a vector to keep the vectors frozen.
+    """Whether enough tokens have a vector to keep the vectors frozen.
 
     A word without a vector has a random one, which carries no meaning until it is trained.
     """
@@ -38,7 +38,7 @@ def warn_of_frozen(vectors: WordVectors | None, counts: Counter[str]) -> None:
     if not can_be_frozen(vectors, counts):
         share = 0.0 if vectors is None else _coverage(vectors, counts)
         warnings.warn(
-            f"trainable_embeddings=False freezes the word vectors, but only {share:.1%} of the running words have "
+            f"trainable_embeddings=False freezes the word vectors, but only {share:.1%} of the tokens have "
             f"one: the others keep meaningless random vectors. Below {MIN_COVERAGE_TO_FREEZE:.0%}, train them "
             "(trainable_embeddings=True), or use a file that covers more words.",
             stacklevel=4,

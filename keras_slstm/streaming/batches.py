@@ -91,8 +91,8 @@ class StreamedBatches(SeededEpochs):
         index, workers = share
         if not 0 <= index < workers <= len(corpus):
             raise ValueError(
-                f"`share` must be (index, count) with 0 <= index < count <= {len(corpus)}, the number of examples. "
-                f"Received: share={share}"
+                f"`share` must be (index, count) with 0 <= index < count <= {len(corpus)}, the number of examples, "
+                f"but got {share}."
             )
         self._examples = len(corpus) // workers
         self._first = index * self._examples

@@ -186,7 +186,7 @@ def make_sources(names: PathLike | list[PathLike] | tuple[PathLike, ...], **sett
     several = names if isinstance(names, (list, tuple)) else [names]
     texts = [str(name) for name in several]
     if not texts or len(set(texts)) < len(texts):
-        raise ValueError(f"`files` must name one or more different files. Received: {texts}")
+        raise ValueError(f"`files` must name one or more different files, but got {texts}.")
     for text in texts:
         if not text.startswith(TFDS) and not Path(text).is_file():
             raise FileNotFoundError(f"{text} does not exist.")
@@ -194,7 +194,7 @@ def make_sources(names: PathLike | list[PathLike] | tuple[PathLike, ...], **sett
     for source in sources:
         if source.kind == "sentences" and source.is_parquet():
             raise ValueError(
-                f"Tagged sentences must be in a column file or in TFDS, not in Parquet. Received: {source.name}"
+                f"Tagged sentences must be in a column file or in TFDS, but got the Parquet file {source.name}."
             )
     return sources
 

@@ -257,7 +257,7 @@ def _split_counts(counts: Counter[str]) -> Counter[str]:
 
 
 def _covered(counts: Counter[str], known: Sequence[str]) -> float:
-    """The fraction of running words that are known, ignoring case."""
+    """The fraction of tokens that are known, ignoring case."""
     words = {word.lower() for word in known}
     return sum(count for word, count in counts.items() if word.lower() in words) / max(counts.total(), 1)
 

@@ -79,7 +79,7 @@ class Vocabulary:
         known = list(known)
         if known and not any(word in counts for word in known):
             warnings.warn(
-                "No word of the texts has a vector: check that the vectors are of the same language.",
+                "No word of the texts has a vector: check that both have the same language and case.",
                 stacklevel=4,
             )
         limit = None if max_size is None else max_size - len(SPECIAL_TOKENS)

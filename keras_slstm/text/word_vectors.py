@@ -95,7 +95,7 @@ class WordVectors:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The numbers of running words (tokens) and of different words (types) that have a vector."""
+    """The numbers of tokens and of word types that have a vector."""
 
     tokens: int
     known_tokens: int
@@ -106,8 +106,8 @@ class Coverage:
     def __str__(self) -> str:
         missing = ", ".join(f"{word} ({n:,})" for word, n in self.most_frequent_missing) or "none"
         return (
-            f"{_percent(self.known_tokens, self.tokens)} of {self.tokens:,} running words and "
-            f"{_percent(self.known_types, self.types)} of {self.types:,} different words have a vector; "
+            f"{_percent(self.known_tokens, self.tokens)} of {self.tokens:,} tokens and "
+            f"{_percent(self.known_types, self.types)} of {self.types:,} word types have a vector; "
             f"the most frequent without: {missing}"
         )
 

@@ -21,8 +21,8 @@ class CheckLoss(keras.callbacks.Callback):
 
     Args:
         skip: False: raise `NonFiniteLossError`, which names the epoch and the step. True: undo the step, warn, and
-            continue with the next batch; this copies the variables of the model and the optimizer before each step,
-            which costs time and memory.
+            continue with the next batch, also if the loss is finite but a weight no longer is; this copies the
+            variables of the model and the optimizer before each step, which costs time and memory.
 
     Example:
 
@@ -48,10 +48,11 @@ class CheckLoss(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         loss = float((logs or {}).get("loss", 0.0))
-        if math.isfinite(loss):
+        if math.isfinite(loss) and not (self.skip and self._has_broken_weights()):
             self._copy = None
             return
-        where = f"The loss is {loss} after step {batch + 1} of epoch {self._epoch + 1}"
+        what = "A weight is not finite" if math.isfinite(loss) else f"The loss is {loss}"
+        where = f"{what} after step {batch + 1} of epoch {self._epoch + 1}"
         if not self.skip:
             raise NonFiniteLossError(
                 f"{where}. Try a lower learning rate, gradient clipping or a wider dtype, and inspect that batch. "
@@ -62,6 +63,11 @@ class CheckLoss(keras.callbacks.Callback):
             variable.assign(value)
         self.skipped += 1
         warnings.warn(f"{where}: the step is skipped.", RuntimeWarning, stacklevel=2)
+
+    def _has_broken_weights(self) -> bool:
+        """Whether the step has made a weight infinite or not a number, although its loss is finite."""
+        weights = map(keras.ops.convert_to_numpy, self.model.trainable_variables)
+        return not all(np.isfinite(weight).all() for weight in weights)
 
     def _variables(self) -> list[Any]:
         """All variables that a step changes, except the random state: the next step must draw other numbers."""

@@ -38,7 +38,7 @@ class RecurrentAdam(keras.optimizers.Adam):  # type: ignore[misc]
         super().__init__(learning_rate, **options)
         if not 0 < recurrent_multiplier < math.inf:
             raise ValueError(
-                f"`recurrent_multiplier` must be a positive number. Received: {recurrent_multiplier}. "
+                f"`recurrent_multiplier` must be a positive number, but got {recurrent_multiplier}. "
                 "With 1, all weights have the same learning rate."
             )
         self.recurrent_multiplier = recurrent_multiplier

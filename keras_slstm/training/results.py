@@ -27,13 +27,15 @@ def append_result(path: str | os.PathLike[str], result: dict[str, Any]) -> None:
 
     Args:
         path: The file. It and its folder are created if needed.
-        result: The result, as JSON values; its `"run"`, if any, is the `id` of a `TrainingRun`.
+        result: The result, as JSON values; its `"run"`, if any, is the `id` of a `TrainingRun`. A `"commit"` in it
+            replaces the present one.
 
     Raises:
         OSError: If the line cannot be written. The file stays as it was.
     """
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    text = json.dumps({**result, "conditions": conditions(), "commit": commit(), "time": now}, ensure_ascii=False)
+    now_here = {"conditions": conditions(), "commit": commit(), "time": now}
+    text = json.dumps({**result, **now_here, **result}, ensure_ascii=False)
     line = text.encode("utf-8", "backslashreplace") + b"\n"  # escapes a lone surrogate as JSON does
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -153,7 +153,7 @@ def register_space(encoder: str, space: Callable[[Any], dict[str, Any]]) -> None
         known = f"Known encoders: {', '.join(ENCODERS)}.{did_you_mean(encoder, ENCODERS)}"
         raise ValueError(f"Unknown encoder {encoder!r}: register it first. {known}")
     if encoder in _SPACES:
-        raise ValueError(f"The encoder {encoder!r} already has a space.")
+        raise ValueError(f"The encoder {encoder!r} already has a space: choose another name.")
     if not callable(space):
         raise ValueError(f"`space` must be a function from hyperparameters to options, but got {space!r}.")
     _SPACES[encoder] = space
@@ -180,7 +180,7 @@ def encoder_space(hp: Any, encoders: Sequence[str], units: int = 300) -> dict[st
     ```
     """
     if not encoders:
-        raise ValueError("`encoders` is empty.")
+        raise ValueError(f"`encoders` must name at least one encoder, but got {encoders!r}.")
     options: dict[str, Any] = {}
     chosen = hp.Choice("encoder", list(encoders), default=encoders[0])
     for encoder in encoders:

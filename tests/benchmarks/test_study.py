@@ -184,11 +184,42 @@ class TestRun:
         assert f"| {seconds['a', 'two']:.2f} |" in study_report.table(study)
         other = dataclasses.replace(study, options={**study.options, "updates": 3})
         assert study_seconds.seconds_of(other) == {}
+        lost = study.results.read_text().splitlines(keepends=True)
+        study.results.write_text(lost[0])  # as if the study had been killed before it wrote the second line
+        studies.run(study, tmp_path, tmp_path / "work")
+        assert [found["test_score"] for found in read(study)] == [found["test_score"] for found in lines]
         shutil.rmtree(tmp_path / "work")
         with pytest.raises(ValueError, match="contains no model of 'one' on 'a'"):
             study_seconds.measure(study, "a", tmp_path / "work", rounds=2)
         studies.run(study, tmp_path, tmp_path / "work")  # nothing is left to run
         assert len(read(study)) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "recorded"),
+    [
+        ("abc", "abc", "abc"),
+        ("abc", "def", "def+"),
+        ("abc+", "abc+", "abc+"),
+        ("abc", "abc+", "abc+"),
+        ("", "abc", None),
+    ],
+)
+def test_a_change_of_the_code_during_a_training_is_recorded(before, after, recorded):
+    assert studies.same_commit(before, after) == recorded
+
+
+def test_another_measure_is_another_study(study):
+    study.results.parent.mkdir()
+    training = next(studies.trainings(study))
+    study.results.write_text(json.dumps(line(training, 0.5, measure="accuracy")))
+    assert len(read(study)) == 1
+    assert read(dataclasses.replace(study, measure="f1")) == []
+
+
+def test_a_measure_without_a_result_is_named():
+    with pytest.raises(ValueError, match="do not contain the measure 'f1 MSIC'"):
+        studies.score_of({"test": {"types": {"MISC": {"f1-score": 0.5}}}}, "test", "f1 MSIC")
 
 
 def test_items_of_tagged_sentences(tmp_path):
@@ -274,7 +305,7 @@ class TestReport:
         assert study_report.verdict((0.1, 0.2), "worse") == "does not hold: better here"
         assert study_report.verdict((-0.2, -0.1), "worse") == "holds"
         assert study_report.verdict((-0.2, 0.1), "worse") == "not significant"
-        assert study_report.verdict((-0.2, 0.1), "no difference") == "holds"
+        assert study_report.verdict((-0.2, 0.1), "no difference") == "not contradicted"
         assert study_report.verdict((-0.2, -0.1), "no difference") == "does not hold: worse here"
         assert study_report.verdict((np.nan, np.nan), "no difference") == "not significant"
 

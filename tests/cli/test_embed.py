@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("sklearn", reason="it comes with the `examples` extra")
 pytest.importorskip("tensorflow_datasets")
 
-from keras_slstm.cli.tasks import embed
+from keras_slstm.cli.tasks import embed, match
 from keras_slstm.datasets.builders import CR, Mrpc, Sick
 from keras_slstm.models import ESIM, SentenceClassifier
 from keras_slstm.training.results import read_results
@@ -104,7 +104,10 @@ def test_an_interrupted_evaluation_resumes(files, tmp_path, command, capsys, mon
     assert "CR      already finished" in capsys.readouterr().out
 
 
-def test_trains_first_without_a_model(files, tmp_path, command, capsys):
+def test_trains_first_without_a_model(files, tmp_path, command, monkeypatch, capsys):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
     generator = np.random.default_rng(0)
     rows = [(*generator.choice(WORDS, 2), i) for i in range(40)]
     lines = [f"{'same' if one == other else 'other'}\tto {one}\tfrom {other} {i % 7}" for one, other, i in rows]
@@ -112,6 +115,10 @@ def test_trains_first_without_a_model(files, tmp_path, command, capsys):
     folder = tmp_path / "runs" / "mine"
     options = ["--data", data, "--encoder", "cnn", "--units", 8, "--embedding-dim", 8, "--mlp-units", 4, "--epochs", 1,
                "--output", folder, "--tasks", "CR", *files]  # fmt: skip
+    with monkeypatch.context() as patched:
+        patched.setattr(match, "finish", stop)  # the trained model is saved, but not its results
+        assert command(*options) == 130
+    assert (folder / "model.keras").exists()
     assert command(*options) == 0
     out = capsys.readouterr().out
     assert "32 / 4 / 4 pairs (inference) for training" in out
@@ -205,6 +212,9 @@ def test_writes_vectors(tmp_path, command, capsys):
     np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
     assert "3 vectors of size 8" in capsys.readouterr().out
+    texts.write_text("to oslo\n\nto rome\n", encoding="utf-8")
+    assert command("--model", path, "--file", texts, "--write", tmp_path / "vectors.npy") == 2
+    assert f"{texts}:2: expected a text" in capsys.readouterr().err
     assert command("--file", texts) == 2
     assert "use --file and --write together" in capsys.readouterr().err
 

@@ -53,7 +53,7 @@ def test_lengths_are_rounded_only_for_a_compiled_model():
     assert set(lengths("--jit-compile")) == {8, 16, 24, 32, 40}
 
 
-@pytest.mark.parametrize(("epochs", "steps"), [(None, 120), (10, 300), (1, 100)])
+@pytest.mark.parametrize(("epochs", "steps"), [(None, 120), (10, 300), (1, 30)])
 def test_the_learning_rate_falls_over_the_whole_training(epochs, steps):
     settings = {"learning_rate": 1.0, "decay": 0.1, "clip": 1.0, "updates": 100}
     batches = TextBatches([[2]] * 30, labels=[0] * 30, batch_size=1)
@@ -73,6 +73,28 @@ def test_without_decay_the_learning_rate_falls_linearly_to_zero(updates, epochs)
         assert float(optimizer.learning_rate) == pytest.approx(rate)
     with pytest.raises(ValueError, match="--decay 0 needs --updates or --epochs"):
         settings_of("--preset", "paper", "--decay", "0")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--plateau", 2], "--plateau needs --decay, the factor"),
+        (["--patience", 2, "--patience-updates", 50], "use either --patience or --patience-updates"),
+        (["--mlp-dropout", 0.2], "--mlp-dropout needs --mlp-units above 0"),
+        (["--mlp-layers", 2], "--mlp-layers needs --mlp-units above 0"),
+        (["--architecture", "bcn", "--mlp-layers", 2], "--mlp-layers needs --mlp-units above 0"),
+        (["--readout", "node", "--pooling", "max"], "--readout has no effect with --pooling"),
+        (["--readout", "node", "--architecture", "bcn"], "--readout has no effect with --architecture bcn"),
+    ],
+)
+def test_options_without_effect_are_refused(words, message):
+    with pytest.raises(ValueError, match=message):
+        settings_of("--preset", "small", *words)
+
+
+def test_options_of_an_architecture_and_of_a_plateau_are_accepted():
+    assert settings_of("--preset", "bcn", "--architecture", "bcn", "--mlp-dropout", 0.2)[1]["mlp_dropout"] == 0.2
+    assert settings_of("--preset", "small", "--plateau", 2, "--decay", 0.5)[1]["plateau"] == 2
 
 
 @pytest.mark.parametrize(

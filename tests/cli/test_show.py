@@ -32,7 +32,7 @@ class Tagger(SimpleNamespace):
         return [["B-x"] for _ in sentences], [np.array([0.5]) for _ in sentences]
 
 
-@pytest.mark.parametrize(("scheme", "line"), [("BIO", "[{}: x 0.50]"), (None, "{}/B-x  (least sure: 0.50)")])
+@pytest.mark.parametrize(("scheme", "line"), [("BIO", "[{}: x 0.50]"), (None, "{}/B-x  (lowest confidence: 0.50)")])
 def test_many_sentences_are_tagged_in_parts(scheme, line, monkeypatch, capsys):
     monkeypatch.setattr(show, "CHUNK", 4)
     model = Tagger(scheme=scheme, sizes=[])

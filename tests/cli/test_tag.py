@@ -99,7 +99,7 @@ def test_parts_of_speech_with_softmax_and_a_summary_of_seeds(files, tmp_path, co
     assert "Test accuracy 1.0000" in out
     assert "PROPN     1.0000" in out
     assert "100.00 ± 0.00" in out.partition("development")[2]
-    assert "fly/VERB to/ADP Oslo/PROPN  (least sure: " in out
+    assert "fly/VERB to/ADP Oslo/PROPN  (lowest confidence: " in out
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["train-seed0", "train-seed1"]
     assert not (tmp_path / "run" / "train-seed0" / "transitions.png").exists()
     assert command(*given) == 0

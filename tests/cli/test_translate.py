@@ -1,13 +1,16 @@
 """Tests of `keras-slstm translate`."""
 
 import json
+from pathlib import Path
 
 import keras
 import pytest
 
-from keras_slstm.cli.main import main
+from keras_slstm.cli.main import main, parse
 from keras_slstm.cli.presets import load_presets
-from keras_slstm.cli.tasks.translate import make_model
+from keras_slstm.cli.tasks.jobs import Job
+from keras_slstm.cli.tasks.translate import build_model, choose, make_model
+from keras_slstm.datasets import load_parallel_corpus
 from keras_slstm.models.seq2seq import SUBWORD_SPREAD
 from keras_slstm.training.results import read_results
 from tests.cli.command_checks import (
@@ -28,6 +31,16 @@ def data(tmp_path_factory):
     (folder / "a.en").write_text("".join(f"{'no ' * (i % 3)}yes\n" for i in range(30)), encoding="utf-8")
     (folder / "a.de").write_text("".join(f"{'nein ' * (i % 3)}ja\n" for i in range(30)), encoding="utf-8")
     return ["--source-file", folder / "a.en", "--target-file", folder / "a.de"]
+
+
+def test_without_decay_the_learning_rate_falls_over_all_epochs(data):
+    arguments = parse("translate", [str(word) for word in [*data, *TINY, "--decay", 0, "--epochs", 4]])
+    corpus = load_parallel_corpus((data[1], data[3]))
+    settings, _ = choose(arguments, Job(corpus, None, "", 0, Path("run")))
+    model, batches = build_model(settings, corpus.train, arguments.epochs)
+    model.optimizer.build(model.trainable_variables)
+    model.optimizer.iterations.assign(len(batches))
+    assert float(model.optimizer.learning_rate) == pytest.approx(0.75 * settings["learning_rate"])
 
 
 def test_trains_reports_saves_and_translates(data, tmp_path, command, capsys):

@@ -27,7 +27,7 @@ def test_a_longer_list_extends_the_shorter_and_seeds_differ(notes):
     assert generate_notes(50) == notes[:50]
     assert generate_notes(50, seed=1) != notes[:50]
     assert generate_notes(0) == []
-    with pytest.raises(ValueError, match="count=-1"):
+    with pytest.raises(ValueError, match="but got -1"):
         generate_notes(-1)
     with pytest.raises(ValueError, match="'to_letters'"):
         generate_notes(1, task="to_letters")

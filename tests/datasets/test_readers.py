@@ -158,6 +158,14 @@ def test_skip_drops_whole_csv_rows_and_keeps_line_numbers(write):
     assert examples == [("one", "x", 3), ("two", "y", 7)]
 
 
+def test_skip_drops_one_line_if_a_quotation_mark_is_not_closed(write):
+    good = "".join(f"{word},x\n" for word in ("one", "two", "three"))
+    path = write("a.csv", f'text,label\n"5 inch,y\n{good}"spans\nlines",x\nx,"6 inch\nfour,x\n')
+    with pytest.warns(UserWarning, match=rf"left out: 2. The first: {path}:2: malformed CSV"):
+        examples = read_labelled_text(path, on_error="skip")
+    assert examples == [("one", "x", 3), ("two", "x", 4), ("three", "x", 5), ("spans\nlines", "x", 6), ("four", "x", 9)]
+
+
 def test_a_repeated_unused_column_is_ignored(write):
     assert read_labelled_text(write("a.csv", "text,label,,\ngood,x,,\n")) == [("good", "x", 2)]
 
@@ -180,7 +188,7 @@ def test_damaged_gzip_is_named(tmp_path):
 def test_wrong_arguments(write, tmp_path):
     with pytest.raises(ValueError, match=r"\.tsv, \.csv, \.txt, \.json, \.jsonl or \.ndjson, .*a\.xlsx"):
         read_labelled_text(write("a.xlsx", "x"))
-    with pytest.raises(ValueError, match="on_error='ignore'"):
+    with pytest.raises(ValueError, match="but got 'ignore'"):
         read_labelled_text(write("a.tsv", GOOD["a.tsv"]), on_error="ignore")
     with pytest.raises(FileNotFoundError):
         read_labelled_text(tmp_path / "missing.tsv")

@@ -124,7 +124,7 @@ def test_sets_of_tfds(monkeypatch, tmp_path):
         ({"tag_column": "id"}, 'the feature "id", a sequence of ClassLabel; its features: .*Name one as `tag_col'),
         ({"token_column": "ner"}, 'the feature "ner", a sequence of Text'),
         ({"tag_column": "pos"}, 'does not have the feature "pos"'),
-        ({"tag_column": 3}, "`tag_column` must be a feature of 'some_tagged_set'. Received: tag_column=3"),
+        ({"tag_column": 3}, "`tag_column` must be a feature of 'some_tagged_set', but got 3"),
     ]:
         with pytest.raises(ValueError, match=message):
             load_tagged_corpus("some_tagged_set", data_dir=tmp_path, **arguments)

@@ -41,7 +41,7 @@ def test_a_longer_list_extends_the_shorter_and_seeds_differ(requests):
     assert generate_requests(50, seed=0) == requests[:50]
     assert generate_requests(50, seed=1) != requests[:50]
     assert generate_requests(0) == []
-    with pytest.raises(ValueError, match="count=-1"):
+    with pytest.raises(ValueError, match="but got -1"):
         generate_requests(-1)
 
 

@@ -97,6 +97,12 @@ class TestInitialValuesOnJAX:
             assert cell.recurrent_initializer is seeded  # a seed asks for Keras' own numbers
         assert cell.kernel_initializer is before
 
+    def test_attention_of_keras_builds(self):
+        attention = keras.layers.MultiHeadAttention(2, 4)
+        with numpy_initializers.drawing_without_compiling(attention):
+            attention.build((None, None, 8), (None, None, 8))
+        assert [tuple(weight.shape) for weight in attention.weights if "kernel" in weight.path].count((8, 2, 4)) == 3
+
     @pytest.mark.backends("jax")
     def test_loading_a_model_compiles_no_initialiser(self, tmp_path):
         found = run_python(

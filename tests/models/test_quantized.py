@@ -57,6 +57,17 @@ def test_filters_restrict_the_layers():
         model.quantize("int8", filters=lambda layer: "embedding" in layer.name)
 
 
+@pytest.mark.ci_run("torch")
+def test_layers_of_different_modes_load(tmp_path):
+    model = TEXT_MODELS["SentenceClassifier"]()
+    with pytest.warns(UserWarning, match="Not quantised"):
+        model.quantize("int8", filters="embedding")
+    model.quantize("int4", filters=lambda layer: "embedding" not in layer.name)
+    before = model.predict(TEXTS)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_allclose(keras.saving.load_model(tmp_path / "model.keras").predict(TEXTS), before, atol=1e-6)
+
+
 def test_other_mode():
     with pytest.raises(ValueError, match='must be "int8" or "int4"'):
         TEXT_MODELS["SentenceClassifier"]().quantize("float8")

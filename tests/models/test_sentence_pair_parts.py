@@ -43,7 +43,7 @@ def test_word_vectors_and_fixed_ones():
     table = to_numpy(model.embedding.embeddings)
     for word, row in zip(vectors.words, vectors.matrix):
         np.testing.assert_array_equal(table[model.vectorizer.vocabulary.index(word)], row)
-    with pytest.raises(ValueError, match="`embedding_dim` is 3, but the vectors have size 4"):
+    with pytest.raises(ValueError, match="`embedding_dim` must be 4, the size of the vectors, but got 3"):
         SentencePairClassifier(LABELS, "bilstm", units=4, embedding_dim=3).adapt([("a", "b")], vectors)
 
 

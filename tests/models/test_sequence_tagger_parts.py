@@ -105,7 +105,7 @@ def test_word_vectors_from_elsewhere():
     matrix = keras.ops.convert_to_numpy(model.embedding.embeddings)
     np.testing.assert_array_equal(matrix[[oslo, bergen]], vectors.matrix)
     assert unknown == 1
-    with pytest.raises(ValueError, match="`embedding_dim` is 3, but the vectors have size 2"):
+    with pytest.raises(ValueError, match="`embedding_dim` must be 2, the size of the vectors, but got 3"):
         SequenceTagger(LABELS, "BIO", "bilstm", units=4, embedding_dim=3).adapt(
             [["Ada"]], WordVectors(["a"], np.zeros((1, 2)))
         )

@@ -115,7 +115,7 @@ def test_coverage():
     coverage = vectors.coverage({"A": 5, "b": 1, "x": 3, "y": 3, "z": 8})
     assert (coverage.known_tokens, coverage.tokens, coverage.known_types, coverage.types) == (6, 20, 2, 5)
     assert coverage.most_frequent_missing == [("z", 8), ("x", 3), ("y", 3)]
-    assert "30.0% of 20 running words and 40.0% of 5 different words" in str(coverage)
+    assert "30.0% of 20 tokens and 40.0% of 5 word types" in str(coverage)
     assert "none" in str(vectors.coverage({}))
 
 

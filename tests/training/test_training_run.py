@@ -9,7 +9,7 @@ import pytest
 
 from keras_slstm.layers.pooling import MaskedGlobalAveragePooling1D
 from keras_slstm.models.sentence_classifier import SentenceClassifier
-from keras_slstm.training.check_loss import NonFiniteLossError
+from keras_slstm.training.check_loss import CheckLoss, NonFiniteLossError
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
 from tests.processes import run_python
@@ -114,6 +114,17 @@ def test_best_epoch_and_patience_survive(tmp_path):
     again = TrainingRun(tmp_path)
     again.fit(new_model(), batches, epochs=9, patience=2, callbacks=[fake_logs(scores)], **options)
     assert again.epochs_done == 4
+
+
+def test_a_stop_by_a_callback_survives(tmp_path):
+    def stop(epoch, logs):
+        model.stop_training = epoch == 1
+
+    model = new_model()
+    train(TrainingRun(tmp_path), model, 5, [keras.callbacks.LambdaCallback(on_epoch_end=stop)])
+    again = TrainingRun(tmp_path)  # as if the process had been killed before `finish`
+    train(again, new_model(), 5)
+    assert again.epochs_done == 2
 
 
 def test_finished_runs_and_other_settings_are_refused(tmp_path):
@@ -377,3 +388,23 @@ def test_a_loss_that_is_not_finite(tmp_path, sharp):
         np.testing.assert_allclose(history[name], expected[name], rtol=1e-6)
     for a, b in zip(model.get_weights(), truth.get_weights()):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_a_step_that_breaks_the_weights_is_skipped():
+    """Its loss is finite: only the gradient overflows."""
+    x = np.ones((6, 1), "float32")
+    x[2] = 1.8e19  # the square of the output is below 3.4e38, its gradient above
+
+    def linear():
+        model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1, "linear", False, "zeros")])
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        return model
+
+    def fit(rows, **options):
+        model, y = linear(), 2.0 * (rows == 1)
+        model.fit(rows, y, batch_size=1, shuffle=False, verbose=0, **options)
+        return model.get_weights()[0]
+
+    with pytest.warns(RuntimeWarning, match="A weight is not finite after step 3 of epoch 1: the step is skipped"):
+        found = fit(x, callbacks=[CheckLoss(skip=True)])
+    np.testing.assert_allclose(found, fit(np.delete(x, 2, axis=0)), rtol=1e-6)

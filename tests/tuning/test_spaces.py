@@ -117,7 +117,7 @@ def test_vertical_gates():
 def test_unknown_encoder():
     with pytest.raises(ValueError, match=r"The encoder 'nobody' has no space. Encoders with a space: slstm"):
         encoder_space(keras_tuner.HyperParameters(), ["nobody"])
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="at least one encoder"):
         encoder_space(keras_tuner.HyperParameters(), [])
 
 

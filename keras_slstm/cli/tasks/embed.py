@@ -16,11 +16,13 @@ from keras_slstm.cli.options import recorded_command
 from keras_slstm.cli.tasks.jobs import Results, finished_before
 from keras_slstm.cli.tasks.match import match
 from keras_slstm.cli.tasks.saved import load_model
-from keras_slstm.datasets.readers import read_lines
+from keras_slstm.datasets.records import Problems, decoded_lines
+from keras_slstm.errors import DataError
 from keras_slstm.extras import require
 from keras_slstm.files import complete_file, read_json
 from keras_slstm.models.sentence_encoder import SentenceEncoder
 from keras_slstm.training.results import append_result, read_results
+from keras_slstm.training.run_folder import RunFolder
 from keras_slstm.transfer import TASKS, TaskData, evaluate, load_task
 
 
@@ -36,9 +38,7 @@ def embed(arguments: argparse.Namespace) -> int:
 
 def write_vectors(arguments: argparse.Namespace) -> int:
     """Write an array with one row per line of a file."""
-    texts = read_lines(arguments.file)
-    if not texts:
-        raise ValueError(f"{arguments.file} contains no texts")
+    texts = read_texts(arguments.file)
     vectors = SentenceEncoder(load_model(arguments.model))(texts)
     with complete_file(arguments.write) as unfinished, open(unfinished, "wb") as file:
         np.save(file, vectors)
@@ -46,10 +46,24 @@ def write_vectors(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def read_texts(path: str) -> list[str]:
+    """Read a file with one text per line. Only its last lines may be empty, so that row i is line i."""
+    texts: list[str] = []
+    for number, text in decoded_lines(path, Problems(path, "raise")):
+        if number > len(texts) + 1:
+            raise DataError(
+                path, len(texts) + 1, "expected a text, because each line gets a vector; found an empty line"
+            )
+        texts.append(text)
+    if not texts:
+        raise DataError(path, 1, "the file contains no texts")
+    return texts
+
+
 def train(arguments: argparse.Namespace) -> int:
     """Train, unless the same command has already done so; return the exit status."""
     training = match_arguments(arguments)
-    if not (training.output / "model.keras").exists() or training.overwrite:
+    if training.overwrite or not RunFolder(training.output).is_finished():
         return match(training, texts_of_tasks(training))
     before = finished_before(training, training.output)
     if before["seed"] != training.seed[0]:

@@ -50,7 +50,7 @@ def show_tags(model: SequenceTagger, sentences: Sequence[Sequence[str]]) -> None
             labels, confidence = model.tag(part, return_confidence=True)
             for tokens, names, sure in zip(part, labels, confidence):
                 print(" ".join(f"{token}/{printable(name)}" for token, name in zip(tokens, names)), end="")
-                print(f"  (least sure: {sure.min():.2f})" if len(sure) else "")
+                print(f"  (lowest confidence: {sure.min():.2f})" if len(sure) else "")
         else:
             for tokens, spans in zip(part, model.find_spans(part)):
                 print(mark(tokens, spans, colors))

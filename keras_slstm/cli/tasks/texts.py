@@ -66,7 +66,7 @@ def can_stay_fixed(vectors: WordVectors | None, settings: Settings, counts: Coun
     coverage = vectors.coverage(counts)
     print(
         f"The word vectors are trained, although the preset keeps them fixed: only {coverage.known_tokens} of "
-        f"{coverage.tokens} running words have one, and random vectors are useless without training "
+        f"{coverage.tokens} tokens have one, and random vectors are useless without training "
         f"(they stay fixed at {MIN_COVERAGE_TO_FREEZE:.0%} or more, or with --fixed-vectors)."
     )
     return False

@@ -52,10 +52,15 @@ def choose_settings(
         raise ValueError("--updates 0 needs --epochs")
     if not settings["decay"] and not settings.get("updates") and not arguments.epochs:
         raise ValueError("--decay 0 needs --updates or --epochs: by their end, the learning rate falls to zero")
-    if getattr(arguments, "patience_updates", None) is not None and arguments.patience is None:
+    if settings.get("plateau") and not settings["decay"]:
+        raise ValueError("--plateau needs --decay, the factor by which it lowers the learning rate: --decay 0.5")
+    if getattr(arguments, "patience_updates", None) is not None:
+        if arguments.patience is not None:
+            raise ValueError("use either --patience or --patience-updates, not both")
         settings.pop("patience")  # of the preset
     settings.pop("epochs")  # a resumed run may train longer
     if not settings.get("mlp_units"):
+        check_mlp_options(arguments)
         settings = {name: value for name, value in settings.items() if name not in _MLP}
     for name in ("plateau", "weight_decay", "updates", "patience", "patience_updates"):
         if not settings.get(name):
@@ -75,6 +80,14 @@ def choose_settings(
     # XLA compiles for seconds for every sentence length, which only pays off in long runs.
     settings["jit_compile"] = settings["backend"] == "jax" if arguments.jit_compile is None else arguments.jit_compile
     return settings
+
+
+def check_mlp_options(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for options of hidden layers without these layers."""
+    names = ["mlp_layers"] if getattr(arguments, "architecture", None) else ["mlp_layers", "mlp_dropout"]
+    for name in names:
+        if getattr(arguments, name, None) is not None:
+            raise ValueError(f"--{name.replace('_', '-')} needs --mlp-units above 0")
 
 
 def without_model_defaults(settings: Settings) -> Settings:
@@ -113,11 +126,11 @@ def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None
     rate = settings["learning_rate"]
     if "plateau" not in settings:
         steps = len(batches)
-        if "updates" in settings:  # at least: the last epoch is completed, and `--epochs` may ask for more
-            epochs = epochs or count_epochs(settings["updates"], batches)
-            steps = max(settings["updates"], epochs * len(batches))
-        elif not settings["decay"]:
-            steps *= epochs or 1
+        if epochs and ("updates" in settings or not settings["decay"]):
+            steps *= epochs
+        elif "updates" in settings:
+            steps *= count_epochs(settings["updates"], batches)  # the last epoch is completed
+            steps = max(settings["updates"], steps)
         if settings["decay"]:
             rate = keras.optimizers.schedules.ExponentialDecay(
                 rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings

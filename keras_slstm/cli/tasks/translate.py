@@ -99,7 +99,7 @@ def train(arguments: argparse.Namespace, job: Job) -> Results:
         "max_length": arguments.max_length,
     }
     with naming_options("--cell-option"):
-        model, batches = build_model(settings, corpus.train)
+        model, batches = build_model(settings, corpus.train, arguments.epochs)
     columns = [column for part in (corpus.train, corpus.validation) for column in (part.sources, part.targets)]
     settings["data"] = fingerprint(*columns)
     run = TrainingRun(job.folder, settings, overwrite=arguments.overwrite)
@@ -155,8 +155,8 @@ def evaluate(model: Seq2Seq, part: TextPairs, name: str, search: dict[str, Any])
     return scores._asdict(), found
 
 
-def build_model(settings: Settings, train: TextPairs) -> tuple[Seq2Seq, TranslationBatches]:
-    """The compiled model with its subwords, and the training batches."""
+def build_model(settings: Settings, train: TextPairs, epochs: int | None) -> tuple[Seq2Seq, TranslationBatches]:
+    """The compiled model with its subwords, and the training batches; `epochs` is `--epochs`."""
     model = make_model(settings)
     model.adapt([*train.sources, *train.targets])
     if settings.pop("equal_parameters"):
@@ -172,7 +172,7 @@ def build_model(settings: Settings, train: TextPairs) -> tuple[Seq2Seq, Translat
     if not len(kept):
         raise ValueError(f"No training pair has at most {settings['longest']} subwords (--longest)")
     batches = model.batches(kept.sources, kept.targets, batch_size=settings["batch_size"], seed=settings["seed"])
-    model.compile(make_optimizer(settings, batches), jit_compile=settings["jit_compile"])
+    model.compile(make_optimizer(settings, batches, epochs), jit_compile=settings["jit_compile"])
     return model, batches
 
 

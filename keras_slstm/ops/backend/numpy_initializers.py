@@ -6,6 +6,8 @@ The weights of an S-LSTM take JAX about ten seconds, and loading a model draws t
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,10 +20,21 @@ from keras_slstm.types import Shape, Tensor
 
 
 def draws_without_compiling(initializer: Any) -> Any:
-    """Return `initializer`; on JAX, if it is one of Keras' own, a function that draws from the same distribution."""
-    if keras.backend.backend() != "jax" or type(initializer) not in _DRAWS:
+    """Return `initializer`; on JAX, if it is one of Keras' own, a copy that draws from the same distribution.
+
+    The copy is still an initializer, because `MultiHeadAttention` copies its own by their configuration.
+    """
+    kind: Any = type(initializer)
+    if keras.backend.backend() != "jax" or kind not in _DRAWS:
         return initializer
-    return lambda shape, dtype=None: draw(initializer, shape, dtype)
+    drawing = copy.copy(initializer)
+    drawing.__class__ = _drawing_class(kind)
+    return drawing
+
+
+@functools.cache
+def _drawing_class(kind: Any) -> Any:
+    return type(kind.__name__, (kind,), {"__call__": lambda self, shape, dtype=None: draw(self, shape, dtype)})
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ def load() -> ModuleType:
     if "tensorflow_addons" in sys.modules:
         return sys.modules["tensorflow_addons"]
     if sys.version_info >= (3, 12):
-        raise ImportError(f"tensorflow-addons needs Python 3.11 or older, but this is {sys.version.split()[0]}.")
+        raise ImportError(f"tensorflow-addons needs Python 3.11, but this is {sys.version.split()[0]}.")
     require("tf_keras", "addons")
     import tensorflow  # noqa: F401  the import decides what `tensorflow.keras` is
 
