@@ -50,6 +50,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.save_every = save_every
         self.first_step = progress.step
         self.resumes = progress.epochs > 0 or progress.step > 0
+        self.stopped = False
 
     def restore(self, model: keras.Model, data: Any) -> None:
         """Restore the last saved state, if there is one."""
@@ -106,15 +107,15 @@ class Checkpoints(keras.callbacks.Callback):
         progress.epochs = epoch + 1
         losses = progress.history.get("val_loss") or progress.history.get("loss", [])
         progress.best_epoch = best_epoch(progress.history[self.monitor], self.mode, losses)
-        progress.stopped = self.model.stop_training
         self._keep(self.model)
         self.first_step = 0
+        self.stopped = self.model.stop_training
         if self._patience_exhausted():
             self.model.stop_training = True
 
     def has_ended(self, epochs: int) -> bool:
         """Whether training is complete."""
-        return self.progress.stopped or self._patience_exhausted() or self.progress.epochs >= epochs
+        return self.stopped or self._patience_exhausted() or self.progress.epochs >= epochs
 
     def _patience_exhausted(self) -> bool:
         if self.patience is None:

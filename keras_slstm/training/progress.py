@@ -23,7 +23,6 @@ class Progress:
         random_state: The state of the random generators; see `state.random_state`.
         step: Number of finished steps of the current epoch.
         metrics: The state of the metrics after these steps; see `state.metric_values`.
-        stopped: Whether a callback has stopped the training after the last epoch.
         finished: Whether the run has ended and kept its results, so that it cannot be resumed.
     """
 
@@ -33,7 +32,6 @@ class Progress:
     random_state: dict[str, Any] = field(default_factory=dict)
     step: int = 0
     metrics: list[Any] = field(default_factory=list)
-    stopped: bool = False
     finished: bool = False
 
 

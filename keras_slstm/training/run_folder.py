@@ -100,7 +100,6 @@ class RunFolder:
         values = self._read(self.progress)
         # Versions without `run.json` finished a run by writing its model.
         values.setdefault("finished", self.model.exists())
-        values.setdefault("stopped", False)  # missing in older files
         try:
             return read_progress(values)
         except ValueError as error:

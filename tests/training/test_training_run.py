@@ -116,17 +116,6 @@ def test_best_epoch_and_patience_survive(tmp_path):
     assert again.epochs_done == 4
 
 
-def test_a_stop_by_a_callback_survives(tmp_path):
-    def stop(epoch, logs):
-        model.stop_training = epoch == 1
-
-    model = new_model()
-    train(TrainingRun(tmp_path), model, 5, [keras.callbacks.LambdaCallback(on_epoch_end=stop)])
-    again = TrainingRun(tmp_path)  # as if the process had been killed before `finish`
-    train(again, new_model(), 5)
-    assert again.epochs_done == 2
-
-
 def test_finished_runs_and_other_settings_are_refused(tmp_path):
     settings = {"units": 4, "texts": ("a", "b")}
     run = TrainingRun(tmp_path, settings)
