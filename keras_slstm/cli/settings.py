@@ -84,7 +84,7 @@ SETTINGS = {
         "FACTOR",
         options.factor,
         "factor that lowers the learning rate: over all updates, in each epoch, or as --plateau says; 0: linearly to "
-        "zero over the whole training",
+        "zero over --updates, or over --epochs if they take longer",
     ),
     "plateau": _of_training(
         "N", options.non_negative_int, "epochs without progress before --decay applies; 0: it always applies"

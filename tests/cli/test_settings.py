@@ -53,7 +53,7 @@ def test_lengths_are_rounded_only_for_a_compiled_model():
     assert set(lengths("--jit-compile")) == {8, 16, 24, 32, 40}
 
 
-@pytest.mark.parametrize(("epochs", "steps"), [(None, 120), (10, 300), (1, 30)])
+@pytest.mark.parametrize(("epochs", "steps"), [(None, 120), (10, 300), (1, 100)])
 def test_the_learning_rate_falls_over_the_whole_training(epochs, steps):
     settings = {"learning_rate": 1.0, "decay": 0.1, "clip": 1.0, "updates": 100}
     batches = TextBatches([[2]] * 30, labels=[0] * 30, batch_size=1)

@@ -126,11 +126,11 @@ def make_optimizer(settings: Settings, batches: SeededEpochs, epochs: int | None
     rate = settings["learning_rate"]
     if "plateau" not in settings:
         steps = len(batches)
-        if epochs and ("updates" in settings or not settings["decay"]):
-            steps *= epochs
-        elif "updates" in settings:
-            steps *= count_epochs(settings["updates"], batches)  # the last epoch is completed
-            steps = max(settings["updates"], steps)
+        if "updates" in settings:  # at least: the last epoch is completed, and `--epochs` may ask for more
+            epochs = epochs or count_epochs(settings["updates"], batches)
+            steps = max(settings["updates"], epochs * len(batches))
+        elif not settings["decay"]:
+            steps *= epochs or 1
         if settings["decay"]:
             rate = keras.optimizers.schedules.ExponentialDecay(
                 rate, decay_steps=steps, decay_rate=settings["decay"], staircase="updates" not in settings
