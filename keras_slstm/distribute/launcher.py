@@ -135,7 +135,9 @@ class Workers:
 def _copy_lines(lines: IO[bytes], index: int) -> None:
     """Print the lines of a process after its number."""
     for line in lines:
-        print(f"[{index}] {line.decode(errors='replace').rstrip()}", file=sys.stderr, flush=True)
+        # In one piece: the first process writes to the same file.
+        sys.stderr.write(f"[{index}] {line.decode(errors='replace').rstrip()}\n")
+        sys.stderr.flush()
 
 
 def free_ports(count: int) -> list[int]:
