@@ -1,10 +1,10 @@
 """Counts how deep a depth-adaptive GRN reads words, by frequency, part of speech and negation (Figure 4 of its paper).
 
-    python -m benchmarks.word_depths runs/a/model.keras runs/b/model.keras --trained trec --manual-dir PATH
+    python -m benchmarks.word_depths benchmarks/studies/grn_documents.toml "adaptive depth" --root PATH
 
-The models are trainings of the same data with different seeds. They read the words of the English web treebank
-(`ud_ewt`), which has parts of speech; the frequencies are those in their training texts. The interval of the difference
-from all words covers models and sentences.
+The models are those of a row of a study of classifiers, one for each seed; `--work` names the folder of its trainings.
+They read the words of the English web treebank (`ud_ewt`), which has parts of speech. The frequencies are those in the
+training texts. The interval of the difference from all words covers seeds and sentences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keras_slstm
+from benchmarks.study import Study, Training, chosen_value, lines_of, read_study, training_folder
 from benchmarks.study_statistics import paired_interval, score
+from keras_slstm.cli.main import parse
+from keras_slstm.cli.tasks import classify
+from keras_slstm.cli.tasks.jobs import limited
 from keras_slstm.training.results import append_result, read_results
 
 RESULTS = Path(__file__).parent / "results" / "word_depths.jsonl"
@@ -100,29 +104,60 @@ def table() -> str:
     return "\n".join(rows)
 
 
+def trainings_of(study: Study, row: str) -> list[Training]:
+    """The trainings of a row on the first data set, one for each seed.
+
+    Raises:
+        ValueError: If the study is not one of classifiers, lacks the row, or has not chosen its searched value yet.
+    """
+    if study.command != "classify":
+        raise ValueError(f"study {study.name}: the models must be classifiers (`classify`), not `{study.command}`")
+    if row not in study.rows:
+        raise ValueError(f"study {study.name}: no row {row!r}; the rows are {', '.join(map(repr, study.rows))}")
+    data = next(iter(study.data))
+    value = chosen_value(study, lines_of(study), row, data) if study.search else None
+    if study.search and value is None:
+        raise ValueError(f"study {study.name}: the search of {row!r} is not finished")
+    return [Training(study, row, data, seed, value) for seed in study.seeds]
+
+
+def training_texts(training: Training, root: Path) -> list[str]:
+    """The texts that a training reads."""
+    command, *words = training.words(root)
+    arguments = parse(command, words)
+    ((corpus, _),) = classify.load(arguments)
+    return list(limited(corpus, arguments.limit).train.texts)
+
+
 def main() -> None:
     """Read the sentences with each model, print the table, and replace the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="saved classifiers with a GRN")
-    parser.add_argument("--trained", required=True, metavar="NAME", help="the data set that they were trained on")
-    parser.add_argument("--manual-dir", help="folder with the original files of both data sets")
+    parser.add_argument("study", type=Path, metavar="FILE", help="study")
+    parser.add_argument("row", metavar="ROW", help="its row with a depth-adaptive GRN")
+    parser.add_argument("--root", type=Path, default=Path(), help="folder of the original files and word vectors")
+    parser.add_argument("--work", type=Path, default=Path("runs/studies"), help="folder of the trainings")
     args = parser.parse_args()
-    corpus = keras_slstm.datasets.load_corpus(args.trained, manual_dir=args.manual_dir)
-    treebank = keras_slstm.datasets.load_tagged_corpus("ud_ewt", manual_dir=args.manual_dir).test
+    try:
+        study = read_study(args.study)
+        trainings = trainings_of(study, args.row)
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    treebank = keras_slstm.datasets.load_tagged_corpus("ud_ewt", manual_dir=args.root).test
     texts = [" ".join(words) for words in treebank.tokens]
     depths: list[list[Any]] = []
     groups: list[list[set[str]]] = []
-    for path in args.models:
-        model: Any = keras.saving.load_model(path, compile=False)
+    for training in trainings:
+        model: Any = keras.saving.load_model(training_folder(training, args.work) / "model.keras", compile=False)
         read = keras_slstm.models.read_depths(model, texts)
         depths.append([sentence.depths.tolist() for sentence in read])
         if not groups:
-            seen = Counter(word for text in corpus.train.texts for word in model.vectorizer.tokenize(text))
+            tokenized = model.vectorizer.tokenize_all(training_texts(training, args.root))
+            seen = Counter(word for words in tokenized for word in words)
             for found, words, tags in zip(read, treebank.tokens, treebank.tags, strict=True):
                 groups.append(groups_of(found.words, spread(words, tags, model.vectorizer.tokenize), seen))
     RESULTS.unlink(missing_ok=True)
     for line in measure(depths, groups):
-        append_result(RESULTS, {**line, "trained": args.trained})
+        append_result(RESULTS, {"study": study.name, "row": args.row, **line})
     print(table())
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import study_statistics, word_depths
+from benchmarks.study import Study
 
 
 def test_a_split_word_keeps_its_part_of_speech():
@@ -48,3 +49,42 @@ def test_mean_depths_and_their_intervals(monkeypatch, tmp_path):
         word_depths.append_result(word_depths.RESULTS, line)
     rows = word_depths.table().splitlines()[2:]
     assert [row.split(" | ")[0] for row in rows] == ["| rare", "| all words"]
+
+
+def _study(**changes):
+    fields = {
+        "name": "depths",
+        "question": "?",
+        "command": "classify",
+        "measure": "accuracy",
+        "options": {"limit": 2},
+        "seeds": [0, 1, 2],
+        "baseline": "full",
+        "data": {"own": {"data": "train.tsv"}, "other": {"data": "other.tsv"}},
+        "rows": {"adaptive": {"encoder": "depth_adaptive_grn"}, "full": {"encoder": "full_depth_grn"}},
+    }
+    return Study(**(fields | changes))
+
+
+def test_the_models_of_a_row_and_their_training_texts(tmp_path):
+    trainings = word_depths.trainings_of(_study(), "adaptive")
+    assert [(training.data, training.seed, training.value) for training in trainings] == [
+        ("own", seed, None) for seed in (0, 1, 2)
+    ]
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(f"text {i}\t{'ab'[i % 2]}\n" for i in range(20)))
+    texts = word_depths.training_texts(trainings[0], tmp_path)
+    assert len(texts) == 2
+    assert all(text.startswith("text ") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "row", "problem"),
+    [
+        ({}, "adaptve", "no row 'adaptve'; the rows are 'adaptive', 'full'"),
+        ({"command": "tag"}, "adaptive", "must be classifiers"),
+        ({"search": {"learning-rate": [0.1, 0.2]}}, "adaptive", "the search of 'adaptive' is not finished"),
+    ],
+)
+def test_models_that_cannot_be_read(changes, row, problem):
+    with pytest.raises(ValueError, match=problem):
+        word_depths.trainings_of(_study(**changes), row)
