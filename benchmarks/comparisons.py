@@ -13,7 +13,8 @@ from pathlib import Path
 from benchmarks import study_report
 from benchmarks.sentence_vectors import different_vectors, sentence_vector
 from benchmarks.study import Line, Options, Study, lines_of, read_study
-from benchmarks.study_report import chosen_runs, difference, percent, unfair, with_interval
+from benchmarks.study_checks import chosen_runs, unfair
+from benchmarks.study_report import difference, percent, with_interval
 
 OWN = ("slstm", "caslstm", "bi_caslstm", "subilstm", "subilstm_untied", "depth_adaptive_grn", "full_depth_grn")
 METRICS = {"accuracy": "accuracy", "f1": "span F1", "bleu": "BLEU"}
@@ -58,8 +59,8 @@ def accuracy() -> str:
         averages = any(claim.get("average") for claim in study.claims)
         for names in [list(study.data)] if averages else [[name] for name in study.data]:
             for row in compared_rows(study):
-                pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in names]
-                if not any(unfair(study, *pair) for pair in pairs):
+                if not unfair(study, lines, row, names):
+                    pairs = [[chosen_runs(study, lines, of, data) for of in (row, study.baseline)] for data in names]
                     table.append("| " + " | ".join(_cells(study, names, row, pairs)) + " |")
     return "\n".join(table)
 

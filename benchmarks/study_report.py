@@ -13,16 +13,12 @@ import numpy as np
 
 from benchmarks import study_statistics
 from benchmarks.sentence_vectors import different_vectors
-from benchmarks.study import Line, Study, chosen_value, lines_of, read_study
+from benchmarks.study import Line, Study, lines_of, read_study
+from benchmarks.study_checks import chosen_runs, unfair
 from benchmarks.study_seconds import seconds_of
 from keras_slstm.metrics.summaries import mean_and_spread
 
 STUDIES = Path(__file__).parent / "studies"
-FEWEST_SEEDS = 3
-# Settings that may differ although no row names them: the seed, and settings that depend on it or on the machine.
-_FREE = {"seed"}
-# Settings that change the vocabulary, which is a part of the fingerprint `data`.
-_OF_THE_VOCABULARY = {"min_count", "split_words", "tokenizer", "max_length", "vectors", "cased"}
 
 
 def tables() -> str:
@@ -54,52 +50,6 @@ def table(study: Study) -> str:
     if len(by_length := _by_length(study, lines)) > 2:
         text += ["", *by_length]
     return "\n".join([*text, "", f"`python -m benchmarks.study benchmarks/studies/{study.name}.toml --root PATH`"])
-
-
-def chosen_runs(study: Study, lines: Sequence[Line], row: str, data: str) -> dict[int, Line]:
-    """Return the trainings of a row with its chosen value, by seed."""
-    value = chosen_value(study, list(lines), row, data) if study.search else None
-    if study.search and value is None:
-        return {}
-    return {line["seed"]: line for line in lines if (line["row"], line["data"], line["value"]) == (row, data, value)}
-
-
-def unfair(study: Study, one: dict[int, Line], other: dict[int, Line]) -> str | None:
-    """Return the reason why two rows cannot be compared, or None if they can."""
-    if not one or not other:
-        return "the search or a row is incomplete"
-    if set(one) != set(other) or set(one) != set(study.seeds):
-        return f"{len(one)} and {len(other)} of {len(study.seeds)} seeds are done"
-    if len(one) < FEWEST_SEEDS:
-        return f"fewer than {FEWEST_SEEDS} seeds"
-    lines = [*one.values(), *other.values()]
-    if any(line["commit"] is None or line["commit"].endswith("+") for line in lines):
-        return "a training does not name a commit"
-    for name, value in {
-        "code": lambda line: line["commit"],
-        "machines or versions": lambda line: line["conditions"],
-        "splits of the data": lambda line: line["split"],
-        "test splits": lambda line: line["test_part"],
-    }.items():
-        if any(value(line) != value(lines[0]) for line in lines):
-            return f"different {name}"
-    if names := unequal_settings(study, lines):
-        return f"different settings: {', '.join(names)}"
-    last = sum(line["best_epoch"] == line["epochs"] for line in lines)
-    return f"{last} of {len(lines)} trainings were best in their last epoch" if last else None
-
-
-def unequal_settings(study: Study, lines: Sequence[Line]) -> list[str]:
-    """Return the settings in which trainings differ although neither a row nor the search names them."""
-    declared = {option.replace("-", "_") for options in study.rows.values() for option in options}
-    declared |= {study.searched.replace("-", "_")} if study.searched else set()
-    declared |= {"encoder_options"} if "encoder_option" in declared else set()
-    declared |= {"data"} if declared & _OF_THE_VOCABULARY else set()
-    declared |= {"units"} if study.options.get("equal-parameters") else set()  # the command chooses them
-    common = set.intersection(*(set(line["settings"]) for line in lines)) - declared - _FREE
-    return sorted(
-        name for name in common if any(line["settings"][name] != lines[0]["settings"][name] for line in lines)
-    )
 
 
 def difference(*pairs: Sequence[dict[int, Line]]) -> tuple[float, float, float]:
@@ -148,34 +98,51 @@ def claims() -> str:
 
 def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: Sequence[str]) -> list[str]:
     """Return the difference, averaged over the data sets, and the verdict on the claim."""
-    pairs = [[chosen_runs(study, lines, name, of) for name in (claim["row"], study.baseline)] for of in data]
-    reasons = [unfair(study, *pair) for pair in pairs]
+    row = claim["row"]
+    reasons = [unfair(study, lines, row, [name]) for name in data]
     if found := [reason for reason in reasons if reason is not None]:
         done = f"{len(data) - len(found)} of {len(data)} data sets can be compared; " if len(data) > 1 else ""
         return ["", f"not compared: {done}{found[0]}"]
-    mean, *interval = difference(*pairs)
+    if (reason := unfair(study, lines, row, data)) is not None:
+        return ["", f"not compared: {reason} in several data sets"]
+    mean, *interval = difference(*_pairs(study, lines, row, data))
     return [with_interval(mean, *interval), verdict((interval[0], interval[1]), claim.get("expects", "better"))]
+
+
+def _pairs(study: Study, lines: Sequence[Line], row: str, data: Sequence[str]) -> list[list[dict[int, Line]]]:
+    """Return the trainings of a row and of the baseline on each of the data sets."""
+    return [[chosen_runs(study, lines, of, name) for of in (row, study.baseline)] for name in data]
 
 
 def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:
     of_seeds = [runs[seed] for seed in sorted(runs)]
     cells = [chosen(study, of_seeds[0]["value"])]
     cells += [percent([line[f"{part}_score"] for line in of_seeds]) for part in ("development", "test")]
-    cells += ["", ""] if row == study.baseline else _compare(study, lines, data, runs)
-    epochs = ", ".join(f"{line['best_epoch']} of {line['epochs']}" for line in of_seeds)
+    cells += ["", ""] if row == study.baseline else _compare(study, lines, data, row)
+    epochs = ", ".join(f"{line['best_epoch']} of {line['epochs']}{_limit(line)}" for line in of_seeds)
     seconds = seconds_of(study).get((data, row))
     return [
         *cells, str(len(runs)), epochs, f"{of_seeds[0]['parameters']:,}", "" if seconds is None else f"{seconds:.2f}",
     ]  # fmt: skip
 
 
-def _compare(study: Study, lines: Sequence[Line], data: str, runs: dict[int, Line]) -> list[str]:
-    baseline = chosen_runs(study, lines, study.baseline, data)
-    if (reason := unfair(study, runs, baseline)) is not None:
+def _limit(line: Line) -> str:
+    """Say if the number of updates ended a training, not its patience."""
+    limit = line["settings"].get("updates")
+    return " (limit)" if limit and line["updates"] >= limit else ""
+
+
+def _compare(study: Study, lines: Sequence[Line], data: str, row: str) -> list[str]:
+    if (reason := unfair(study, lines, row, [data])) is not None:
         return [f"not compared: {reason}", ""]
+    ((runs, baseline),) = _pairs(study, lines, row, [data])
     counts, before = _counts(runs), _counts(baseline)
-    p = "" if counts is None or before is None else f"{study_statistics.mcnemar(counts, before):.3f}"
-    return [with_interval(*difference((runs, baseline))), p]
+    # McNemar's test needs items that are right or wrong, not counts of spans.
+    tested = study.measure == "accuracy" and counts is not None and before is not None
+    return [
+        with_interval(*difference((runs, baseline))),
+        p_value(study_statistics.mcnemar(counts, before)) if tested else "",
+    ]
 
 
 def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
@@ -184,12 +151,12 @@ def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
         return None
     sentences = []
     for row in study.rows:
-        pairs = [[chosen_runs(study, lines, name, data) for name in (row, study.baseline)] for data in study.data]
-        if row == study.baseline or any(unfair(study, *pair) for pair in pairs):
+        if row == study.baseline or unfair(study, lines, row, list(study.data)):
             continue
+        pairs = _pairs(study, lines, row, list(study.data))
         average = with_interval(*difference(*pairs))
         p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
-        test = "" if p is None else f", Wilcoxon's p {p:.3f}"
+        test = "" if p is None else f", Wilcoxon's p {p_value(p)}"
         sentences.append(f"{row}: {average} on average over {len(pairs)} data sets{test}.")
     return " ".join(sentences) or None
 
@@ -207,7 +174,7 @@ def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
     for data in study.data:
         runs = {row: chosen_runs(study, lines, row, data) for row in study.rows}
         counts = {row: _counts(of) for row, of in runs.items()}
-        if counts[study.baseline] is None or any(unfair(study, of, runs[study.baseline]) for of in runs.values()):
+        if counts[study.baseline] is None or any(unfair(study, lines, row, [data]) for row in runs):
             continue
         words = np.array(next(iter(runs[study.baseline].values()))["words"])
         chosen = [(words > low) & (words <= high) for low, high in bins]
@@ -252,6 +219,11 @@ def chosen(study: Study, value: float | None) -> str:
     tried = study.search[study.searched]
     edge = " (lowest)" if value == min(tried) else " (highest)" if value == max(tried) else ""
     return f"{value:g}{edge if len(tried) > 2 else ''}"
+
+
+def p_value(p: float) -> str:
+    """Format the p-value of a test."""
+    return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
 
 
 def percent(scores: Sequence[float]) -> str:

@@ -155,8 +155,9 @@ def main() -> None:
             seen = Counter(word for words in tokenized for word in words)
             for found, words, tags in zip(read, treebank.tokens, treebank.tags, strict=True):
                 groups.append(groups_of(found.words, spread(words, tags, model.vectorizer.tokenize), seen))
+    lines = measure(depths, groups)
     RESULTS.unlink(missing_ok=True)
-    for line in measure(depths, groups):
+    for line in lines:
         append_result(RESULTS, {"study": study.name, "row": args.row, **line})
     print(table())
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import study as studies
-from benchmarks import study_report, study_seconds, study_statistics
+from benchmarks import study_checks, study_report, study_seconds, study_statistics
 from keras_slstm.cli.main import parse
 from keras_slstm.training.results import append_result
 
@@ -83,7 +83,10 @@ def line(training, test=0.5, development=0.5, **more):
     return {
         **training.key,
         "development_score": development, "test_score": test, "best_epoch": 2, "epochs": 3, "parameters": 1000,
-        "settings": {"encoder": training.row, "units": 3, "learning_rate": training.value, "seed": training.seed},
+        "settings": {
+            "encoder": training.study.rows[training.row].get("encoder"),
+            "units": 3, "learning_rate": training.value, "seed": training.seed,
+        },
         "split": {"seed": 0}, "test_part": "x", "items": [[int(one), 1, 1] for one in right],
         "words": [3] * 10 + [8] * 30,
         "commit": "abc", "conditions": {"cores": 2},
@@ -276,7 +279,7 @@ class TestReport:
     def test_scores_by_length(self, study):
         study = dataclasses.replace(study, lengths=[3, 5])
         record(study)
-        runs = study_report.chosen_runs(study, read(study), "one", "a")
+        runs = study_checks.chosen_runs(study, read(study), "one", "a")
         right = np.array([[item[0] for item in runs[seed]["items"]] for seed in study.seeds])
         short, long = (100 * right[:, part].mean() for part in (slice(10), slice(10, None)))
         rows = [row for row in study_report.table(study).splitlines() if " to " in row or "over" in row]
@@ -348,14 +351,66 @@ class TestReport:
             ({"conditions": {"cores": 4}}, "different machines"),
             ({"split": {"seed": 1}}, "different splits of the data"),
             ({"test_part": "y"}, "different test splits"),
-            ({"best_epoch": 3}, "3 of 6 trainings were best in their last epoch"),
-            ({"settings": {"units": 4, "encoder": "one"}}, "different settings: units"),
+            ({"best_epoch": 3}, "4 of 8 trainings were best in their last epoch"),
+            ({"settings": {"units": 4, "encoder": "slstm"}}, "different settings: units"),
+            ({"settings": {"units": 3, "encoder": "bilstm"}}, "settings other than in the study's file: encoder"),
+            ({"command": "keras-slstm classify --updates 3"}, "settings other than in the study's file: updates"),
+            ({"test_score": 0.8}, "a test score of 0.800000, but 0.900000 by the test items"),
         ],
     )
     def test_an_unfair_comparison_is_refused(self, study, change, reason):
         record(study, lambda line: change if line["row"] == "one" else {})
         assert f"not compared: {reason}" in study_report.table(study)
         assert f"not compared: {reason}" in study_report.claims()
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            ({"commit": "def"}, "different code"),
+            ({"split": {"seed": 1}}, "different splits of the data"),
+            ({"best_epoch": 3}, "2 of 8 trainings were best in their last epoch"),
+        ],
+    )
+    def test_the_trainings_of_the_search_are_checked(self, study, change, reason):
+        record(study, lambda line: change if line["value"] == 0.1 else {})
+        assert f"not compared: {reason}" in study_report.table(study)
+
+    def test_two_lines_for_one_training_are_refused(self, study):
+        record(study)
+        lines = study.results.read_text().splitlines(keepends=True)
+        study.results.write_text("".join([*lines, lines[-1]]))
+        assert "not compared: several lines for one training (two a 2 0.2)" in study_report.table(study)
+
+    def test_all_data_sets_of_an_average_have_one_code(self, study, tmp_path):
+        text = FILE.replace("[search]", 'b = { dataset = "b" }\n[search]') + "average = true\n"
+        (tmp_path / "s.toml").write_text(text)
+        study = studies.read_study(tmp_path / "s.toml")
+        record(study, lambda line: {"commit": "def"} if line["data"] == "b" else {})
+        assert "not compared: different code in several data sets" in study_report.claims()
+        assert "on average over" not in study_report.table(study)
+
+    def test_rows_of_one_encoder_have_the_same_settings(self, study):
+        rows = {"one": {"steps": 1}, "two": {"steps": 2}}
+        study = dataclasses.replace(study, rows=rows, options={**study.options, "encoder": "slstm"})
+        lines = [
+            line(studies.Training(study, row, "a", seed, 0.1), settings={"steps": study.rows[row]["steps"], **more})
+            for row, more in (("one", {}), ("two", {"readout": "max"}))
+            for seed in study.seeds
+        ]
+        assert study_checks.unequal_settings(study, lines) == ["readout"]
+
+    def test_a_limit_of_epochs_that_no_training_has_reached_makes_no_difference(self, study):
+        study = dataclasses.replace(study, options={"epochs": 60, "decay": 0.9, "label-weights": ["A=3"]})
+        made = line(studies.Training(study, "one", "a", 0, 0.1), epochs=35)
+        made["command"] = "keras-slstm classify --epochs 40 --decay 0.90 --label-weights A=3"
+        assert study_checks.unlike_the_file(study, made) == []
+        assert study_checks.unlike_the_file(study, {**made, "epochs": 40}) == ["epochs"]
+        made["settings"] |= {"label_weights": {"A": 2.0}}
+        assert study_checks.unlike_the_file(study, made) == ["label-weights"]
+
+    def test_the_end_of_a_training_by_its_limit_is_shown(self, study):
+        record(study, lambda line: {"updates": 2, "settings": {**line["settings"], "updates": 2}})
+        assert "2 of 3 (limit), 2 of 3 (limit)" in study_report.table(study)
 
     @pytest.mark.parametrize(("option", "refused"), [("dropout", True), ("min-count", False)])
     def test_a_row_may_change_the_numbers_of_words(self, study, option, refused):
