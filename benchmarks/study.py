@@ -59,6 +59,7 @@ class Study:
             difference", compared with the baseline), `data` (one of the data sets, if the claim is not about all of
             them), and `average = true` for a claim about the average over data sets.
         lengths: Numbers of words that divide the test items into groups, each compared separately.
+        pairs: Further pairs of rows to compare, none of them the baseline.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Study:
     search_seeds: int = 1
     claims: list[dict[str, Any]] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
+    pairs: list[list[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for problem, wrong in {
@@ -84,6 +86,9 @@ class Study:
             "[search] takes one option with a list of values": len(self.search) > 1 or not all(self.search.values()),
             f"`search_seeds` must be 1 to {len(self.seeds)}": not 1 <= self.search_seeds <= len(self.seeds),
             "`lengths` must increase": any(low >= high for low, high in itertools.pairwise(self.lengths)),
+            "a pair is not one of two rows": any(
+                len(pair) != 2 or any(row not in self.rows for row in pair) for pair in self.pairs
+            ),
             "a claim names a row that does not exist": any(claim["row"] not in self.rows for claim in self.claims),
             "a claim names a data set that does not exist": any(
                 claim.get("data") not in (None, *self.data) for claim in self.claims

@@ -27,20 +27,24 @@ def chosen_runs(study: Study, lines: Sequence[Line], row: str, data: str) -> dic
     return {line["seed"]: line for line in lines if (line["row"], line["data"], line["value"]) == (row, data, value)}
 
 
-def unfair(study: Study, lines: Sequence[Line], row: str, data: Sequence[str]) -> str | None:
-    """Return the reason why a row and the baseline cannot be compared on data sets, or None if they can.
+def unfair(
+    study: Study, lines: Sequence[Line], row: str, data: Sequence[str], baseline: str | None = None
+) -> str | None:
+    """Return the reason why a row and another one cannot be compared on data sets, or None if they can.
 
-    The trainings of the search are checked, too, because they decide which value a row gets.
+    The other row is the baseline of the study, unless another one is given. The trainings of the search are checked, too,
+    because they decide which value a row gets.
     """
+    rows = (row, baseline or study.baseline)
     for name in data:
-        one, other = (chosen_runs(study, lines, of, name) for of in (row, study.baseline))
+        one, other = (chosen_runs(study, lines, of, name) for of in rows)
         if not one or not other:
             return "the search or a row is incomplete"
         if set(one) != set(other) or set(one) != set(study.seeds):
             return f"{len(one)} and {len(other)} of {len(study.seeds)} seeds are done"
         if len(one) < FEWEST_SEEDS:
             return f"fewer than {FEWEST_SEEDS} seeds"
-    compared = [line for line in lines if line["row"] in (row, study.baseline) and line["data"] in data]
+    compared = [line for line in lines if line["row"] in rows and line["data"] in data]
     return next(_problems(study, compared), None)
 
 

@@ -19,6 +19,7 @@ from benchmarks.study_seconds import seconds_of
 from keras_slstm.metrics.summaries import mean_and_spread
 
 STUDIES = Path(__file__).parent / "studies"
+FEWEST_ITEMS = 30  # of a group of lengths: a score on two texts says nothing, and would count fully in an average
 
 
 def tables() -> str:
@@ -47,6 +48,9 @@ def table(study: Study) -> str:
         text += ["", vectors]
     if (over_data := _over_data(study, lines)) is not None:
         text += ["", over_data]
+    for row, other in study.pairs:
+        found = [f"{_compare(study, lines, data, row, other)[0]} on {data}" for data in study.data]
+        text += ["", f"{row} against {other}: {', '.join(found)}."]
     if len(by_length := _by_length(study, lines)) > 2:
         text += ["", *by_length]
     return "\n".join([*text, "", f"`python -m benchmarks.study benchmarks/studies/{study.name}.toml --root PATH`"])
@@ -109,9 +113,12 @@ def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: S
     return [with_interval(mean, *interval), verdict((interval[0], interval[1]), claim.get("expects", "better"))]
 
 
-def _pairs(study: Study, lines: Sequence[Line], row: str, data: Sequence[str]) -> list[list[dict[int, Line]]]:
-    """Return the trainings of a row and of the baseline on each of the data sets."""
-    return [[chosen_runs(study, lines, of, name) for of in (row, study.baseline)] for name in data]
+def _pairs(
+    study: Study, lines: Sequence[Line], row: str, data: Sequence[str], baseline: str | None = None
+) -> list[list[dict[int, Line]]]:
+    """Return the trainings of a row and of the baseline, or another row, on each of the data sets."""
+    rows = (row, baseline or study.baseline)
+    return [[chosen_runs(study, lines, of, name) for of in rows] for name in data]
 
 
 def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:
@@ -132,15 +139,15 @@ def _limit(line: Line) -> str:
     return " (limit)" if limit and line["updates"] >= limit else ""
 
 
-def _compare(study: Study, lines: Sequence[Line], data: str, row: str) -> list[str]:
-    if (reason := unfair(study, lines, row, [data])) is not None:
+def _compare(study: Study, lines: Sequence[Line], data: str, row: str, baseline: str | None = None) -> list[str]:
+    if (reason := unfair(study, lines, row, [data], baseline)) is not None:
         return [f"not compared: {reason}", ""]
-    ((runs, baseline),) = _pairs(study, lines, row, [data])
-    counts, before = _counts(runs), _counts(baseline)
+    ((runs, others),) = _pairs(study, lines, row, [data], baseline)
+    counts, before = _counts(runs), _counts(others)
     # McNemar's test needs items that are right or wrong, not counts of spans.
     tested = study.measure == "accuracy" and counts is not None and before is not None
     return [
-        with_interval(*difference((runs, baseline))),
+        with_interval(*difference((runs, others))),
         p_value(study_statistics.mcnemar(counts, before)) if tested else "",
     ]
 
@@ -184,7 +191,7 @@ def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
         groups.append(("", list(found.values())))
     for name, group in groups:
         for (low, high), parts in zip(bins, zip(*group, strict=True), strict=True):
-            parts = [part for part in parts if part[study.baseline].shape[1]]
+            parts = [part for part in parts if part[study.baseline].shape[1] >= FEWEST_ITEMS]
             if parts:
                 length = f"over {low}" if math.isinf(high) else f"{low + 1} to {high}"
                 cells = [name or f"average over {len(parts)}", length, *_scores_of(study, parts, others)]

@@ -52,6 +52,7 @@ class TestFile:
             ("[0.1, 0.2]", "[]", "list of values"),
             ("seeds =", "lengths = [9, 9]\nseeds =", "must increase"),
             ("seeds =", "search_seeds = 4\nseeds =", "must be 1 to 3"),
+            ("seeds =", 'pairs = [["one", "four"]]\nseeds =', "a pair is not one of two rows"),
             ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
             ('row = "one"\n', 'row = "one"\ndata = "c"\n', "a claim names a data set"),
             ('row = "one"\n', 'row = "one"\nexpects = "more"\n', "a claim expects better, worse, no difference"),
@@ -276,9 +277,12 @@ class TestReport:
         ]
         assert study_report.chosen(study, 0.1) == "0.1"  # of two values, both are at the edge
 
-    def test_scores_by_length(self, study):
+    def test_scores_by_length(self, study, monkeypatch):
         study = dataclasses.replace(study, lengths=[3, 5])
         record(study)
+        assert "| a | over 5 | 30 |" in study_report.table(study)
+        assert "1 to 3" not in study_report.table(study)  # ten texts are too few
+        monkeypatch.setattr(study_report, "FEWEST_ITEMS", 10)
         runs = study_checks.chosen_runs(study, read(study), "one", "a")
         right = np.array([[item[0] for item in runs[seed]["items"]] for seed in study.seeds])
         short, long = (100 * right[:, part].mean() for part in (slice(10), slice(10, None)))
@@ -289,7 +293,8 @@ class TestReport:
         record(study, lambda line: {"best_epoch": 3})
         assert "over 5" not in study_report.table(study)
 
-    def test_scores_by_length_are_averaged_over_data_sets(self, study):
+    def test_scores_by_length_are_averaged_over_data_sets(self, study, monkeypatch):
+        monkeypatch.setattr(study_report, "FEWEST_ITEMS", 10)
         study = dataclasses.replace(study, lengths=[5], data={name: {"dataset": name} for name in ("a", "b", "c")})
         some = {"words": [8] * 40}  # c has no short texts
         record(study, lambda line: some if line["data"] == "c" else {})
@@ -374,6 +379,14 @@ class TestReport:
     def test_the_trainings_of_the_search_are_checked(self, study, change, reason):
         record(study, lambda line: change if line["value"] == 0.1 else {})
         assert f"not compared: {reason}" in study_report.table(study)
+
+    def test_further_pairs_of_rows_are_compared(self, study):
+        study = dataclasses.replace(study, pairs=[["two", "one"]])
+        record(study)
+        assert "\ntwo against one: -40.00 [-" in study_report.table(study)
+        assert "] on a.\n" in study_report.table(study)
+        record(study, lambda line: {"commit": "def"} if line["row"] == "one" else {})
+        assert "two against one: not compared: different code on a." in study_report.table(study)
 
     def test_two_lines_for_one_training_are_refused(self, study):
         record(study)
