@@ -32,8 +32,8 @@ def unfair(
 ) -> str | None:
     """Return the reason why a row and another one cannot be compared on data sets, or None if they can.
 
-    The other row is the baseline of the study, unless another one is given. The trainings of the search are checked, too,
-    because they decide which value a row gets.
+    The other row is the baseline of the study, unless another one is given. The trainings of the search are checked,
+    too, because they decide which value a row gets.
     """
     rows = (row, baseline or study.baseline)
     for name in data:
