@@ -81,7 +81,7 @@ def main():
             epochs=args.epochs,
             resume=(args.output / "search.json").exists(),
         )
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         parser.error(str(error))
     search.search()
 

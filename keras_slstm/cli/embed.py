@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keras_slstm.cli import match, options
 from keras_slstm.cli.names import TRANSFER_CLASSIFIERS, TRANSFER_TASKS
-from keras_slstm.cli.options import Parser
+from keras_slstm.cli.options import Parser, check_file, check_not_given
 from keras_slstm.cli.training_options import add_run_options
 
 SUMMARY = "Compute sentence vectors: train an encoder on pairs and test it on ten tasks, or write vectors to a file."
@@ -21,6 +21,10 @@ The tasks are MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK-R, SICK-E and STS-B, as 
 the frozen vectors; tasks without files are skipped. Run the same command again to resume an interrupted run.
 """
 DATASET = "snli/full"
+# The options that have an effect when vectors are written, and when a trained model is tested.
+WRITING = ("model", "file", "write")
+TESTING = ("model", "tasks", "classifier", "folds", "task_limit", "seed", "results", "overwrite",
+           "manual_dir", "data_dir")  # fmt: skip
 
 
 def add_arguments(parser: Parser) -> None:
@@ -50,6 +54,13 @@ def check(arguments: argparse.Namespace) -> None:
         raise ValueError("use --file and --write together, and with --model")
     if arguments.write is not None and arguments.write.suffix != ".npy":
         raise ValueError(f"--write: expected a name that ends in .npy, but got {arguments.write}")
+    if arguments.write is not None:
+        others = [name for name in vars(arguments) if name not in WRITING]
+        check_not_given(arguments, others, "has no effect with --write, which only reads a model: remove it")
+        check_file(arguments.file, "--file")
+    elif arguments.model:
+        others = [name for name in vars(arguments) if name not in TESTING]
+        check_not_given(arguments, others, "is for training, but --model is trained already: remove one of them")
     if len(arguments.seed) > 1 or arguments.variants or len(arguments.dataset or []) > 1:
         raise ValueError("embed trains a single model: use one --seed, one --dataset and no --variants")
     if arguments.architecture == "esim":

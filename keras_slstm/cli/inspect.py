@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from keras_slstm.cli import options
-from keras_slstm.cli.options import Parser
+from keras_slstm.cli.options import Parser, check_file
 
 SUMMARY = "Draw the depths of the words, or the vertical gates, of a saved model."
 EXAMPLES = """
@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Count, print and draw."""
     if arguments.file and arguments.dataset:
         raise ValueError("use either --dataset or --file, not both")
-    if arguments.file and not Path(arguments.file).is_file():
-        raise FileNotFoundError(f"--file: {arguments.file} does not exist")
+    if arguments.file:
+        check_file(arguments.file, "--file")
     from keras_slstm.cli.tasks.inspect import inspect
 
     return inspect(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 import warnings
@@ -30,6 +31,8 @@ def main(words: Sequence[str] | None = None) -> int:
         The exit status: 0, 2 for wrong options or data, 3 if another training process is lost, 130 if interrupted,
         141 if the reader of the output has closed it.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # no text ends the output, if its encoding is narrow
     try:
         return start([str(word) for word in (sys.argv[1:] if words is None else words)])
     except BrokenPipeError:  # such as `| head`
@@ -101,6 +104,7 @@ def run(command: str, words: Sequence[str]) -> int:
     keep_freed_memory()
     usual, warnings.formatwarning = warnings.formatwarning, one_line
     try:
+        check_results(arguments)
         status = int(module_of(command).run(arguments))
         sys.stdout.flush()
         return status
@@ -114,6 +118,13 @@ def run(command: str, words: Sequence[str]) -> int:
         return 130
     finally:
         warnings.formatwarning = usual
+
+
+def check_results(arguments: argparse.Namespace) -> None:
+    """Raise IsADirectoryError if `--results` is a folder, before a training whose results could not be written."""
+    results = getattr(arguments, "results", None)
+    if results is not None and results.is_dir():
+        raise IsADirectoryError(f"--results: {results} is a folder: pass the name of a file")
 
 
 def one_line(message: Warning | str, *place: object, **options: object) -> str:

@@ -8,6 +8,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from keras_slstm.suggestions import did_you_mean
@@ -122,7 +123,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def check_not_given(arguments: argparse.Namespace, names: Collection[str], reason: str) -> None:
-    """Raise ValueError for the first of these options that was given, with the reason.
+    """Raise ValueError for the first of these options that was given, or its `--no-` form, with the reason.
 
     >>> check_not_given(argparse.Namespace(words=["predict", "--beam", "3"]), ["max_length"], "is for translations")
     >>> check_not_given(argparse.Namespace(words=["predict", "--beam=3"]), ["beam"], "is for translations")
@@ -132,9 +133,25 @@ def check_not_given(arguments: argparse.Namespace, names: Collection[str], reaso
     words = arguments.words[: arguments.words.index("--")] if "--" in arguments.words else arguments.words
     given = {word.partition("=")[0] for word in words}
     for name in names:
-        option = f"--{name.replace('_', '-')}"
-        if option in given:
-            raise ValueError(f"{option} {reason}")
+        for option in (f"--{name.replace('_', '-')}", f"--no-{name.replace('_', '-')}"):
+            if option in given:
+                raise ValueError(f"{option} {reason}")
+
+
+def check_file(path: str, option: str, several_times: bool = False) -> None:
+    """Raise an error that names the option, unless its file can be read; from a pipe, only once.
+
+    Args:
+        path: The file.
+        option: The name of the option.
+        several_times: Whether the file will be read several times.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{option}: {path} does not exist")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{option}: {path} is a folder: pass a file")
+    if several_times and not Path(path).is_file():
+        raise ValueError(f"{option}: {path} is a pipe, but is read several times: write it to a file first")
 
 
 def recorded_command(parser: Parser, arguments: argparse.Namespace) -> str:

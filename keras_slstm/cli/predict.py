@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from keras_slstm.cli.options import Parser
+from keras_slstm.cli.options import Parser, check_file
 from keras_slstm.cli.training_options import add_search_options
 
 SUMMARY = "Use a saved model: label, match, tag or translate texts."
@@ -16,7 +15,8 @@ EXAMPLES = """
   keras-slstm predict runs/sick-entailment-bi_caslstm/model.keras "A man runs" "A man sleeps"
 
 Each text gets one line: a classifier prints label, probability and text, separated by tabs; a tagger prints the text
-with its spans; a translation model prints translation, score and text. A pair model takes the texts two by two.
+with its spans; a translation model prints translation, score and text. Every line of a file or of standard input is a
+text, even an empty one. A pair model takes the texts two by two, and leaves out empty lines with a note.
 """
 
 
@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Predict."""
     if not arguments.text and not arguments.file and sys.stdin.isatty():
         raise ValueError("there is no text: pass TEXT or --file, or pipe texts to standard input")
-    if arguments.file and not Path(arguments.file).is_file():
-        raise FileNotFoundError(f"--file: {arguments.file} does not exist")
+    if arguments.file:
+        check_file(arguments.file, "--file")
     from keras_slstm.cli.tasks.predict import predict
 
     return predict(arguments)

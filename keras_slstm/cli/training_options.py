@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Collection
 from pathlib import Path
 
 from keras_slstm.cli import options
 from keras_slstm.cli.names import ENCODER_SETTINGS, ENCODERS, POOLINGS, STRATEGIES
-from keras_slstm.cli.options import Parser
+from keras_slstm.cli.options import Parser, check_file
 
 
 def add_data_options(parser: Parser, default: str, known: str, what: str = "texts", several: bool = True) -> None:
@@ -166,9 +167,8 @@ def check_data_options(arguments: argparse.Namespace, default: str) -> None:
         if vars(arguments)[name] and not arguments.data:
             raise ValueError(f"--{name.replace('_', '-')} needs --data")
     for name in ("data", "dev_data", "test_data", "vectors"):
-        path = vars(arguments).get(name)
-        if path and not Path(path).is_file():
-            raise FileNotFoundError(f"--{name.replace('_', '-')}: {path} does not exist")
+        if path := vars(arguments).get(name):
+            check_file(path, f"--{name.replace('_', '-')}", several_times=True)
     if vars(arguments).get("fixed_vectors") and not arguments.vectors:
         raise ValueError("--fixed-vectors needs --vectors")
     if vars(arguments).get("ensemble") and len(arguments.seed) < 2:
@@ -192,9 +192,18 @@ def set_folder(arguments: argparse.Namespace, *words: str | None) -> None:
     arguments.results = arguments.results or arguments.output.parent / "results.jsonl"
 
 
+# Endings that say the format of a file. Anything else after a dot may distinguish files.
+_ENDINGS = re.compile(r"(\.(tsv|csv|txt|json|jsonl|ndjson|conll|conllu|parquet))?(\.(gz|zst))?$")
+
+
 def short_name(name: str) -> str:
-    """The name of a data set or a file, as part of a folder name."""
-    return Path(name).name.split(".")[0] if Path(name).suffix else name.replace("/", "-").replace(":", "-")
+    """The name of a data set or a file, as part of a folder name.
+
+    >>> short_name("data/mails.2023.tsv.gz"), short_name("glue/sst2")
+    ('mails.2023', 'glue-sst2')
+    """
+    last = Path(name).name if Path(name).suffix else name.replace("/", "-")
+    return (_ENDINGS.sub("", last) or last).replace(":", "-")
 
 
 SEARCH_OPTIONS = ("beam", "length_penalty", "max_length")

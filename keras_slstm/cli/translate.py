@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from keras_slstm.cli import options
 from keras_slstm.cli.names import CELLS
-from keras_slstm.cli.options import Parser
+from keras_slstm.cli.options import Parser, check_file
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.settings import add_settings
 from keras_slstm.cli.training_options import (
@@ -79,8 +78,7 @@ def check(arguments: argparse.Namespace) -> None:
         if files and not arguments.source_file:
             raise ValueError(f"--{source.replace('_', '-')} needs --source-file")
         for name in files:
-            if not Path(given[name]).is_file():
-                raise FileNotFoundError(f"--{name.replace('_', '-')}: {given[name]} does not exist")
+            check_file(given[name], f"--{name.replace('_', '-')}")
     for side in ("source", "target"):
         if arguments.source_file and given[f"{side}_language"]:
             raise ValueError(f"--{side}-language needs --dataset")

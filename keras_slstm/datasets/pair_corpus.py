@@ -150,9 +150,11 @@ def pair_features(
 ) -> tuple[ReadRow, list[str]]:
     """Return a function that converts the records of a TFDS data set of pairs to rows, and the label names."""
     features = builder.info.features
+    complete = [row for row in PAIR_COLUMNS if all(column in features for column in row)]
+    usual_names = zip(*complete or PAIR_COLUMNS)  # both texts from the same row
     first, second = (
         prepared.feature(name, features, role, "Text", column, usual)
-        for role, column, usual in zip(("first", "second"), (first_column, second_column), zip(*PAIR_COLUMNS))
+        for role, column, usual in zip(("first", "second"), (first_column, second_column), usual_names)
     )
     if first == second:
         raise ValueError(f'"{name}" does not contain pairs: its only text is "{first}"')

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, decoded_lines, read_columns
+from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, read_columns
 from keras_slstm.errors import DataError
 
 Pair = tuple[str, str]
@@ -43,7 +44,8 @@ def read_labelled_pairs(
         path: The file, in UTF-8.
         first_column: Name of the column (JSONL: key) of the first text. By default `text_a`, `premise`, `sentence1`,
             `question1` or `sentence_A`.
-        second_column: Likewise for the second text: `text_b`, `hypothesis`, `sentence2`, `question2` or `sentence_B`.
+        second_column: Likewise for the second text: `text_b`, `hypothesis`, `sentence2`, `question2` or `sentence_B`,
+            in the same order. If two of these pairs exist, name both columns.
         label_column: Likewise for the label: `label` or `score`. In JSON, a label may be a string or a number.
         on_error: `"raise"` stops at the first malformed line. `"skip"` skips such lines and warns how many were
             skipped.
@@ -72,13 +74,25 @@ def read_labelled_pairs(
 def pair_columns(
     first_column: str | None = None, second_column: str | None = None, label_column: str | None = None
 ) -> list[Column]:
-    """The columns of pairs and their labels."""
+    """The columns of pairs and their labels.
+
+    Without given names, both texts are those of one row of `PAIR_COLUMNS`, the only one that exists as a whole.
+    """
     firsts, seconds = zip(*PAIR_COLUMNS)
     return [
-        Column("first text", [first_column] if first_column else firsts),
-        Column("second text", [second_column] if second_column else seconds),
+        _text_column("first text", first_column, firsts, second_column, seconds),
+        _text_column("second text", second_column, seconds, first_column, firsts),
         Column("label", [label_column] if label_column else ("label", "score"), (str, int, float)),
     ]
+
+
+def _text_column(
+    role: str, given: str | None, usual: Sequence[str], other: str | None, partners: Sequence[str]
+) -> Column:
+    """One of the two texts: the given name, or a usual one with its partner or with any `other` given name."""
+    if given:
+        return Column(role, [given])
+    return Column(role, usual, partners=usual if other else partners)
 
 
 def read_scored_pairs(
@@ -104,28 +118,6 @@ def read_scored_pairs(
     if not examples:
         raise DataError(path, 1, "the file contains no examples")
     return examples
-
-
-def read_pair_lines(path: PathLike) -> list[Pair]:
-    """Read a file with one pair per line, such as pairs to classify: two texts separated by a tab.
-
-    Empty lines are skipped.
-
-    Args:
-        path: The file, in UTF-8. It is compressed if its name ends in `.gz` or `.zst`.
-
-    Raises:
-        DataError: If a line is not UTF-8 or does not contain two texts, or the file contains no pairs.
-    """
-    pairs = []
-    for number, line in decoded_lines(path, Problems(path, "raise")):
-        texts = line.split("\t")
-        if len(texts) != 2 or not all(text.strip() for text in texts):
-            raise DataError(path, number, f"expected two texts separated by a tab, found {line[:60]!r}")
-        pairs.append((texts[0], texts[1]))
-    if not pairs:
-        raise DataError(path, 1, "the file contains no pairs")
-    return pairs
 
 
 def _is_number(text: str) -> bool:

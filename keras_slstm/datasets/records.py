@@ -25,6 +25,10 @@ SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "vertical bar
 USUAL_SEPARATORS = {".tsv": "\t", ".csv": ",", ".txt": None}
 KINDS = (*USUAL_SEPARATORS, ".json", ".jsonl", ".ndjson")
 
+# Python's own limit, 131,072 characters, is too small for a book. This one is for a quotation mark that is not closed:
+# it would otherwise take the rest of a file of any size into memory.
+_LONGEST_FIELD = 2**24
+
 _TYPE_NAMES: dict[type, str] = {str: "a string", int: "an integer", float: "a number"}
 
 
@@ -35,22 +39,47 @@ class Column(NamedTuple):
         role: The content of the column, for messages.
         names: The possible names of the column (in JSON: of the key). The first one that exists is read.
         types: The types that its values may have in JSON.
+        partners: For one of two texts, the name of the other text that belongs to each name (the same name, if any
+            other text will do). A name counts only if its partner exists, too, and only one name may count.
     """
 
     role: str
     names: Sequence[str]
     types: tuple[type, ...] = (str,)
+    partners: Sequence[str] = ()
 
     def among(self, names: Collection[str]) -> str | None:
-        """Return the first of the column's names that is in `names`."""
-        return next((name for name in self.names if name in names), None)
+        """Return the first of the column's names that is in `names`, with its partner."""
+        return next(iter(self._fitting(names)), None)
+
+    def ambiguity(self, names: Collection[str]) -> str | None:
+        """Return the problem if several of the column's names count, although only one may."""
+        found = self._fitting(names)
+        if not self.partners or len(found) < 2:
+            return None
+        return (
+            f"the {self.role} could be {' or '.join(map(_quoted, found))}: name the two columns to read "
+            "(`first_column` and `second_column`; --first-column and --second-column), or rename the others"
+        )
 
     def suggestion(self, names: Collection[str]) -> str:
         """Return a sentence that suggests a similar name, or `""`."""
-        return next(filter(None, (did_you_mean(name, names) for name in self.names)), "")
+        missing = (name for name in self.names if name not in names)
+        return next(filter(None, (did_you_mean(name, names) for name in missing)), "")
 
     def __str__(self) -> str:
-        return " or ".join(f'"{name}"' for name in self.names)
+        pairs = zip(self.names, self.partners or self.names)
+        return " or ".join(
+            _quoted(name) + (f" (with {_quoted(partner)})" if partner != name else "") for name, partner in pairs
+        )
+
+    def _fitting(self, names: Collection[str]) -> list[str]:
+        pairs = zip(self.names, self.partners or self.names)
+        return [name for name, partner in pairs if name in names and partner in names]
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 class Problems:
@@ -183,6 +212,8 @@ def find_columns(path: Path, columns: Sequence[Column], rows: Iterator[Row]) -> 
         if name is None:
             hint = column.suggestion(header) or " The first line must name the columns."
             raise DataError(path, line, f"the header has no column {column}; its columns: {list_names(header)}.{hint}")
+        if problem := column.ambiguity(header):
+            raise DataError(path, line, problem)
         if header.count(name) > 1:
             raise DataError(path, line, f'the header has the column "{name}" more than once: {list_names(header)}')
         names.append(name)
@@ -243,7 +274,7 @@ def _csv_rows(path: Path, separator: str, problems: Problems) -> Iterator[Row]:
         row.clear()
         bad.clear()
         try:
-            fields = next(reader)
+            fields = _next_row(reader)
         except StopIteration:
             return
         except csv.Error as error:
@@ -256,6 +287,15 @@ def _csv_rows(path: Path, separator: str, problems: Problems) -> Iterator[Row]:
             problems.add(bad[0])
         else:
             yield row[0][0], fields
+
+
+def _next_row(reader: Iterator[list[str]]) -> list[str]:
+    """Read a row whose fields may be longer than Python's limit, which is global and may be the user's."""
+    usual = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        return next(reader)
+    finally:
+        csv.field_size_limit(usual)
 
 
 # --- JSON --------------------
@@ -326,6 +366,8 @@ def _parse(path: Path, number: int, parse: Callable[..., Any], text: str, *start
 def _json_problem(record: dict[str, Any], column: Column, name: str | None) -> str | None:
     if name is None:
         return f"the object has no key {column}; its keys: {list_names(record)}.{column.suggestion(record)}"
+    if problem := column.ambiguity(record):
+        return problem
     value = record[name]
     if isinstance(value, bool) or not isinstance(value, column.types):
         kinds = " or ".join(_TYPE_NAMES[kind] for kind in column.types)

@@ -148,10 +148,22 @@ def read_tagged(
     if scheme == "auto":
         scheme = "BIO" if any(_marks_span(tag) for row in sources.parts["train"].rows for tag in row.y) else None
     if scheme:
-        found = detect_scheme(row.y for source in sources.parts.values() for row in source.rows)
-        converted = {part: _convert(source, found, scheme, on_error) for part, source in sources.parts.items()}
+        found = _detect_schemes(sources.parts)
+        converted = {part: _convert(source, found[part], scheme, on_error) for part, source in sources.parts.items()}
         sources = Sources(converted)
     return sources, scheme
+
+
+def _detect_schemes(parts: Mapping[str, Source]) -> dict[str, str]:
+    """Guess the scheme of each part, because the files of a corpus may differ.
+
+    BIO and IOB1 have the same letters, and one error makes a small file of the one look like the other. Such parts are
+    therefore judged together.
+    """
+    found = {part: detect_scheme(row.y for row in source.rows) for part, source in parts.items()}
+    alike = [part for part, scheme in found.items() if scheme in ("BIO", "IOB1")]
+    together = detect_scheme(row.y for part in alike for row in parts[part].rows)
+    return {**found, **dict.fromkeys(alike, together)}
 
 
 def tagged_features(name: str, builder: Any, token_column: Any = None, tag_column: Any = None) -> ReadRow:

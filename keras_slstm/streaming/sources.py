@@ -150,6 +150,8 @@ class Source(NamedTuple):
                 if name is None:
                     hint = column.suggestion(known)
                     raise DataError(self.name, 1, f"no column {column}; existing columns: {list_names(known)}.{hint}")
+                if problem := column.ambiguity(known):
+                    raise DataError(self.name, 1, problem)
                 names.append(name)
             numbers = itertools.count(1)
             for batch in file.iter_batches(BLOCK, columns=names):

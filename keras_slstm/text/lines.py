@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import itertools
@@ -9,6 +10,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
@@ -42,7 +44,9 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedIOBase:
     return open(path, "rb")
 
 
-def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+def raw_lines(
+    path: str | os.PathLike[str], file: io.BufferedIOBase | BinaryIO | None = None
+) -> Iterator[tuple[int, bytes]]:
     r"""Yield the lines of a file with their numbers, counted from 1.
 
     Lines end at a line feed with an optional carriage return before it, and nowhere else: texts may contain the other
@@ -50,20 +54,21 @@ def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
     Args:
         path: The file; compressed if its name ends in `.gz` or `.zst`.
+        file: An open file to read instead, such as that of standard input; `path` is then its name in errors.
 
     Raises:
         DataError: If the file is empty or UTF-16, or its compressed data is damaged.
     """
     number = 0
     try:
-        with open_bytes(path) as file:
-            first = file.readline()
+        with open_bytes(path) if file is None else contextlib.nullcontext(file) as opened:
+            first = opened.readline()
             if first.startswith(UTF_16_MARKS):
                 raise DataError(path, 1, "the file is UTF-16: save it as UTF-8")
             first = first.removeprefix(BYTE_ORDER_MARK)
             if not first:
                 raise DataError(path, 1, "the file is empty")
-            lines: Iterable[bytes] = itertools.chain([first], file)
+            lines: Iterable[bytes] = itertools.chain([first], opened)
             if not first.endswith(b"\n") and b"\r" in first:
                 lines = first.removesuffix(b"\r").split(b"\r")
             for number, line in enumerate(lines, start=1):
@@ -74,6 +79,18 @@ def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
         if type(error).__name__ != "ZstdError":
             raise
         raise DataError(path, number + 1, f"not a valid zst file ({error}): compress it again") from error
+
+
+def text_lines(
+    path: str | os.PathLike[str], file: io.BufferedIOBase | BinaryIO | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line, even of an empty one; see `raw_lines`.
+
+    Raises:
+        DataError: If a line is not UTF-8; see also `raw_lines`.
+    """
+    for number, line in raw_lines(path, file):
+        yield number, decode(path, number, line)
 
 
 def decode(path: str | os.PathLike[str], number: int, line: bytes) -> str:

@@ -21,6 +21,8 @@ from keras_slstm.suggestions import did_you_mean
 
 # The schemes and the letters of their tags.
 SCHEMES: dict[str, str] = {"IOB1": "BI", "BIO": "BI", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
+# The letters that give a scheme away, in the order in which they do.
+_OWN_LETTERS: dict[str, set[str]] = {"BILOU": {"L-", "U-"}, "BMES": {"M-"}, "BIOES": {"E-", "S-"}}
 
 
 class Span(NamedTuple):
@@ -142,25 +144,30 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> list[str]:
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """Guess the scheme of the tags.
+    """Guess the scheme of the tags: the one that the fewest sentences violate, because data may contain errors.
 
-    The letters of BILOU, BMES and BIOES give them away. With only `B-` and `I-`, it is BIO or IOB1, whichever fewer
-    words violate, because data may contain errors. Without any span, it is BIO.
+    BILOU, BMES and BIOES are considered if one of their own letters occurs. BIO and IOB1 have the same letters, and are
+    told apart by the number of words that violate them. Without any span, it is BIO.
     """
     letters: set[str] = set()
     breaks: Counter[str] = Counter()
+    violations: Counter[str] = Counter()
+    violated_by: dict[tuple[str, str], set[str]] = {}  # schemes that a tag after another one violates
     for tags in sentences:
-        before = "O"
-        for tag in tags:
+        violated: set[str] = set()
+        for step in zip(("O", *tags), (*tags, "O")):  # a sentence ends as if it continued with `O`
+            if step not in violated_by:
+                violated_by[step] = {scheme for scheme in SCHEMES if not _may_follow(*step, scheme)}
+            violated |= violated_by[step]
+            before, tag = step
             letters.add(tag[:2])
             inside = _is_inside(before, tag, span_letters.SCHEMES["BIO"])
             breaks["BIO"] += tag[:2] == "I-" and not inside
             breaks["IOB1"] += tag[:2] == "B-" and not inside
-            before = tag
-    for scheme, own in (("BILOU", {"L-", "U-"}), ("BMES", {"M-"}), ("BIOES", {"E-", "S-"})):
-        if letters & own:
-            return scheme
-    return "IOB1" if breaks["IOB1"] < breaks["BIO"] else "BIO"
+        violations.update(violated)
+    candidates = [scheme for scheme, own in _OWN_LETTERS.items() if letters & own]
+    candidates.append("IOB1" if breaks["IOB1"] < breaks["BIO"] else "BIO")
+    return min(candidates, key=lambda scheme: violations[scheme])  # of equals, the first
 
 
 def scheme_labels(types: Iterable[str], scheme: str) -> list[str]:
@@ -180,8 +187,8 @@ def split_tag(tag: str, scheme: str, position: int = 0) -> tuple[str, str]:
         TagError: If the scheme has no such tag; it carries `position`.
     """
     _check_scheme(scheme)
-    letter, hyphen, kind = tag[:1], tag[1:2], tag[2:]
-    if tag == "O" or (letter and letter in SCHEMES[scheme] and hyphen == "-" and kind):
+    letter, kind = tag[:1], tag[2:]
+    if _is_tag(tag, scheme):
         return letter, kind
     letters = ", ".join(f"{letter}-" for letter in SCHEMES[scheme])
     raise TagError(position, f'"{tag}" is not a tag of {scheme}: expected O, or {letters} followed by a type')
@@ -208,9 +215,19 @@ def _problem(before: str, tag: str, scheme: str) -> str | None:
     letter, letters = tag[0], span_letters.SCHEMES[scheme]
     if scheme != "IOB1" and letters.continues(letter) and not _is_inside(before, tag, letters):
         return f'"{tag}" continues a span, but the tag before it is "{before}"'
-    if letters.must_continue(before[0]) and not letters.continues(letter):
+    if letters.must_continue(before[:1]) and not letters.continues(letter):
         return f'"{before}" before it is not the last word of its span, but "{tag}" does not continue that span'
     return None
+
+
+def _may_follow(before: str, tag: str, scheme: str) -> bool:
+    """Whether the scheme has the tag, and allows it after `before`, whose own place is not checked."""
+    return _is_tag(tag, scheme) and _problem(before, tag, scheme) is None
+
+
+def _is_tag(tag: str, scheme: str) -> bool:
+    """Whether the tag is `O`, or a letter of the scheme, a hyphen and a type."""
+    return tag == "O" or (tag[1:2] == "-" and bool(tag[2:]) and tag[0] in SCHEMES[scheme])
 
 
 def _is_inside(before: str, tag: str, letters: span_letters.Letters) -> bool:

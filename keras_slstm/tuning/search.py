@@ -6,7 +6,6 @@ import importlib.util
 import json
 import math
 import os
-import shutil
 import statistics
 import time
 from collections.abc import Sequence
@@ -30,6 +29,7 @@ from keras_slstm.tuning.records import (
     read_trials,
     write_record,
 )
+from keras_slstm.tuning.search_folder import ORACLE, TENSORBOARD, check_owner, clear
 from keras_slstm.tuning.trial import Training, TrialFailure, train_apart
 
 keras_tuner = require("keras_tuner", "tuner")
@@ -68,7 +68,7 @@ class Search(BaseTuner):
 
     Args:
         hypermodel: A `TaskHyperModel`.
-        folder: The folder. It is created.
+        folder: The folder. It is created. Without a search, it must be empty.
         tuner: `"random"`, `"bayesian"`, `"hyperband"` or `"grid"`.
         max_trials: Largest number of trials, including failed ones and those before an interruption. None, for
             `"hyperband"` and `"grid"`: no limit.
@@ -78,12 +78,14 @@ class Search(BaseTuner):
         seed: Seed of the random choices of the search.
         factor: For `"hyperband"`: each round keeps one trial in `factor` and trains it for `factor` times the epochs.
         resume: Whether to continue the search in the folder.
-        overwrite: Whether to delete the search in the folder and start anew.
+        overwrite: Whether to delete the files of the search in the folder and start anew. Other files stay.
         strategy: `"mirrored"` to use `tf.distribute.MirroredStrategy` in each training run.
         modules: Names of modules to import before each training run: those that register your encoders and spaces.
 
     Raises:
-        FileExistsError: If the folder contains a search, and neither `resume` nor `overwrite` is true.
+        FileExistsError: If the folder contains a search, and neither `resume` nor `overwrite` is true; or if it
+            contains other files, but no search.
+        NotADirectoryError: If there is a file in place of the folder.
         ValueError: If an argument is out of range, or the folder contains a search with other settings.
 
     Example:
@@ -249,7 +251,7 @@ class Search(BaseTuner):
             strategy=self.strategy,
             modules=self.modules,
             test=test,
-            tensorboard=self.folder / "tensorboard" / f"{trial_folder.name}-{name}" if shows else None,
+            tensorboard=self.folder / TENSORBOARD / f"{trial_folder.name}-{name}" if shows else None,
         )
 
     def _report(self, trial: Any) -> None:
@@ -286,24 +288,26 @@ class Search(BaseTuner):
                 )
             self._check_about()
             return
-        if overwrite and (self.folder / SEARCH).exists():
-            shutil.rmtree(self.folder)  # only a folder that contains a search is ever deleted
+        if (self.folder / SEARCH).exists():
+            clear(self.folder)
+        else:
+            check_owner(self.folder)
         write_json(self.folder / SEARCH, self._about)
 
     def _check_about(self) -> None:
         before = read_search(self.folder)
         for name in sorted({*before, *self._about}):
             if before.get(name) != self._about.get(name):
-                theirs, ours = _difference(before.get(name), self._about.get(name))
+                path, theirs, ours = _difference(name, before.get(name), self._about.get(name))
                 raise ValueError(
-                    f"{self.folder} contains another search: its {name} is {theirs}, not {ours}. Use its settings, "
+                    f"{self.folder} contains another search: its {path} is {theirs}, not {ours}. Use its settings, "
                     "choose another folder, or overwrite it (overwrite=True)."
                 )
 
     # keras-tuner has a state file for each process; here the oracle's file holds everything.
 
     def _get_tuner_fname(self) -> str:
-        return str(self.folder / "oracle.json")
+        return str(self.folder / ORACLE)
 
     def save(self) -> None:
         if not self._is_worker():
@@ -326,13 +330,14 @@ def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _difference(one: Any, other: Any) -> tuple[str, str]:
-    """The first difference between two values, cut to 200 characters."""
+def _difference(path: str, one: Any, other: Any) -> tuple[str, str, str]:
+    """The first difference between two values: the names that lead to it, and both, cut to 200 characters."""
     while isinstance(one, dict) and isinstance(other, dict):
         name = next(name for name in sorted({*one, *other}) if one.get(name) != other.get(name))
+        path = f"{path} {name}"
         one, other = one.get(name), other.get(name)
     if isinstance(one, list) and isinstance(other, list):
         pairs = [(a, b) for a, b in zip(one, other) if a != b]
         if pairs and len(one) == len(other):
             one, other = pairs[0]
-    return repr(one)[:200], repr(other)[:200]
+    return path, repr(one)[:200], repr(other)[:200]

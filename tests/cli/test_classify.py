@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -9,8 +10,10 @@ from keras_slstm.cli.main import main, parse
 from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tasks import reports
 from keras_slstm.cli.tasks.classify import default_preset
-from keras_slstm.cli.tasks.jobs import Job
+from keras_slstm.cli.tasks.jobs import Job, plan_jobs
 from keras_slstm.cli.tasks.training import choose_settings
+from keras_slstm.cli.training_options import short_name
+from keras_slstm.files import write_json
 from keras_slstm.training.results import read_results
 from keras_slstm.training.training_run import TrainingRun
 from tests.cli.command_checks import check_that_an_interrupted_training_resumes
@@ -207,6 +210,74 @@ def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
     model = keras.saving.load_model(tmp_path / "runs" / "mails-fold1-seed0" / "model.keras")
     known = model.vectorizer.vocabulary.index("good")
     np.testing.assert_array_equal(model.embedding.get_weights()[0][known], range(8))  # fixed, so not changed
+
+
+def test_finished_runs_on_other_data_or_another_backend_do_not_count(data, tmp_path, command, capsys):
+    train, test = tmp_path / "mails.tsv", tmp_path / "test.tsv"
+    lines = data.read_text(encoding="utf-8").splitlines(keepends=True)
+    train.write_text("".join(lines), encoding="utf-8")
+    test.write_text("".join(lines[:11]), encoding="utf-8")
+    given = ["--data", train, "--test-data", test, "--output", tmp_path / "runs", "--epochs", 1, *TINY]
+    options = [*given, "--seed", 0, 1]
+    assert command(*options) == 0
+    test.write_text("".join([lines[0], *lines[2:12]]), encoding="utf-8")
+    assert command(*options) == 2
+    expected = "mails-seed0 contains the results of other data (mails.tsv with 108 / 12 / 10 examples), or its files"
+    assert expected in capsys.readouterr().err
+    test.write_text("".join(lines[:11]), encoding="utf-8")
+    train.write_text("".join(lines).replace("from number 3", "from number 4"), encoding="utf-8")
+    assert command(*given, "--seed", 2, 0) == 2  # before the run with seed 2
+    assert "contains the results of other data" in capsys.readouterr().err
+    assert not (tmp_path / "runs" / "mails-seed2").exists()
+    train.write_text("".join(lines), encoding="utf-8")
+
+    path = tmp_path / "runs" / "mails-seed0" / "results.json"
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    write_json(path, {**recorded, "settings": {**recorded["settings"], "backend": "mxnet"}})
+    assert command(*options) == 2
+    assert "contains the results of another backend (mxnet, not" in capsys.readouterr().err
+
+    del recorded["data_fingerprint"]  # as earlier versions wrote it
+    write_json(path, recorded)
+    assert command(*options) == 0
+    out = capsys.readouterr().out
+    assert out.count("already finished\n") == 1
+    assert out.count("already finished (by an earlier version: only the name") == 1
+    test.write_text("".join(lines[:12]), encoding="utf-8")
+    assert command(*options) == 2
+    assert "with 108 / 12 / 10 examples" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "names", "message"),
+    [
+        (["--seed", "1", "0", "1"], ["a"], "--seed names 1 more than once: name each value once"),
+        (["--variants", "x=1", "x=1"], ["a"], "--variants names x=1 more than once"),
+        (["--variants", "x=1,y=2", "x=1_y=2"], ["a"], "--variants: x=1,y=2 and x=1_y=2 would have the same folder"),
+        ([], ["a", "b", "a"], "--dataset names a more than once"),
+    ],
+)
+def test_two_runs_have_two_folders(options, names, message):
+    arguments = parse("classify", [*options, "--output", "runs"])
+    with pytest.raises(ValueError, match=message):
+        plan_jobs(arguments, [(SimpleNamespace(name=name), None) for name in names])
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("data/mails.2023.tsv", "mails.2023"),
+        ("mails.2023", "mails.2023"),
+        ("a.b/mails.jsonl.gz", "mails"),
+        ("train.conllu.zst", "train"),
+        ("eng.train", "eng.train"),
+        (".tsv", ".tsv"),
+        ("glue/sst2", "glue-sst2"),
+        ("glue/sst2:2.0.0", "sst2-2.0.0"),
+    ],
+)
+def test_the_short_names_of_different_files_differ(name, short):
+    assert short_name(name) == short
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):

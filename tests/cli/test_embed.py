@@ -138,6 +138,9 @@ def test_trains_first_without_a_model(files, tmp_path, command, monkeypatch, cap
     assert "contains the results of another command" in capsys.readouterr().err
     assert command(*options, "--seed", 1) == 2
     assert "of seed 0" in capsys.readouterr().err
+    write(tmp_path / "pairs.tsv", ["label\ttext_a\ttext_b", *lines[::-1]])
+    assert command(*options) == 2
+    assert "contains the results of other data" in capsys.readouterr().err
 
 
 def test_words_of_the_tasks_have_their_vectors(files, tmp_path, command, capsys):
@@ -186,12 +189,33 @@ def test_a_failing_task_is_named_and_the_others_run(files, tmp_path, command, ca
         (["--task-limit", "0"], "argument --task-limit: expected an integer of at least 1, but got 0"),
         (["--seed", "0", "1"], "one --seed"),
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
+        (["--model", "m.keras", "--file", ".", "--write", "v.npy"], "--file: . is a folder: pass a file"),
     ],
 )
 def test_bad_usage(arguments, message, command, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert command(*arguments) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--data=nowhere.tsv", "--vectors=nowhere.txt", "--encoder=slstm", "--epochs=7", "--output=x", "--no-jit-compile"],
+)
+def test_options_of_training_are_refused_with_a_trained_model(option, command, capsys):
+    name = option.partition("=")[0]
+    assert command("--model", "m.keras", "--tasks", "MR", "--seed", 1, option) == 2
+    expected = f"{name} is for training, but --model is trained already: remove one of them\n"
+    assert capsys.readouterr().err == expected
+    assert command("--model", "m.keras", "--file", "a.txt", "--write", "v.npy", option) == 2
+    assert capsys.readouterr().err == f"{name} has no effect with --write, which only reads a model: remove it\n"
+
+
+@pytest.mark.parametrize("option", ["--tasks=MR", "--folds=3", "--classifier=mlp", "--manual-dir=there", "--overwrite"])
+def test_options_of_the_tasks_are_refused_when_vectors_are_written(option, command, capsys):
+    assert command("--model", "m.keras", "--file", "a.txt", "--write", "v.npy", option) == 2
+    expected = f"{option.partition('=')[0]} has no effect with --write, which only reads a model: remove it\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_no_task_at_all_and_a_model_without_vectors(files, command, tmp_path, capsys):

@@ -1,17 +1,20 @@
-"""Tests of `keras-slstm evaluate`, for each kind of saved model."""
+"""Tests of `keras-slstm evaluate` and `keras-slstm predict`, for each kind of saved model."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
+import os
 import sys
+import threading
 import zipfile
 
 import keras
 import pytest
 
 from keras_slstm.cli.main import main
-from keras_slstm.cli.tasks import evaluate
+from keras_slstm.cli.tasks import evaluate, reports
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.datasets.pair_corpus import Pairs
 from keras_slstm.models import SentenceClassifier, SentencePairClassifier, Seq2Seq, SequenceTagger
@@ -26,6 +29,18 @@ TINY = {"units": 8, "embedding_dim": 8}
 def write(path, lines):
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def pipe_in(monkeypatch, content):
+    """Let standard input contain these bytes."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), errors="surrogateescape"))
+
+
+def pipe(path, content):
+    """A named pipe from which one reader gets these bytes."""
+    os.mkfifo(path)
+    threading.Thread(target=path.write_bytes, args=[content], daemon=True).start()
     return path
 
 
@@ -54,6 +69,92 @@ def test_texts(classifier, command, tmp_path, capsys):
     rows = [line.split("\t") for line in (tmp_path / "tested" / "predictions.tsv").read_text().splitlines()]
     assert [row[:2] for row in rows[1:]] == [["joy", "joy"], ["grief", "grief"], ["grief", "joy"]]
     assert (tmp_path / "tested" / "confusion.png").exists()
+
+
+def test_only_written_files_are_named_and_only_own_files_are_replaced(
+    classifier, command, tmp_path, monkeypatch, capsys
+):
+    data = write(tmp_path / "more.tsv", ["text\tlabel", "good\tjoy"])
+    folder = tmp_path / "tested"
+    notes = write(folder / "notes.txt", ["mine"])
+    given = [classifier, data, "--output", folder]
+    assert command(*given) == 0
+    assert f"Wrote confusion.png, predictions.tsv, results.json in {folder}\n" in capsys.readouterr().out
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    write(data, ["text\tlabel", "good\tboredom"])
+    assert command(*given) == 2
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+    write(data, ["text\tlabel", "bad\tjoy"])
+    monkeypatch.setattr(reports, "draw_confusion", lambda *arguments: None)  # as for a model without a picture
+    capsys.readouterr()
+    assert command(*given) == 0
+    assert f"Wrote predictions.tsv, results.json in {folder}\n" in capsys.readouterr().out
+    assert {path.name for path in folder.iterdir()} == {"notes.txt", "predictions.tsv", "results.json"}
+    assert (folder / "predictions.tsv").read_bytes() != before["predictions.tsv"]
+    assert notes.read_text(encoding="utf-8") == "mine\n"
+
+    (folder / "results.json").write_text('{"command": "keras-slstm classify"}', encoding="utf-8")
+    assert command(*given) == 2
+    expected = f"--output: {folder / 'predictions.tsv'} exists and was not written by evaluate: choose another folder\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_each_line_of_the_input_gets_a_line(classifier, tmp_path, monkeypatch, capsys):
+    content = b"\xef\xbb\xbfgood news\n\n  \nbad news\r\n"  # as a spreadsheet saves it
+    texts = tmp_path / "texts.txt"
+    texts.write_bytes(content)
+    assert main(["predict", str(classifier), "--file", str(texts)]) == 0
+    out = capsys.readouterr().out
+    assert [line.split("\t")[2] for line in out.splitlines()] == ["good news", "", "  ", "bad news"]
+    pipe_in(monkeypatch, content)
+    assert main(["predict", str(classifier)]) == 0
+    assert capsys.readouterr().out == out
+    assert main(["predict", str(classifier), "--file", str(pipe(tmp_path / "pipe", content))]) == 0
+    assert capsys.readouterr().out == out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"good\nb\xff\n", "2: not UTF-8: byte 0xff at column 2. Save the file as UTF-8"),
+        (b"\xff\xfeg\0", "1: the file is UTF-16: save it as UTF-8"),
+        (b"", "1: the file is empty"),
+    ],
+)
+def test_standard_input_is_read_like_a_file(content, message, classifier, tmp_path, monkeypatch, capsys):
+    pipe_in(monkeypatch, content)
+    assert main(["predict", str(classifier)]) == 2
+    assert capsys.readouterr().err == f"standard input:{message}\n"
+    path = tmp_path / "texts.txt"
+    path.write_bytes(content)
+    assert main(["predict", str(classifier), "--file", str(path)]) == 2
+    assert capsys.readouterr().err == f"{path}:{message}\n"
+
+
+def test_folders_and_pipes_are_named(classifier, command, tmp_path, capsys):
+    fifo, file = tmp_path / "pipe", write(tmp_path / "a.en", ["one"])
+    os.mkfifo(fifo)
+    folder = "is a folder: pass a file"
+    for data in (tmp_path, tmp_path / "folder.tsv"):
+        data.mkdir(exist_ok=True)
+        assert command(classifier, data) == 2
+        assert capsys.readouterr().err == f"{data} {folder}, or the name of a data set\n"
+    assert command(classifier, fifo) == 2
+    assert capsys.readouterr().err == f"DATA: {fifo} is a pipe, but is read several times: write it to a file first\n"
+    assert main(["predict", str(classifier), "--file", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"--file: {tmp_path} {folder}\n"
+    for source, target, message in (
+        (tmp_path, file, f"DATA: {tmp_path} {folder}"),
+        (file, tmp_path, f"--target-file: {tmp_path} {folder}"),
+        (file, fifo, f"--target-file: {fifo} is a pipe, but is read several times: write it to a file first"),
+        (file, "nowhere.de", "--target-file: nowhere.de does not exist"),
+    ):
+        arguments = argparse.Namespace(data=str(source), target_file=str(target), on_error="raise")
+        with pytest.raises((OSError, ValueError)) as raised:
+            evaluate.evaluate_translations(arguments, None, None)
+        assert str(raised.value) == message
 
 
 def test_labels_that_the_model_does_not_know_and_other_wrong_input(classifier, command, tmp_path, capsys):
@@ -116,12 +217,19 @@ def test_scores_of_pairs(command, tmp_path, monkeypatch, capsys):
     assert command(path, "a_data_set_with_labels") == 2
     assert "predicts scores, but a_data_set_with_labels has labels" in capsys.readouterr().err
 
-    monkeypatch.setattr(sys, "stdin", io.StringIO("oslo\u2028now\toslo\n\noslo\trome\r\n"))
-    assert main(["predict", str(path)]) == 0
+    pipe_in(monkeypatch, "oslo\u2028now\toslo\n\noslo\trome\r\n".encode())
+    with pytest.warns(UserWarning, match=r"^standard input: empty lines left out: 1\. The first: line 2$"):
+        assert main(["predict", str(path)]) == 0
     assert len(capsys.readouterr().out.split("\n")[:-1]) == 2
-    monkeypatch.setattr(sys, "stdin", io.StringIO("oslo\n"))
-    assert main(["predict", str(path)]) == 2
-    assert "standard input:1: expected two texts separated by a tab" in capsys.readouterr().err
+    for content, line, found in (
+        (b"oslo\n", 1, "'oslo'"),
+        (b"a\tb\n\nb\t\n", 3, "'b\\t'"),
+        (b"\n\n", 1, "only empty lines"),
+    ):
+        pipe_in(monkeypatch, content)
+        assert main(["predict", str(path)]) == 2
+        expected = f"standard input:{line}: expected two texts separated by a tab, found {found}\n"
+        assert capsys.readouterr().err == expected
 
 
 def test_tags(command, tmp_path, capsys):
@@ -135,6 +243,9 @@ def test_tags(command, tmp_path, capsys):
     assert (tmp_path / "tested" / "predictions.tsv").read_text().splitlines()[1] == "1\tin\tO\tO"
     assert main(["predict", str(path), "in oslo"]) == 0
     assert capsys.readouterr().out.startswith("in [oslo: city ")
+    lines = write(tmp_path / "lines.txt", ["in oslo", "", "to rome"])
+    assert main(["predict", str(path), "--file", str(lines)]) == 0
+    assert [line[:3] for line in capsys.readouterr().out.splitlines()] == ["in ", "", "to "]
 
 
 def test_translations(command, tmp_path, capsys):

@@ -62,6 +62,7 @@ def test_gates(caslstm, tmp_path, command, capsys):
         (["nowhere.keras"], "nowhere.keras"),
         (["--file", "lines.txt"], "MODEL"),
         (["MODEL", "--file", "nowhere.txt"], "--file: nowhere.txt does not exist"),
+        (["MODEL", "--file", "."], "--file: . is a folder: pass a file"),
         (["MODEL", "--dataset", "nowhere"], "nowhere"),
         (["MODEL", "--limit", "0"], "--limit: expected an integer of at least 1"),
         (["MODEL", "--output", "picture"], "must end in one of"),
@@ -77,8 +78,11 @@ def test_bad_usage(arguments, message, grn, command, capsys, tmp_path, monkeypat
 
 def test_other_models_have_neither(tmp_path, command, capsys):
     model = saved(tmp_path, "bilstm")
-    assert command(model, "--dataset", "travel_desk", "--limit", 2) == 2
-    assert "no vertical gates" in capsys.readouterr().err
+    for words in (["--dataset", "travel_desk", "--limit", 2], ["a b"], ["--show", 3]):
+        assert command(model, *words) == 2
+        error = capsys.readouterr().err
+        assert "no vertical gates" in error
+        assert "--file" not in error  # which would not help
 
 
 def test_files_of_a_run_are_kept(caslstm, grn, tmp_path, command, capsys):

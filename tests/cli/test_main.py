@@ -254,6 +254,24 @@ def test_mistakes_get_a_hint(tmp_path, capsys):
         assert advice in line
 
 
+@pytest.mark.parametrize("name", ["classify", "tag", "match", "translate", "embed"])
+def test_a_folder_for_the_results_is_refused_before_training(name, tmp_path, capsys):
+    assert main([name, "--results", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"--results: {tmp_path} is a folder: pass the name of a file\n"
+
+
+def test_texts_that_the_output_cannot_encode_are_escaped():
+    code = (
+        "import sys; sys.argv[0] = 'keras-slstm'  # imports no backend\n"
+        "from keras_slstm.cli import main as program\n"
+        "program.module_of('predict').run = lambda arguments: print(*arguments.text) or 0\n"
+        "sys.exit(program.main())"
+    )
+    done = run_python("-c", code, "predict", "m.keras", "good", "привет", PYTHONIOENCODING="ascii", PYTHONUTF8="1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "good \\u043f\\u0440\\u0438\\u0432\\u0435\\u0442\n"
+
+
 def test_a_warning_is_one_line_without_code(tmp_path, capsys):
     (tmp_path / "mails.csv").write_text("text;label\nhello;a\n", encoding="utf-8")
     with warnings.catch_warnings():

@@ -16,7 +16,9 @@ import pytest
 
 from keras_slstm.cli.main import parse
 from keras_slstm.cli.search import worker_words
+from keras_slstm.cli.tasks import search_pictures
 from keras_slstm.tuning import read_confirmation, read_search, read_trials
+from keras_slstm.tuning.search_folder import clear
 from tests.backend import BACKEND
 from tests.processes import run_python
 
@@ -122,6 +124,14 @@ def test_resume_and_overwrite(search, data, tmp_path, capsys, pretended):
     assert "overwrite it (--overwrite)" in message
     assert search(*given, "--overwrite", "--max-trials", 1) == 0
     assert len(pretended) == 4
+
+
+def test_overwriting_also_deletes_the_pictures_of_the_report(tmp_path):
+    names = ["report.html", *(name for _, name, _ in search_pictures._PICTURES)]
+    for name in names:
+        (tmp_path / name).touch()
+    clear(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch):

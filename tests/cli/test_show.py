@@ -43,6 +43,15 @@ def test_many_sentences_are_tagged_in_parts(scheme, line, monkeypatch, capsys):
     assert err == ""
 
 
+@pytest.mark.parametrize("scheme", ["BIO", None])
+def test_words_are_escaped_for_the_terminal(scheme, capsys):
+    show.show_tags(Tagger(scheme=scheme, sizes=[]), [["a\x1b[31m", "b\u202e"]])
+    out = capsys.readouterr().out
+    assert "a\\x1b[31m" in out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+
+
 @pytest.mark.parametrize(
     ("number", "out", "error", "is_shown"),
     [

@@ -53,6 +53,17 @@ def test_texts_are_streamed_from_disk(streamed, tmp_path, command, capsys):
     ]
 
 
+def test_finished_runs_on_another_streamed_file_do_not_count(streamed, tmp_path, command, capsys):
+    given = [*streamed, "--epochs", 1, "--seed", 0, 1]
+    assert command(*given) == 0
+    assert command(*given) == 0
+    assert capsys.readouterr().out.count("already finished") == 2
+    train = tmp_path / "train.tsv"
+    train.write_text(train.read_text(encoding="utf-8").replace("from 3", "from 4"), encoding="utf-8")
+    assert command(*given) == 2
+    assert "contains the results of other data" in capsys.readouterr().err
+
+
 def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch, capsys):
     check_that_an_interrupted_training_resumes(command, streamed, monkeypatch, capsys)
 

@@ -136,6 +136,7 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
         (["--source-file", "a.en"], "--source-file and --target-file must be used together"),
         (["--test-source", "a", "--test-target", "b"], "--test-source needs --source-file"),
         (["--source-file", "nowhere.en", "--target-file", "nowhere.de"], "nowhere.en"),
+        (["--source-file", ".", "--target-file", "a.en"], "--source-file: . is a folder: pass a file"),
         (["--dataset", "office_notes/to_letters"], "to_letters"),
         (["--source-language", "fr"], '"fr"'),
         (["--beam", "0"], "--beam: expected an integer of at least 1"),
@@ -143,6 +144,7 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):
         (["--source-file", "a.en", "--target-file", "a.en", "--source-language", "fr"], "--source-language needs"),
         (["--units", "0"], "units"),
         (["--longest", "1"], "--longest"),
+        (["--subwords", "258"], "--subwords: expected an integer of at least 259, but got 258"),
         (["--cell-option", "speed=3"], "speed"),
     ],
 )

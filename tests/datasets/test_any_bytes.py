@@ -14,7 +14,7 @@ from hypothesis import strategies as st  # noqa: E402
 from keras_slstm.datasets.conll import read_conll  # noqa: E402
 from keras_slstm.datasets.corpus import load_corpus  # noqa: E402
 from keras_slstm.datasets.pair_corpus import load_pair_corpus  # noqa: E402
-from keras_slstm.datasets.pair_readers import read_labelled_pairs, read_pair_lines, read_scored_pairs  # noqa: E402
+from keras_slstm.datasets.pair_readers import read_labelled_pairs, read_scored_pairs  # noqa: E402
 from keras_slstm.datasets.parallel_corpus import read_aligned_lines  # noqa: E402
 from keras_slstm.datasets.readers import read_labelled_text, read_lines  # noqa: E402
 from keras_slstm.datasets.tagged_corpus import load_tagged_corpus  # noqa: E402
@@ -34,7 +34,6 @@ CASES = {  # reader, name of the file, a valid one
     "pairs": (read_labelled_pairs, "a.tsv", b"label\ttext_a\ttext_b\nx\tone\ttwo\n"),
     "scores": (read_scored_pairs, "a.jsonl", b'{"premise": "one", "hypothesis": "two", "score": 1.5}\n'),
     "pair corpus": (load_pair_corpus, "a.csv", b"label,text_a,text_b\n" + b"x,one,two\n" * 20),
-    "pair lines": (read_pair_lines, "a.txt", b"one\ttwo\n\nthree\tfour\n"),
     "lines": (read_lines, "a.txt", b"one\n\ntwo\n"),
     "aligned": (lambda path: read_aligned_lines(path, path), "a.txt", b"one\n\ntwo\n"),
     "conll": (lambda path: read_conll(path, scheme="BIO"), "a.txt", b"EU B-ORG\nsays O\n\nhi O\n"),

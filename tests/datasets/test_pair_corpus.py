@@ -10,7 +10,7 @@ import pytest
 
 from keras_slstm.datasets import load_corpus, load_pair_corpus, prepared
 from keras_slstm.datasets.pair_corpus import Pairs, read_pairs
-from keras_slstm.datasets.pair_readers import PairExample, read_labelled_pairs, read_pair_lines, read_scored_pairs
+from keras_slstm.datasets.pair_readers import PairExample, read_labelled_pairs, read_scored_pairs
 from keras_slstm.errors import DataError
 
 
@@ -47,10 +47,33 @@ def test_every_format_and_every_usual_name(write, first, second, suffix):
     assert found == [example._replace(line=example.line - 1) for example in EXPECTED]
 
 
+HEADER = ("sentence1", "sentence2", "hypothesis", "label")
+VALUES = ("one", "two", "other", "x")
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.jsonl"])
+def test_both_texts_have_names_that_belong_together(write, name):
+    def file(header):
+        if name == "a.jsonl":
+            return write(name, json.dumps(dict(zip(header, VALUES))))
+        return write(name, table([VALUES], header, "\t" if name == "a.tsv" else ","))
+
+    assert read_labelled_pairs(file(HEADER))[0].texts == ("one", "two")
+    both = ("sentence1", "sentence2", "hypothesis", "premise", "label")
+    with pytest.raises(DataError, match=r':1: the first text could be "premise" or "sentence1": name .*--first-column'):
+        read_labelled_pairs(file(both))
+    assert read_labelled_pairs(file(HEADER), "sentence1", "hypothesis")[0].texts == ("one", "other")
+    with pytest.raises(DataError, match=r':1: the second text could be "hypothesis" or "sentence2": name the two'):
+        read_labelled_pairs(file(HEADER), "sentence1")
+    with pytest.raises(DataError, match=r':1: the (header|object) has no (column|key) "text_a" \(with "text_b"\)'):
+        read_labelled_pairs(file(("sentence1", "text", "hypothesis", "label")))
+
+
 def test_columns_by_name(write):
     path = write("a.tsv", table([("x", "q", "r", "1")], ("other", "left", "right", "gold")))
     assert read_labelled_pairs(path, "left", "right", "gold") == [PairExample(("q", "r"), "1", 2)]
-    with pytest.raises(DataError, match=r'a\.tsv:1: the header has no column "text_a" or "premise" or "sentence1" or '):
+    missing = r'a\.tsv:1: the header has no column "text_a" \(with "text_b"\) or "premise" \(with "hypothesis"\) or '
+    with pytest.raises(DataError, match=missing):
         read_labelled_pairs(path)
     with pytest.raises(DataError, match=r'a\.tsv:1: the header has no column "label" or "score"'):
         read_labelled_pairs(path, "left", "right")
@@ -62,7 +85,7 @@ def test_columns_by_name(write):
         ("a.tsv", table([("x", "a", " ")]), r'a\.tsv:2: the second text \(column "text_b"\) is empty'),
         ("a.tsv", table([("x", "", "b")]), r'a\.tsv:2: the first text \(column "text_a"\) is empty'),
         ("a.tsv", table([("x", "a", "b"), ("x", "a")]), r"a\.tsv:3: expected 3 columns as in the header, found 2"),
-        ("a.jsonl", '{"premise": "a", "label": "x"}', r'a\.jsonl:1: the object has no key "text_b" or "hypothesis"'),
+        ("a.jsonl", '{"premise": "a", "label": "x"}', r'a\.jsonl:1: the object has no key "text_a" \(with "text_b"\)'),
         ("a.jsonl", '{"premise": 1, "hypothesis": "b", "label": "x"}', r"first text .*must be a string, found 1"),
         (
             "a.jsonl",
@@ -87,13 +110,6 @@ def test_scores_are_finite_numbers(write):
             assert len(read_scored_pairs(path, on_error="skip")) == 2
     numbers = write("c.jsonl", '{"text_a": "a", "text_b": "b", "score": 2.5}\n')
     assert read_scored_pairs(numbers) == [PairExample(("a", "b"), "2.5", 1)]
-
-
-def test_pairs_to_classify(write):
-    assert read_pair_lines(write("a.txt", "one\u0085\ttwo\nthree\tfour\n")) == [("one\u0085", "two"), ("three", "four")]
-    for bad in ("three", "three\t ", "a\tb\tc"):
-        with pytest.raises(DataError, match=r"a\.txt:2: expected two texts separated by a tab"):
-            read_pair_lines(write("a.txt", f"one\ttwo\n{bad}\n"))
 
 
 # --- corpora --------------------

@@ -1,10 +1,12 @@
+import csv
 import gzip
 import pickle
 
 import pytest
 
 from keras_slstm.datasets.pair_readers import read_labelled_pairs
-from keras_slstm.datasets.readers import read_labelled_text, read_lines
+from keras_slstm.datasets.readers import read_labelled_text, read_lines, text_columns
+from keras_slstm.datasets.records import iterate_columns
 from keras_slstm.errors import DataError
 
 
@@ -164,6 +166,16 @@ def test_skip_drops_one_line_if_a_quotation_mark_is_not_closed(write):
     with pytest.warns(UserWarning, match=rf"left out: 2. The first: {path}:2: malformed CSV"):
         examples = read_labelled_text(path, on_error="skip")
     assert examples == [("one", "x", 3), ("two", "x", 4), ("three", "x", 5), ("spans\nlines", "x", 6), ("four", "x", 9)]
+
+
+def test_texts_in_csv_may_be_longer_than_pythons_limit(write):
+    usual = csv.field_size_limit()
+    text = "word " * 40_000
+    path = write("a.csv", f'text,label\n"{text}",x\ntwo,y\n')
+    assert read_labelled_text(path) == [(text, "x", 2), ("two", "y", 3)]
+    records = iterate_columns(path, text_columns(), "raise")
+    next(records)
+    assert csv.field_size_limit() == usual  # even while the file is read
 
 
 def test_a_repeated_unused_column_is_ignored(write):

@@ -50,6 +50,27 @@ def test_the_scheme_of_a_file_is_detected_and_converted(write, first):
     assert as_they_stand.scheme is None
 
 
+def test_one_wrong_tag_is_the_error_and_not_the_others(write):
+    path = write("a.txt", *["to/O Oslo/B-city"] * 60, "Rome/S-city")
+    with pytest.raises(DataError, match=r'a\.txt:181: "S-city" is not a tag of BIO'):
+        load_tagged_corpus(path)
+    with pytest.warns(UserWarning, match="sentences with invalid tags left out: 1"):
+        assert sum(parts(load_tagged_corpus(path, on_error="skip"))) == 60
+
+
+def test_files_may_have_different_schemes(write):
+    train = write("train.txt", *["a/B-X b/I-X c/B-X d/O"] * 3)
+    files = {"validation_path": write("dev.txt", "a/B-X b/I-X"), "test_path": write("test.txt", "a/B-X b/E-X c/S-X")}
+    corpus = load_tagged_corpus(train, **files)
+    assert (corpus.scheme, corpus.test.tags) == ("BIO", [["B-X", "I-X", "B-X"]])
+
+
+def test_an_error_in_a_small_file_is_not_taken_for_another_scheme(write):
+    train = write("train.txt", *["a/B-X b/I-X c/B-X d/O"] * 3)
+    with pytest.raises(DataError, match=r'test\.txt:2: "I-X" continues a span, but the tag before it is "O" \(BIO\)'):
+        load_tagged_corpus(train, test_path=write("test.txt", "a/O b/I-X"))
+
+
 def test_plain_tags(write):
     path = write("pos.txt", *["a/DET dog/NOUN", "b/-LRB-"] * 10)
     corpus = load_tagged_corpus(path)

@@ -143,6 +143,18 @@ def test_the_scheme_is_detected_from_the_tags():
     assert detect_scheme(one_fault) == "BIO"
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("wrong", ["S-LOC", "E-LOC", "U-LOC", "M-LOC", "I-LOC", "LOC", ""])
+def test_one_wrong_tag_does_not_change_the_scheme(scheme, wrong):
+    right = [TAGS[scheme].split()] * 3
+    assert detect_scheme([*right, [wrong]]) == scheme
+    assert detect_scheme([[wrong], *right]) == scheme
+
+
+def test_if_as_many_sentences_violate_either_scheme_its_own_letters_decide():
+    assert detect_scheme([["B-X", "O"], ["S-X"]]) == "BIOES"
+
+
 def test_spans_must_lie_in_the_sentence():
     for spans in ([Span("X", 1, 1)], [Span("X", 0, 3)], [Span("X", 0, 2), Span("Y", 1, 2)], [Span("X", -1, 1)]):
         with pytest.raises(ValueError, match="is empty, overlaps another span, or is not within 2 words"):

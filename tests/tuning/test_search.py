@@ -267,13 +267,13 @@ def test_overwriting_needs_a_flag(corpus, tmp_path, pretended):
     for wrong, message in (
         ({"epochs": 2}, "its epochs is 1, not 2"),
         ({"tuner": "grid"}, "its tuner is 'random', not 'grid'"),
-        ({"hypermodel": make_hypermodel(corpus, units=[5])}, r"its hypermodel is .*4.*, not .*5"),
+        ({"hypermodel": make_hypermodel(corpus, units=[5])}, r"its hypermodel space is .*4.*, not .*5"),
     ):
         with pytest.raises(ValueError, match=message):
             Search(**{"hypermodel": hypermodel, "max_trials": 1, "epochs": 1, "resume": True, **wrong}, folder=tmp_path / "s")  # fmt: skip  # noqa: E501
     other = tiny_corpus()
     other.train.labels[0] = "joy"
-    with pytest.raises(ValueError, match="its hypermodel is"):
+    with pytest.raises(ValueError, match=r"its hypermodel data is '\w+', not '\w+'\."):
         Search(make_hypermodel(other), tmp_path / "s", max_trials=1, epochs=1, resume=True)
     with pytest.raises(ValueError, match="not both"):
         Search(hypermodel, tmp_path / "s", resume=True, overwrite=True)
@@ -281,10 +281,35 @@ def test_overwriting_needs_a_flag(corpus, tmp_path, pretended):
     assert len(pretended) == 2
 
 
-def test_only_a_search_is_overwritten(corpus, tmp_path):
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_with_other_files_is_refused(corpus, tmp_path, overwrite):
     (tmp_path / "notes.txt").write_text("mine")
-    Search(make_hypermodel(corpus), tmp_path, max_trials=1, overwrite=True)
-    assert (tmp_path / "notes.txt").exists()
+    with pytest.raises(FileExistsError, match=r"not the folder of a search and not empty: it contains notes\.txt\."):
+        Search(make_hypermodel(corpus), tmp_path, max_trials=1, overwrite=overwrite)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    with pytest.raises(NotADirectoryError, match=r"notes\.txt is a file: choose a folder"):
+        Search(make_hypermodel(corpus), tmp_path / "notes.txt", max_trials=1)
+
+
+def test_a_process_that_was_killed_at_the_start_leaves_a_folder_for_a_search(corpus, tmp_path):
+    (tmp_path / "unfinished-7-search.json").write_text("{")
+    Search(make_hypermodel(corpus), tmp_path, max_trials=1)
+    assert (tmp_path / "search.json").exists()
+
+
+def test_overwriting_deletes_only_the_files_of_the_search(corpus, tmp_path, pretended):
+    Search(make_hypermodel(corpus), tmp_path, max_trials=1, epochs=1).search()
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"best.json", "best.keras", "oracle.json", "search.json", "trial_0"}
+    others = ["notes.txt", "trial_notes/a.txt", "best_ideas.json", "confirmation-of-mine/b.txt", "tensorboard/mine/c"]
+    own = ["confirmation.json", "confirmation-0123456789abcdef/best/d", "unfinished-7-best.keras", "report.html",
+           "tensorboard/trial_0-seed0/events", "cost.png"]  # fmt: skip
+    for name in (*others, *own):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    Search(make_hypermodel(corpus), tmp_path, max_trials=1, epochs=1, overwrite=True)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left - {"oracle.json"} == {*others, "search.json"}
 
 
 @pytest.mark.short_run

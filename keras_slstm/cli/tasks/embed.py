@@ -13,8 +13,8 @@ import numpy as np
 
 from keras_slstm.cli.main import make_parser
 from keras_slstm.cli.options import recorded_command
-from keras_slstm.cli.tasks.jobs import Results, finished_before
-from keras_slstm.cli.tasks.match import match
+from keras_slstm.cli.tasks.jobs import Results, describe_data, finished_before
+from keras_slstm.cli.tasks.match import load, match
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.datasets.records import Problems, decoded_lines
 from keras_slstm.errors import DataError
@@ -65,7 +65,9 @@ def train(arguments: argparse.Namespace) -> int:
     training = match_arguments(arguments)
     if training.overwrite or not RunFolder(training.output).is_finished():
         return match(training, texts_of_tasks(training))
-    before = finished_before(training, training.output)
+    # A data set has the same contents under the same name; a file may have changed.
+    data = describe_data(training, load(training, training.data), None) if training.data else {}
+    before = finished_before(training, training.output, data)
     if before["seed"] != training.seed[0]:
         raise ValueError(f"{training.output} contains a model of seed {before['seed']}: choose another --output.")
     print(f"{training.output} already contains the model")

@@ -31,6 +31,8 @@ def inspect(arguments: argparse.Namespace) -> int:
         check_picture_name(arguments.output)
     model = load_model(arguments.model)
     kind, look = ("depths", inspect_depths) if has_depths(model) else ("gates", inspect_gates)
+    if kind == "gates":
+        check_gates(model)
     check_options(arguments, kind)
     output = arguments.output or Path(arguments.model).with_name(f"{kind}.png")
     check_places(files_of(kind, output))
@@ -84,6 +86,12 @@ def has_depths(model: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def check_gates(model: Any) -> None:
+    """Raise ValueError if a model has no vertical gates."""
+    for _ in read_gates(model, []):  # without texts, this only checks the model
+        pass
 
 
 def choose_texts(arguments: argparse.Namespace, model: Any) -> list[str]:
@@ -142,11 +150,7 @@ def report_depths(counts: DepthCounts, read: Sequence[ReadSentence]) -> None:
 
 
 def inspect_gates(arguments: argparse.Namespace, model: Any, texts: list[str], output: Path) -> None:
-    """Print and draw the vertical gates.
-
-    Raises:
-        ValueError: If the model has none.
-    """
+    """Print and draw the vertical gates."""
     histograms = GateHistograms(arguments.bins)
     for gates, mask in read_gates(model, texts):
         histograms.add(gates, mask)

@@ -7,9 +7,11 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import keras
 
 from keras_slstm import distribute
 from keras_slstm.cli.tasks.summaries import print_summary
@@ -17,12 +19,17 @@ from keras_slstm.cli.training_options import short_name
 from keras_slstm.distribute.launcher import launch
 from keras_slstm.extras import require
 from keras_slstm.files import read_json
+from keras_slstm.streaming.prepared_corpus import PreparedCorpus
+from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.run_folder import RunFolder
 
 Results = dict[str, Any]
 NEEDED = {"sklearn.metrics": "examples", "matplotlib": "plots"}
 # Options that are not recorded, but must agree in all processes that train together.
 _SHARED_OPTIONS = {"seed", "save_every", "overwrite", "strategy"}
+# The entry of `results.json` that identifies the contents of all parts of the data; earlier versions did not write it.
+FINGERPRINT = "data_fingerprint"
+_WITHOUT_FINGERPRINT = " (by an earlier version: only the name of the data and the sizes of its parts were compared)"
 # Options that only add runs to a table; finished runs stay valid.
 _TABLE_OPTIONS = re.compile(r" --(variants|ensemble)( (?!--)\S+)*")
 
@@ -90,14 +97,20 @@ def _train_jobs(
 ) -> None:
     jobs = plan_jobs(arguments, load())
     shared = prepare(jobs)
+    # All of them before the first training, which would be in vain if the table could not be completed.
+    finished = {
+        job.folder: finished_before(arguments, job.folder, describe_data(arguments, job.corpus, job.fold))
+        for job in jobs
+        if len(jobs) > 1 and not arguments.overwrite and RunFolder(job.folder).is_finished()
+    }
     results = []
     for job in jobs:
         if len(jobs) > 1:
             print(f"\n--- {job.folder.name}")
-            if not arguments.overwrite and RunFolder(job.folder).is_finished():
-                results.append(finished_before(arguments, job.folder))
-                print("already finished")
-                continue
+        if job.folder in finished:
+            results.append(finished[job.folder])
+            print("already finished" + ("" if FINGERPRINT in results[-1] else _WITHOUT_FINGERPRINT))
+            continue
         with scope():
             results.append(train(job, shared))
     if average is not None and arguments.ensemble:
@@ -107,25 +120,70 @@ def _train_jobs(
 
 
 def plan_jobs(arguments: argparse.Namespace, corpora: Sequence[tuple[Any, int | None]]) -> list[Job]:
-    """One job per corpus (or fold), variant and seed; if there are several, each has a subfolder of `--output`."""
+    """One job per corpus (or fold), variant and seed; if there are several, each has a subfolder of `--output`.
+
+    Raises:
+        ValueError: If two jobs have the same folder.
+    """
     variants = getattr(arguments, "variants", None) or [""]
     several = len(corpora) * len(variants) * len(arguments.seed) > 1
-    jobs = []
+    jobs: dict[Path, Job] = {}
     for corpus, fold in corpora:
         for variant in variants:
             for seed in arguments.seed:
                 words = [short_name(corpus.name), f"fold{fold}" if fold else "", variant, f"seed{seed}"]
                 name = "-".join(re.sub(r"[^\w.-]+", "_", word) for word in words if word)
                 folder = arguments.output / name if several else arguments.output
-                jobs.append(Job(corpus, fold, variant, seed, folder))
-    return jobs
+                job = Job(corpus, fold, variant, seed, folder)
+                if folder in jobs:
+                    raise ValueError(_repeated(jobs[folder], job, arguments.seed, variants))
+                jobs[folder] = job
+    return list(jobs.values())
 
 
-def finished_before(arguments: argparse.Namespace, folder: Path) -> Results:
+def _repeated(one: Job, other: Job, seeds: Sequence[int], variants: Sequence[str]) -> str:
+    """The message about two jobs that would have the same folder."""
+    values: list[Any]
+    if seeds.count(other.seed) > 1:
+        option, values = "--seed", [one.seed, other.seed]
+    elif variants.count(other.variant) > 1 or one.variant != other.variant:
+        option, values = "--variants", [one.variant, other.variant]
+    else:
+        option, values = "--dataset", [one.corpus.name, other.corpus.name]
+    if values[0] == values[1]:
+        return f"{option} names {values[0]} more than once: name each value once"
+    return f"{option}: {values[0]} and {values[1]} would have the same folder, {other.folder}: train them one by one"
+
+
+def describe_data(arguments: argparse.Namespace, corpus: Any, fold: int | None) -> Results:
+    """What `results.json` records about the data of a run, to recognise the run when it is finished."""
+    parts = (corpus.train, corpus.validation, corpus.test)
+    return {
+        "data": Path(arguments.data).name if arguments.data else corpus.name,
+        FINGERPRINT: fingerprint(*(column for part in parts for column in _columns(part))),
+        "split": {"seed": arguments.split_seed, "sizes": [len(part) for part in parts]},
+        "fold": fold,
+    }
+
+
+def _columns(part: Any) -> Iterable[Iterable[str]]:
+    """The contents of a part; for a part on disk, the fingerprint of its file."""
+    if isinstance(part, PreparedCorpus):
+        return [[part.fingerprint]]
+    return [map(repr, column) for column in vars(part).values()]
+
+
+def finished_before(arguments: argparse.Namespace, folder: Path, data: Results) -> Results:
     """The results of a finished run.
 
+    Args:
+        arguments: The options.
+        folder: Its folder.
+        data: The present data, from `describe_data`. Of a run of an earlier version, which recorded no fingerprint, the
+            other entries are compared. Empty: nothing is compared.
+
     Raises:
-        ValueError: If they are damaged, or belong to another command.
+        ValueError: If they are damaged, or belong to another command, another backend or other data.
     """
     path = folder / "results.json"
     before = read_json(path)
@@ -134,11 +192,25 @@ def finished_before(arguments: argparse.Namespace, folder: Path) -> Results:
     alike = {_TABLE_OPTIONS.sub("", line) for line in (before["command"], arguments.command_line)}
     vectors = vectors_name(arguments)  # the recorded command does not name files
     if len(alike) > 1 or before.get("vectors") != vectors:
-        raise ValueError(
-            f"{folder} contains the results of another command ({before['command']}, vectors {before.get('vectors')}): "
-            "choose another --output, or add --overwrite."
-        )
+        found = f"another command ({before['command']}, vectors {before.get('vectors')})"
+        raise ValueError(_other_results(folder, found))
+    used, backend = before.get("settings", {}).get("backend"), keras.backend.backend()
+    if used not in (None, backend):
+        raise ValueError(_other_results(folder, f"another backend ({used}, not {backend})"))
+    compared = [FINGERPRINT] if FINGERPRINT in before else ["data", "split", "fold"]
+    if any(before[name] != data[name] for name in compared if name in before and name in data):
+        raise ValueError(_other_results(folder, f"other data ({_size(before)}), or its files have changed since"))
     return before
+
+
+def _other_results(folder: Path, found: str) -> str:
+    return f"{folder} contains the results of {found}: choose another --output, or add --overwrite."
+
+
+def _size(results: Results) -> str:
+    """The name and the size of the data of a run."""
+    sizes = " / ".join(map(str, results.get("split", {}).get("sizes", [])))
+    return f"{results.get('data')} with {sizes} examples"
 
 
 def vectors_name(arguments: argparse.Namespace) -> str | None:

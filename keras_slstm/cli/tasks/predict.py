@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from collections.abc import Iterable
 
 import keras
 
@@ -11,14 +13,16 @@ from keras_slstm.cli.options import check_not_given
 from keras_slstm.cli.tasks.saved import load_model
 from keras_slstm.cli.tasks.show import show_labels, show_pairs, show_tags, show_translations, tokenize
 from keras_slstm.cli.training_options import SEARCH_OPTIONS
-from keras_slstm.datasets.pair_readers import Pair, read_pair_lines
-from keras_slstm.datasets.readers import read_lines
+from keras_slstm.datasets.pair_readers import Pair
+from keras_slstm.errors import DataError
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
 from keras_slstm.models.text_model import TextModel
+from keras_slstm.text.lines import text_lines
 
 FEW = 64  # predicting fewer texts than this eagerly takes less time than tracing a graph first
+INPUT = "standard input"
 
 
 def predict(arguments: argparse.Namespace) -> int:
@@ -54,10 +58,11 @@ def search_options(arguments: argparse.Namespace) -> dict[str, float | None]:
 
 
 def read_texts(arguments: argparse.Namespace) -> list[str]:
-    """The texts of the command line and the file, or of standard input."""
-    if arguments.text or arguments.file:
-        return [*arguments.text, *(read_lines(arguments.file) if arguments.file else [])]
-    return [line for _, line in lines_of_input()]
+    """The texts of the command line and the file, or of standard input.
+
+    An empty line is a text, too: line i of the output belongs to line i of the input.
+    """
+    return [*arguments.text, *(line for _, line in read_lines(arguments))]
 
 
 def read_pairs(arguments: argparse.Namespace) -> list[Pair]:
@@ -69,19 +74,25 @@ def read_pairs(arguments: argparse.Namespace) -> list[Pair]:
     if len(arguments.text) % 2:
         raise ValueError(f"The model takes pairs: pass an even number of texts, not {len(arguments.text)}")
     pairs: list[Pair] = list(zip(arguments.text[::2], arguments.text[1::2]))
-    if arguments.file:
-        pairs += read_pair_lines(arguments.file)
-    if arguments.text or arguments.file:
-        return pairs
-    for number, line in lines_of_input():
+    path = arguments.file or INPUT
+    empty = []
+    for number, line in read_lines(arguments):
         texts = line.split("\t")
-        if len(texts) != 2 or not all(text.strip() for text in texts):
-            raise ValueError(f"standard input:{number}: expected two texts separated by a tab, found {line[:40]!r}")
-        pairs.append((texts[0], texts[1]))
+        if not line.strip():
+            empty.append(number)
+        elif len(texts) != 2 or not all(text.strip() for text in texts):
+            raise DataError(path, number, f"expected two texts separated by a tab, found {line[:60]!r}")
+        else:
+            pairs.append((texts[0], texts[1]))
+    if not pairs:
+        raise DataError(path, 1, "expected two texts separated by a tab, found only empty lines")
+    if empty:
+        warnings.warn(f"{path}: empty lines left out: {len(empty)}. The first: line {empty[0]}", stacklevel=2)
     return pairs
 
 
-def lines_of_input() -> list[tuple[int, str]]:
-    """The non-empty lines of standard input with their numbers; as in files, only a line feed ends a line."""
-    lines = enumerate(sys.stdin.read().split("\n"), start=1)
-    return [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]
+def read_lines(arguments: argparse.Namespace) -> Iterable[tuple[int, str]]:
+    """The lines of the file or, without a file and texts, of standard input, with their numbers."""
+    if arguments.file:
+        return text_lines(arguments.file)
+    return [] if arguments.text else text_lines(INPUT, sys.stdin.buffer)

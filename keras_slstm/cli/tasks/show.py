@@ -49,7 +49,7 @@ def show_tags(model: SequenceTagger, sentences: Sequence[Sequence[str]]) -> None
         if model.scheme is None:
             labels, confidence = model.tag(part, return_confidence=True)
             for tokens, names, sure in zip(part, labels, confidence):
-                print(" ".join(f"{token}/{printable(name)}" for token, name in zip(tokens, names)), end="")
+                print(" ".join(f"{printable(token)}/{printable(name)}" for token, name in zip(tokens, names)), end="")
                 print(f"  (lowest confidence: {sure.min():.2f})" if len(sure) else "")
         else:
             for tokens, spans in zip(part, model.find_spans(part)):
@@ -72,6 +72,7 @@ def with_progress(sentences: Sequence[Sequence[str]]) -> Iterator[Sequence[Seque
 
 def mark(tokens: Sequence[str], spans: Sequence[FoundSpan], colors: Mapping[str, int]) -> str:
     """A sentence with its spans in brackets, coloured by type: `a car in [Rome: city 0.99]`."""
+    tokens = [printable(token) for token in tokens]
     words: list[str] = []
     position = 0
     for kind, start, end, confidence in spans:

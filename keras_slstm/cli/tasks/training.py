@@ -13,7 +13,7 @@ import keras
 from keras_slstm.cli.options import read_variant
 from keras_slstm.cli.presets import Settings
 from keras_slstm.cli.settings import settings_of
-from keras_slstm.cli.tasks.jobs import Job, Results, vectors_name
+from keras_slstm.cli.tasks.jobs import Job, Results, describe_data, vectors_name
 from keras_slstm.cli.tasks.progress import EpochLines
 from keras_slstm.cli.tasks.reports import draw_learning_curve, print_files
 from keras_slstm.distribute import is_chief
@@ -252,15 +252,9 @@ def finish(
     arguments: argparse.Namespace, run: TrainingRun, job: Job, found: Results, coverage: Coverage | None = None
 ) -> Results:
     """End a run: write the results to its folder and the file of all results, and draw the learning curve."""
-    corpus = job.corpus
     result = {
         "run": run.id,
-        "data": Path(arguments.data).name if arguments.data else corpus.name,
-        "split": {
-            "seed": arguments.split_seed,
-            "sizes": [len(part) for part in (corpus.train, corpus.validation, corpus.test)],
-        },
-        "fold": job.fold,
+        **describe_data(arguments, job.corpus, job.fold),
         "variant": job.variant,
         "vectors": vectors_name(arguments),
         "coverage": coverage and [coverage.known_tokens / coverage.tokens, coverage.known_types / coverage.types],

@@ -27,6 +27,7 @@ from keras_slstm.models.equal_width import equal_width
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.printable import printable
+from keras_slstm.text.subword_vectorizer import BYTES, SPECIAL_IDS
 from keras_slstm.text.translation_batches import TranslationBatches
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.training_run import TrainingRun
@@ -49,12 +50,20 @@ NOTES = {
 
 def translate(arguments: argparse.Namespace) -> int:
     """Train once for each data set and seed; return the exit status."""
+    check_subwords(arguments)
     return train_all(
         arguments,
         load=lambda: load(arguments),
         train=lambda job, _: train(arguments, job),
         needed={"tokenizers": "translation", "sacrebleu": "translation", "matplotlib": "plots"},
     )
+
+
+def check_subwords(arguments: argparse.Namespace) -> None:
+    """Raise ValueError if `--subwords` has no room for the bytes, from which all subwords are made."""
+    least = SPECIAL_IDS + BYTES
+    if arguments.subwords is not None and arguments.subwords < least:
+        raise ValueError(f"--subwords: expected an integer of at least {least}, but got {arguments.subwords}")
 
 
 def load(arguments: argparse.Namespace) -> list[tuple[ParallelCorpus, None]]:
