@@ -52,7 +52,8 @@ class CASLSTMCell(WeightArguments, keras.layers.Layer):
     Returns:
         h_t of the highest layer, `(batch, units)`, and the new states, nested or flat like the given ones. (In
         `keras.layers.RNN` they are nested: on JAX, it would return the first of flat states as the last output if a
-        sentence ends in padding.)
+        sentence ends in padding. Because Keras cannot nest them once more, an RNN of a list of cells takes no symbolic
+        input with `return_state=True`.)
 
     Raises:
         ValueError: If an argument is out of range, the number of features is unknown, or the number of states is wrong.

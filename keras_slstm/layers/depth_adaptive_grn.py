@@ -141,6 +141,10 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
         words. On PyTorch, stopped words are skipped eagerly, and all words are computed under `torch.compile`. The
         input products and the sums of the sentence node always include all words.
 
+    Quantisation:
+        `keras.Model.quantize` skips layers that contain others: it quantises the BiLSTM, but not the rest of this
+        layer. Call `layer.quantize(mode)` after it. (The text models of this package do both.)
+
     Example:
 
     ```python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -84,7 +85,10 @@ def _with_own_seed(initializer: Any) -> Any:
     config = initializer.get_config()
     if config.get("seed") is not None:
         return initializer
-    return draws_without_compiling(type(initializer).from_config(config))
+    if "seed" in config:  # others, which may have no config, are used unchanged
+        initializer = copy.copy(initializer)  # not from the config: a subclass may have arguments that it lacks
+        initializer.seed = keras.initializers.RandomNormal().seed  # a new one in each call
+    return draws_without_compiling(initializer)
 
 
 def _drawn_in_float32(initializer: Any) -> Any:

@@ -109,6 +109,21 @@ def test_keras_quantises_a_model_of_these_layers():
     assert model.predict([X, MASK], verbose=0).shape == (3, 5, 5)
 
 
+def test_keras_quantises_a_grn_but_for_its_own_kernels(tmp_path):
+    """As the docstring of the layer says."""
+    model = keras.Sequential([keras.Input((None, 4)), LAYERS["DepthAdaptiveGRN"]()])
+    exact = model.predict(X, verbose=0)
+    model.quantize("int8")
+    assert sum(weight.dtype == "int8" for weight in model.weights) == 4  # the BiLSTM
+    model.layers[0].quantize("int8")
+    assert sum(weight.dtype == "int8" for weight in model.weights) == KERNELS["DepthAdaptiveGRN"]
+    found = model.predict(X, verbose=0)
+    assert 0 < np.abs(found - exact).max() < 0.1
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded.predict(X, verbose=0), found, atol=1e-6)
+
+
 def test_constant_columns():
     kernel = np.array([[0.0, 2.0, -1.0], [0.0, 2.0, 0.5]], "float32")
     integers, scale = to_integers(kernel, "int8")

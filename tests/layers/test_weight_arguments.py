@@ -58,6 +58,41 @@ def test_other_initialisers_are_used_unchanged(initializer):
         np.testing.assert_array_equal(found, expected)
 
 
+class _Scaled(keras.initializers.Initializer):
+    """Has no config, and an argument without a default value."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        return self.scale * keras.ops.ones(shape, dtype=dtype)
+
+
+class _ScaledNormal(keras.initializers.RandomNormal):
+    """Its config lacks its own argument."""
+
+    def __init__(self, scale):
+        super().__init__(stddev=1.0)
+        self.scale = scale
+
+    def __call__(self, shape, dtype=None):
+        return self.scale * super().__call__(shape, dtype=dtype)
+
+
+@pytest.mark.parametrize("kind", [layers.SLSTM, layers.CASLSTM, layers.CRF])
+def test_an_initialiser_without_a_config_keeps_its_arguments(kind):
+    layer = kind(2, kernel_initializer=_Scaled(0.25))
+    layer.build((None, None, 3))
+    (kernel,) = (weight for weight in layer.weights if weight.name in ("kernel", "kernel_1"))
+    np.testing.assert_array_equal(to_numpy(kernel.value), np.full(kernel.shape, 0.25))
+
+
+def test_an_initialiser_with_arguments_that_its_config_lacks_draws_anew():
+    one, other = _kernels(recurrent_initializer=_ScaledNormal(1000.0))
+    assert np.max(np.abs(one - other)) > 1
+    assert 100 < np.std(one) < 10_000
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_weights_of_half_precision_are_drawn_in_float32(dtype):
     layer = layers.SLSTM(2, recurrent_initializer=keras.initializers.Orthogonal(seed=0), dtype=dtype)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 from keras import ops
 
 from keras_slstm.types import Tensor
+
+Saved = TypeVar("Saved")
 
 
 def runs_torch_eagerly(*arrays: Tensor) -> bool:
@@ -37,6 +39,24 @@ def keeps_no_graph() -> bool:
     import torch
 
     return not torch.is_grad_enabled()
+
+
+def is_differentiated() -> bool:
+    """Whether a gradient written by hand is itself differentiated on PyTorch (`create_graph=True`)."""
+    if keras.backend.backend() != "torch":
+        return False
+    import torch
+
+    return torch.is_grad_enabled() and not torch_compiles()  # compiled functions have no second derivatives
+
+
+def saved_or_again(saved: Saved, compute: Callable[[], Saved]) -> Saved:
+    """What a function with a gradient written by hand saved for it; computed again if the gradient is differentiated.
+
+    PyTorch runs such a function without a graph, so that its second derivative would take the saved results for
+    constants. The other backends record how the results depend on the arguments.
+    """
+    return compute() if is_differentiated() else saved
 
 
 def cond(condition: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_slstm.ops.backend.eager import torch_compiles
+from keras_slstm.ops.backend.eager import is_differentiated, torch_compiles
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.types import Tensor, Tensors
@@ -169,14 +169,18 @@ def _recomputed_by_torch(run: Callable[..., Tensors]) -> Callable[..., Tensors]:
 
         @staticmethod
         def backward(ctx: Any, *upstream: Tensor) -> Tensors:
-            needed = ctx.needs_input_grad
-            tensors = [x.detach().requires_grad_(wanted) for x, wanted in zip(ctx.saved_tensors, needed, strict=True)]
+            again, needed = is_differentiated(), ctx.needs_input_grad
+            # For a second derivative, they must still depend on the arguments.
+            tensors = [
+                x.view_as(x) if again else x.detach().requires_grad_(wanted)
+                for x, wanted in zip(ctx.saved_tensors, needed, strict=True)
+            ]
             with torch.enable_grad():
                 found = run(*tensors)
             pairs = [(x, d) for x, d in zip(found, upstream, strict=True) if x.requires_grad]
             wanted = [x for x in tensors if x.requires_grad]
             results, d_results = zip(*pairs)
-            gradients = iter(torch.autograd.grad(results, wanted, d_results, allow_unused=True))
+            gradients = iter(torch.autograd.grad(results, wanted, d_results, create_graph=again, allow_unused=True))
             return tuple(next(gradients) if x.requires_grad else None for x in tensors)
 
     return Recomputed.apply  # type: ignore[no-any-return]

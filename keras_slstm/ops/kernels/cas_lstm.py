@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_slstm.ops import cas_lstm as equation
 from keras_slstm.ops.backend import direct
+from keras_slstm.ops.backend.eager import saved_or_again
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.cas_lstm import LayerWeights
@@ -94,7 +95,7 @@ def _run(loop: _Loop) -> tuple[Tensor, Tensor]:
 
         def gradient(*upstream: Tensor, **named: Tensor) -> tuple[Tensor, ...]:
             d_hs, d_cs = named["upstream"] if named else keras.tree.flatten(upstream)
-            found = _backward(inner, hs, cs, d_hs, d_cs)
+            found = _backward(inner, *saved_or_again((hs, cs), lambda: _forward(inner)), d_hs, d_cs)
             return tuple(found[name] for name in tensors)
 
         # PyTorch accepts only one result, and never frees a gradient that refers to it.

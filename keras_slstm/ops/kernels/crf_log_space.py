@@ -164,7 +164,10 @@ def once_differentiable(gradients: Tensors, inputs: Tensors) -> Tensors:
     @ops.custom_gradient
     def tie(gradient: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
         def second_derivative(*_: Tensor, upstream: Tensor | None = None) -> None:
-            raise NotImplementedError("CRF functions have no second derivatives.")
+            raise NotImplementedError(
+                "CRF functions have no second derivatives. Call the layer and its loss inside "
+                "`keras_slstm.ops.reference.reference_mode()`: it runs the equations, which have them."
+            )
 
         return ops.copy(gradient), second_derivative
 

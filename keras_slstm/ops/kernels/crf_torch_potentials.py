@@ -84,7 +84,8 @@ class _Unpack(torch.autograd.Function):
             (*beginning, labels + 1, labels + 1) if ctx.pairwise else (beginning[0], beginning[1] + labels, labels + 1)
         )
         packed = d_unary.new_zeros(size)
-        into_unary, into_transitions, _, _ = _parts(packed, ctx.pairwise)
-        into_unary.copy_(d_unary.masked_fill(~mask[..., None], 0))
+        _parts(packed, ctx.pairwise)[0].copy_(d_unary.masked_fill(~mask[..., None], 0))
+        # A new view: if this gradient is differentiated, PyTorch refuses to write into one from before another copy.
+        into_transitions = _parts(packed, ctx.pairwise)[1]
         (into_transitions if ctx.pairwise else into_transitions[:1]).copy_(d_transitions)
         return packed, None

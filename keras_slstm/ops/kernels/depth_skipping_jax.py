@@ -137,11 +137,12 @@ def _known_product(product: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Return `a @ b`, which is already known, with its gradient in `a` and `b`."""
 
     @ops.custom_gradient
-    def compute(a: Tensor, b: Tensor) -> tuple[Tensor, Any]:
-        def gradient(upstream: Tensor) -> tuple[Tensor, Tensor]:
-            return upstream @ ops.transpose(b), ops.transpose(a) @ upstream
+    def compute(product: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Any]:
+        def gradient(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            return ops.zeros_like(product), upstream @ ops.transpose(b), ops.transpose(a) @ upstream
 
         return product, gradient
 
-    found: Tensor = compute(a, b)
+    # An argument, because JAX takes no second derivative of a function that closes over the product.
+    found: Tensor = compute(product, a, b)
     return found

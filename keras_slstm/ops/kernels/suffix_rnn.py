@@ -15,6 +15,7 @@ import keras
 from keras import ops
 
 from keras_slstm.ops import subilstm as equation
+from keras_slstm.ops.backend.eager import saved_or_again
 from keras_slstm.ops.backend.segments import scan_segments
 from keras_slstm.ops.backend.traceable import pad
 from keras_slstm.ops.kernels import suffix_blocks, suffix_tensorflow
@@ -155,7 +156,8 @@ def _run(recurrence: Recurrence, every: bool, rematerialize: bool) -> tuple[Tens
         def gradient(*upstream: Tensor, **named: Tensor) -> tuple[Tensor, ...]:
             if named:  # PyTorch
                 upstream = tuple(named["upstream"]) if every else (named["upstream"],)
-            gradients = loop.backward(inner, every, saved, *keras.tree.flatten(upstream))
+            steps = saved_or_again(saved, lambda: loop.forward(inner, every, not rematerialize)[1])
+            gradients = loop.backward(inner, every, steps, *keras.tree.flatten(upstream))
             for name in ("mask_f", "dropout_mask"):  # constants
                 if name in tensors:
                     gradients[name] = ops.zeros_like(getattr(inner, name))

@@ -68,6 +68,22 @@ def test_packing_copies_the_gradient(pairwise):
     np.testing.assert_array_equal(transitions.grad, weights[1])
 
 
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_a_gradient_with_a_graph(pairwise):
+    """It is the gradient without one, and its own gradient raises."""
+    import torch
+
+    parts = _potentials(8, pairwise)
+    labels = np.zeros((2, 8), "int32")
+    total = keras_slstm.crf_log_likelihood(pack(*parts), labels).sum()
+    found = torch.autograd.grad(total, parts[:2], create_graph=True)
+    total = keras_slstm.crf_log_likelihood(pack(*parts), labels).sum()
+    for one, other in zip(found, torch.autograd.grad(total, parts[:2]), strict=True):
+        np.testing.assert_array_equal(one.detach(), other)
+    with pytest.raises(NotImplementedError, match="reference_mode"):
+        found[0].square().sum().backward()
+
+
 def test_a_long_sentence_loses_no_precision():
     wide = [part.detach() for part in _potentials(4096, dtype="float64")]
     narrow = [part.float() if part.is_floating_point() else part for part in wide]
