@@ -156,7 +156,7 @@ def _repeated(one: Job, other: Job, seeds: Sequence[int], variants: Sequence[str
 
 
 def describe_data(arguments: argparse.Namespace, corpus: Any, fold: int | None) -> Results:
-    """What `results.json` records about the data of a run, to recognise the run when it is finished."""
+    """Return the entries of `results.json` about the data of a run, by which a finished run is recognised."""
     parts = (corpus.train, corpus.validation, corpus.test)
     return {
         "data": Path(arguments.data).name if arguments.data else corpus.name,

@@ -51,7 +51,7 @@ def is_differentiated() -> bool:
 
 
 def saved_or_again(saved: Saved, compute: Callable[[], Saved]) -> Saved:
-    """What a function with a gradient written by hand saved for it; computed again if the gradient is differentiated.
+    """Return the results that a function saved for its gradient, or compute them again if that is differentiated.
 
     PyTorch runs such a function without a graph, so that its second derivative would take the saved results for
     constants. The other backends record how the results depend on the arguments.
