@@ -247,6 +247,7 @@ def summary(training: Training, folder: Path) -> Line:
         **{f"{part}_score": score_of(found, part, measure) for part in ("development", "test")},
         **of_type,
         **{name: found.get(name) for name in kept},
+        **{name: found[name] for name in ("mean_depth",) if name in found},  # of a depth-adaptive GRN
         **read_items(folder / "predictions.tsv", measure),
     }
 

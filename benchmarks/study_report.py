@@ -35,14 +35,15 @@ def table(study: Study) -> str:
         seeds = f", {study.search_seeds} seeds each" if study.search_seeds > 1 else ""
         searched = f"{study.searched} (of {len(study.search[study.searched])}{seeds})"
     heads = ["data", "row", searched, "development", "test", f"against {study.baseline} [95%]", "McNemar's p"]
-    rows = [
-        "| " + " | ".join([*heads, "seeds", "best epoch of", "parameters", "s a thousand"]) + " |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    heads += ["seeds", "best epoch of", "parameters", "s a thousand"]
+    depths = any("mean_depth" in line for line in lines)
+    heads += ["mean depth"] if depths else []
+    rows = ["| " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     for data in study.data:
         for row in study.rows:
             if runs := chosen_runs(study, lines, row, data):
-                rows.append("| " + " | ".join([data, row, *_cells(study, lines, data, row, runs)]) + " |")
+                cells = [data, row, *_cells(study, lines, data, row, runs), *([_depth(runs)] if depths else [])]
+                rows.append("| " + " | ".join(cells) + " |")
     text = [f"**{study.question}**", "", *(rows if len(rows) > 2 else ["Not measured yet."])]
     if (vectors := different_vectors(study)) is not None:
         text += ["", vectors]
@@ -131,6 +132,12 @@ def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[
     return [
         *cells, str(len(runs)), epochs, f"{of_seeds[0]['parameters']:,}", "" if seconds is None else f"{seconds:.2f}",
     ]  # fmt: skip
+
+
+def _depth(runs: dict[int, Line]) -> str:
+    """Format the mean depth of the words of the test split, and its standard deviation over the seeds."""
+    found = [runs[seed]["mean_depth"] for seed in sorted(runs) if "mean_depth" in runs[seed]]
+    return with_spread(found) if found else ""
 
 
 def _limit(line: Line) -> str:
@@ -235,8 +242,13 @@ def p_value(p: float) -> str:
 
 def percent(scores: Sequence[float]) -> str:
     """Format the mean score and, if there are several, the standard deviation, in percent."""
-    mean, spread = mean_and_spread(100 * score for score in scores)
-    return f"{mean:.2f} ± {spread:.2f}" if len(scores) > 1 else f"{mean:.2f}"
+    return with_spread([100 * score for score in scores])
+
+
+def with_spread(numbers: Sequence[float]) -> str:
+    """Format the mean and, if there are several numbers, the standard deviation."""
+    mean, spread = mean_and_spread(numbers)
+    return f"{mean:.2f} ± {spread:.2f}" if len(numbers) > 1 else f"{mean:.2f}"
 
 
 def with_interval(mean: float, low: float, high: float) -> str:

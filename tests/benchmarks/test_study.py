@@ -101,7 +101,7 @@ class TestRun:
         (tmp_path / "own.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
         text = FILE.replace('manual-dir = "files"', "units = 4, embedding-dim = 4").replace("[0, 1, 2]", "[5]")
         text = text.replace('dataset = "a"', 'data = "own.tsv"').replace("[0.1, 0.2]", "[0.1]")
-        text = text.replace('encoder = "slstm"', 'encoder = "lstm"')
+        text = text.replace('encoder = "slstm"', 'encoder = "depth_adaptive_grn"')
         text = text.replace(', fixed-vectors = true, encoder-option = ["x=1", "y=2"]', "")
         (tmp_path / "own.toml").write_text(text)
         study = studies.read_study(tmp_path / "own.toml")
@@ -109,6 +109,9 @@ class TestRun:
         lines = read(study)
         assert [(found["row"], found["seed"]) for found in lines] == [("one", 5), ("two", 5)]
         assert len({found["test_part"] for found in lines}) == 1
+        grn, bilstm = lines
+        assert 1 <= grn["mean_depth"] <= 9
+        assert "mean_depth" not in bilstm
         for found in lines:
             counts = np.array(found["items"])
             assert study_statistics.score(counts) == pytest.approx(found["test_score"])
@@ -292,3 +295,14 @@ class TestReport:
     def test_the_end_of_a_training_by_its_limit_is_shown(self, study):
         record(study, lambda line: {"updates": 2, "settings": {**line["settings"], "updates": 2}})
         assert "2 of 3 (limit), 2 of 3 (limit)" in study_report.table(study)
+
+    def test_the_mean_depth_has_a_column_where_a_row_has_depths(self, study):
+        record(study)
+        assert "mean depth" not in study_report.table(study)
+        record(study, lambda line: {"mean_depth": 3.0 + line["seed"]} if line["row"] == "one" else {})
+        table = study_report.table(study)
+        cells = {row.split(" | ")[1]: row.removesuffix("|").split(" | ") for row in table.splitlines() if " | " in row}
+        assert cells["row"][-1].strip() == "mean depth"
+        assert cells["one"][-1].strip() == "4.00 ± 1.00"
+        assert cells["two"][-1].strip() == ""
+        assert len(cells["one"]) == len(cells["two"]) == len(cells["row"])
