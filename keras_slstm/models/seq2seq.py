@@ -26,8 +26,15 @@ from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_integer, check_rate
 
-# From narrower vectors, attention is learned later or not at all: docs/defaults.md.
-SUBWORD_SPREAD = 4.0
+# With smaller states or scores at the start, attention is learned later or not at all: docs/defaults.md.
+SUBWORD_SPREAD = 1.0
+KERNEL_INITIALIZER = "he_normal"
+ATTENTION_GAIN = 4.0
+
+
+def initial_scores(gain: float = ATTENTION_GAIN) -> keras.initializers.Initializer:
+    """Return an initialiser of the decoder's W_a: that of Glorot and Bengio, times `gain`."""
+    return keras.initializers.VarianceScaling(gain**2, "fan_avg", "uniform")
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -47,11 +54,14 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         cell: `"caslstm"` or `"lstm"`, for encoder and decoder.
         units: Size of the states of every layer, and of the vectors from which subwords are predicted.
         num_layers: Number of layers of the encoder, and of the decoder.
-        cell_options: Further arguments of the cells on both sides, such as `{"lam": "trainable"}`.
+        cell_options: Further arguments of the cells on both sides, such as `{"lam": "trainable"}`. Without a
+            `kernel_initializer`, it is `"he_normal"`.
         bidirectional: Whether the encoder reads in both directions, each with half of `units`.
         embedding_dim: Size of the subword vectors. Source and target have separate ones.
         dropout: Dropout rate on the subword vectors, between the encoder's layers, and on the decoder's output.
-        embeddings_initializer: Initialiser of the subword vectors. None: normal, with a standard deviation of 4.
+        embeddings_initializer: Initialiser of the subword vectors. None: normal, with a standard deviation of 1.
+        attention_initializer: Initialiser of the decoder's W_a, which scores the words of the source. None: four times
+            Glorot's, so that scores differ from word to word from the start.
         vectorizer: A `SubwordVectorizer`, or a dict of its arguments.
         **kwargs: `name`, `dtype`.
 
@@ -85,6 +95,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         embedding_dim: int = 256,
         dropout: float = 0.2,
         embeddings_initializer: Any = None,
+        attention_initializer: Any = None,
         vectorizer: SubwordVectorizer | dict[str, Any] | None = None,
         **kwargs: Any,
     ):
@@ -96,16 +107,22 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, 1)
         self.dropout = check_rate("dropout", dropout)
         self.dropout_layer = Dropout(dropout, dtype=dtype)
+        self.cell_options = dict(cell_options or {})
+        options = {"kernel_initializer": KERNEL_INITIALIZER, **self.cell_options}
         self.encoder = RecurrentStack(
-            cell, units, num_layers, bidirectional, dropout, cell_options, name="encoder", dtype=dtype
+            cell, units, num_layers, bidirectional, dropout, options, name="encoder", dtype=dtype
         )
         self.cell = cell
         self.units = self.encoder.units
         self.num_layers = self.encoder.num_layers
         self.bidirectional = self.encoder.bidirectional
-        self.cell_options = self.encoder.cell_options
+        if attention_initializer is None:
+            attention_initializer = initial_scores()
+        self.attention_initializer = keras.initializers.get(attention_initializer)
         self.decoder = AttentionDecoder(
-            recurrent_cell(cell, units, num_layers, dtype=dtype, **self.cell_options), dtype=dtype
+            recurrent_cell(cell, units, num_layers, dtype=dtype, **options),
+            attention_initializer=self.attention_initializer,
+            dtype=dtype,
         )
         if embeddings_initializer is None:
             embeddings_initializer = keras.initializers.RandomNormal(stddev=SUBWORD_SPREAD)
@@ -372,6 +389,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
             "embedding_dim": self.embedding_dim,
             "dropout": self.dropout,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+            "attention_initializer": keras.initializers.serialize(self.attention_initializer),
             "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
         }
 
