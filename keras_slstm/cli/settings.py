@@ -39,8 +39,8 @@ SETTINGS = {
     "embedding_stddev": _of_model(
         "STD", options.positive_float, "standard deviation of the word vectors before training"
     ),
-    "attention_gain": _of_model(
-        "FACTOR", options.positive_float, "factor on the weights that score the source's words, before training"
+    "context_gain": _of_model(
+        "FACTOR", options.positive_float, "factor on the weights that read the attended words, before training"
     ),
     "embeddings_initializer": _of_model(
         "NAME", str, "initializer for words without a vector: wide (normal, standard deviation 0.5) or one of Keras"

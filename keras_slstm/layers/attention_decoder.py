@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_slstm.layers.masked_inputs import masked_inputs
@@ -16,7 +17,9 @@ from keras_slstm.ops.backend.precision import tanh
 from keras_slstm.ops.backend.traceable import untraced
 from keras_slstm.ops.masks import pad_empty, zero_padding
 from keras_slstm.types import Shape, Tensor
-from keras_slstm.validation import check_features, check_integer
+from keras_slstm.validation import check_features, check_integer, check_non_negative
+
+CONTEXT_GAIN = 4.0  # docs/defaults.md
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -38,6 +41,8 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         cell: A cell for `keras.layers.RNN`, whose output is h: `CASLSTMCell(256)`, `keras.layers.LSTMCell(256)`, or
             several cells in `keras.layers.StackedRNNCells`. It should have the dtype policy of this layer.
         units: Size of h~. Default: the size of h.
+        context_gain: Factor on the rows of W_c that multiply c, before training. As an average, c varies less than h:
+            with a factor of 1, attention may be learned late or not at all.
         attention_initializer, combination_initializer: Initialisers of W_a and W_c.
         attention_regularizer, combination_regularizer: Their regularisers.
         attention_constraint, combination_constraint: Their constraints.
@@ -79,6 +84,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         self,
         cell: keras.layers.Layer,
         units: int | None = None,
+        context_gain: float = CONTEXT_GAIN,
         attention_initializer: Any = "glorot_uniform",
         combination_initializer: Any = "glorot_uniform",
         attention_regularizer: Any = None,
@@ -92,6 +98,7 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
             raise ValueError(f"`cell` must be a recurrent cell, a Keras layer with a `state_size`, but got {cell!r}.")
         self.cell = cell
         self.units = None if units is None else check_integer("units", units, least=1)
+        self.context_gain = check_non_negative("context_gain", context_gain)
         self.set_weight_arguments(locals())
         self.supports_masking = True
 
@@ -110,7 +117,10 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         if not self.cell.built:  # a cell from a config may be built already
             self.cell.build((sequences_shape[0], e + self.output_size))
         self.attention_kernel = self.add_weight_like("attention", "attention_kernel", (d, m))
-        self.combination_kernel = self.add_weight_like("combination", "combination_kernel", (m + d, self.output_size))
+        gains = np.repeat([self.context_gain, 1.0], [m, d])[:, None]
+        self.combination_kernel = self.add_weight_like(
+            "combination", "combination_kernel", (m + d, self.output_size), gains=gains
+        )
         self.built = True
 
     def call(

@@ -46,16 +46,19 @@ class WeightArguments(QuantizedKernels, PaddedInputs, ConfigFromArguments):
         initializer: Any = None,
         trainable: bool = True,
         quantized: bool = True,
+        gains: Any = None,
     ) -> Any:
         """Create the weight `name` with the initialiser, regulariser and constraint named `<like>_...`.
 
         `initializer`, if given, replaces `<like>_initializer`. `quantize` replaces matrices like `kernel` and
-        `recurrent`, unless `quantized` is False.
+        `recurrent`, unless `quantized` is False. The initial values are multiplied by `gains`, if given.
         """
         if like in _OF_KERNELS and len(shape) == 2 and quantized:
             self.register_kernel(name)
         options = {kind: getattr(self, f"{like}_{kind}", None) for kind in _KINDS}
         options["initializer"] = _with_own_seed(initializer or options["initializer"])
+        if gains is not None:
+            options["initializer"] = _multiplied(options["initializer"], gains)
         if self.variable_dtype in ("float16", "bfloat16"):  # type: ignore[attr-defined]
             options["initializer"] = _drawn_in_float32(options["initializer"])
         return self.add_weight(name=name, shape=shape, trainable=trainable, **options)  # type: ignore[attr-defined]
@@ -89,6 +92,16 @@ def _with_own_seed(initializer: Any) -> Any:
         initializer = copy.copy(initializer)  # not from the config: a subclass may have arguments that it lacks
         initializer.seed = keras.initializers.RandomNormal().seed  # a new one in each call
     return draws_without_compiling(initializer)
+
+
+def _multiplied(initializer: Any, gains: Any) -> Any:
+    initializer = keras.initializers.get(initializer)
+
+    def draw(shape: Shape, dtype: Any = None) -> Any:
+        values = initializer(shape, dtype=dtype)
+        return values * keras.ops.cast(gains, values.dtype)
+
+    return draw
 
 
 def _drawn_in_float32(initializer: Any) -> Any:

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_slstm.layers.attention_decoder import AttentionDecoder
+from keras_slstm.layers.attention_decoder import CONTEXT_GAIN, AttentionDecoder
 from keras_slstm.layers.recurrent_stack import RecurrentStack, recurrent_cell
 from keras_slstm.layers.rematerialized import Dropout
 from keras_slstm.metrics.token_accuracy import TokenAccuracy
@@ -26,15 +26,9 @@ from keras_slstm.text.vocabulary import PADDING_ID
 from keras_slstm.types import Shape, Tensor
 from keras_slstm.validation import check_integer, check_rate
 
-# With smaller states or scores at the start, attention is learned later or not at all: docs/defaults.md.
+# With smaller states at the start, attention is learned later or not at all: docs/defaults.md.
 SUBWORD_SPREAD = 1.0
 KERNEL_INITIALIZER = "he_normal"
-ATTENTION_GAIN = 4.0
-
-
-def initial_scores(gain: float = ATTENTION_GAIN) -> keras.initializers.Initializer:
-    """Return an initialiser of the decoder's W_a: that of Glorot and Bengio, times `gain`."""
-    return keras.initializers.VarianceScaling(gain**2, "fan_avg", "uniform")
 
 
 @keras.saving.register_keras_serializable(package="keras_slstm")
@@ -60,8 +54,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         embedding_dim: Size of the subword vectors. Source and target have separate ones.
         dropout: Dropout rate on the subword vectors, between the encoder's layers, and on the decoder's output.
         embeddings_initializer: Initialiser of the subword vectors. None: normal, with a standard deviation of 1.
-        attention_initializer: Initialiser of the decoder's W_a, which scores the words of the source. None: four times
-            Glorot's, so that scores differ from word to word from the start.
+        context_gain: See `AttentionDecoder`.
         vectorizer: A `SubwordVectorizer`, or a dict of its arguments.
         **kwargs: `name`, `dtype`.
 
@@ -95,7 +88,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         embedding_dim: int = 256,
         dropout: float = 0.2,
         embeddings_initializer: Any = None,
-        attention_initializer: Any = None,
+        context_gain: float = CONTEXT_GAIN,
         vectorizer: SubwordVectorizer | dict[str, Any] | None = None,
         **kwargs: Any,
     ):
@@ -116,14 +109,10 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
         self.units = self.encoder.units
         self.num_layers = self.encoder.num_layers
         self.bidirectional = self.encoder.bidirectional
-        if attention_initializer is None:
-            attention_initializer = initial_scores()
-        self.attention_initializer = keras.initializers.get(attention_initializer)
         self.decoder = AttentionDecoder(
-            recurrent_cell(cell, units, num_layers, dtype=dtype, **options),
-            attention_initializer=self.attention_initializer,
-            dtype=dtype,
+            recurrent_cell(cell, units, num_layers, dtype=dtype, **options), context_gain=context_gain, dtype=dtype
         )
+        self.context_gain = self.decoder.context_gain
         if embeddings_initializer is None:
             embeddings_initializer = keras.initializers.RandomNormal(stddev=SUBWORD_SPREAD)
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
@@ -389,7 +378,7 @@ class Seq2Seq(LowRankEncoder, RawDataModel):
             "embedding_dim": self.embedding_dim,
             "dropout": self.dropout,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "attention_initializer": keras.initializers.serialize(self.attention_initializer),
+            "context_gain": self.context_gain,
             "vectorizer": keras.saving.serialize_keras_object(self.vectorizer),
         }
 

@@ -11,7 +11,8 @@ from keras_slstm.cli.presets import load_presets
 from keras_slstm.cli.tasks.jobs import Job
 from keras_slstm.cli.tasks.translate import build_model, choose, make_model
 from keras_slstm.datasets import load_parallel_corpus
-from keras_slstm.models.seq2seq import ATTENTION_GAIN, SUBWORD_SPREAD
+from keras_slstm.layers.attention_decoder import CONTEXT_GAIN
+from keras_slstm.models.seq2seq import SUBWORD_SPREAD
 from keras_slstm.training.results import read_results
 from tests.cli.command_checks import (
     check_that_an_interrupted_training_resumes,
@@ -112,16 +113,16 @@ def test_seeds_and_equal_parameters(data, tmp_path, command, capsys):
     assert capsys.readouterr().out.count("already finished") == 2
 
 
-def test_the_width_of_the_first_subword_vectors_and_scores():
+def test_the_width_of_the_first_subword_vectors_and_of_the_context():
     """The presets start like the model; the options override it."""
     presets = load_presets("translate")
     for preset in presets.values():
         assert preset["embedding_stddev"] == SUBWORD_SPREAD
-        assert preset["attention_gain"] == ATTENTION_GAIN
+        assert preset["context_gain"] == CONTEXT_GAIN
     further = {"cell": "lstm", "cell_options": {}, "bidirectional": False, "dtype": "float32", "seed": 0}
-    model = make_model({**presets["paper"], **further, "units": 6, "embedding_stddev": 0.25, "attention_gain": 1.0})
+    model = make_model({**presets["paper"], **further, "units": 6, "embedding_stddev": 0.25, "context_gain": 1.0})
     assert model.embeddings_initializer.get_config()["stddev"] == 0.25
-    assert model.attention_initializer.get_config()["scale"] == 1.0
+    assert model.context_gain == 1.0
 
 
 def test_a_malformed_file_is_named_with_its_line(tmp_path, command, capsys):

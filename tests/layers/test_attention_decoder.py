@@ -123,6 +123,16 @@ def test_cells_of_keras():
     assert gru(x, memory).shape == (4, 3, D)
 
 
+def test_the_rows_of_the_context_start_larger():
+    layer = layers.AttentionDecoder(layers.CASLSTMCell(60), 50, context_gain=3.0)
+    layer.build((None, None, 5), (None, None, 40))
+    kernel = to_numpy(layer.combination_kernel)
+    of_glorot = np.sqrt(6 / (100 + 50))
+    for rows, gain in ((kernel[:40], 3.0), (kernel[40:], 1.0)):
+        assert 0.9 * gain * of_glorot < np.abs(rows).max() <= gain * of_glorot * (1 + 1e-6)
+    assert layer.get_config()["context_gain"] == 3.0
+
+
 @pytest.mark.parametrize("stacked", [False, True], ids=["alone", "stacked"])
 @pytest.mark.short_run("torch")
 def test_cells_of_keras_draw_new_dropout_masks_in_every_call(stacked):
@@ -158,6 +168,7 @@ def test_masks_of_the_inputs_are_used():
     [
         (lambda: layers.AttentionDecoder(keras.layers.Dense(3)), "recurrent cell"),
         (lambda: layers.AttentionDecoder(layers.CASLSTMCell(3), units=0), "units"),
+        (lambda: layers.AttentionDecoder(layers.CASLSTMCell(3), context_gain=-1), "context_gain"),
         (lambda: make()(X, MEMORY, initial_state=STATES[:3]), "4 initial states, but got 3"),
         (lambda: make()(X, MEMORY, memory_mask=MASK), r"shape \(4, 3\)"),
         (lambda: make()(X, MEMORY, mask=MEMORY_MASK), r"shape \(4, 5\)"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import keras_slstm
-from keras_slstm.models.seq2seq import ATTENTION_GAIN, SUBWORD_SPREAD, Seq2Seq
+from keras_slstm.layers.attention_decoder import CONTEXT_GAIN
+from keras_slstm.models.seq2seq import SUBWORD_SPREAD, Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.text.subword_vectorizer import END_ID, START_ID
 from tests.backend import to_numpy
@@ -283,18 +284,14 @@ def test_attributes_have_the_names_and_values_of_the_arguments():
     assert (tagger.dropout, classifier.dropout) == (0.3, 0.3)
 
 
-def test_subword_vectors_and_scores_start_wide():
+def test_subword_vectors_kernels_and_context_start_wide():
     model = small(compiled=False, embeddings_initializer=None)
     for embedding in (model.source_embedding, model.target_embedding):
         assert np.std(to_numpy(embedding.embeddings)) == pytest.approx(SUBWORD_SPREAD, rel=0.05)
-    kernel = to_numpy(model.decoder.attention_kernel)
-    of_glorot = np.sqrt(2 / sum(kernel.shape))
-    assert np.std(kernel) == pytest.approx(ATTENTION_GAIN * of_glorot, rel=0.2)
-    assert 3 * of_glorot < np.abs(kernel).max() <= ATTENTION_GAIN * np.sqrt(3) * of_glorot
+    assert model.decoder.context_gain == CONTEXT_GAIN
     for cell in (model.encoder.directions[0][0].cell, model.decoder.cell):
         assert isinstance(cell.kernel_initializer, keras.initializers.HeNormal)
-    plain = small(compiled=False, attention_initializer="zeros", cell_options={"kernel_initializer": "ones"})
+    plain = small(compiled=False, context_gain=1.0, cell_options={"kernel_initializer": "ones"})
     assert isinstance(plain.decoder.cell.kernel_initializer, keras.initializers.Ones)
     assert plain.get_config()["cell_options"] == {"kernel_initializer": "ones"}
-    assert not np.any(to_numpy(plain.decoder.attention_kernel))
-    assert plain.get_config()["attention_initializer"]["class_name"] == "Zeros"
+    assert plain.decoder.context_gain == plain.get_config()["context_gain"] == 1.0

@@ -24,7 +24,7 @@ from keras_slstm.cli.tasks.training import (
 from keras_slstm.datasets.parallel_corpus import ParallelCorpus, TextPairs, load_parallel_corpus
 from keras_slstm.files import complete_file
 from keras_slstm.models.equal_width import equal_width
-from keras_slstm.models.seq2seq import Seq2Seq, initial_scores
+from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.translation_score import TranslationScore, score_translations
 from keras_slstm.printable import printable
 from keras_slstm.text.subword_vectorizer import BYTES, SPECIAL_IDS
@@ -197,7 +197,7 @@ def make_model(settings: Settings, vectorizer: Any = None) -> Seq2Seq:
         embedding_dim=settings["embedding_dim"],
         dropout=settings["dropout"],
         embeddings_initializer=keras.initializers.RandomNormal(stddev=settings["embedding_stddev"]),
-        attention_initializer=initial_scores(settings["attention_gain"]),
+        context_gain=settings["context_gain"],
         vectorizer=vectorizer or {"max_tokens": settings["subwords"]},
         dtype=settings["dtype"],
     )
