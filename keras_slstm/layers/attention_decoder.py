@@ -41,11 +41,11 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         cell: A cell for `keras.layers.RNN`, whose output is h: `CASLSTMCell(256)`, `keras.layers.LSTMCell(256)`, or
             several cells in `keras.layers.StackedRNNCells`. It should have the dtype policy of this layer.
         units: Size of h~. Default: the size of h.
-        context_gain: Factor on the rows of W_c that multiply c, before training. As an average, c varies less than h:
-            with a factor of 1, attention may be learned late or not at all.
         attention_initializer, combination_initializer: Initialisers of W_a and W_c.
         attention_regularizer, combination_regularizer: Their regularisers.
         attention_constraint, combination_constraint: Their constraints.
+        context_gain: Factor on the initial rows of W_c that multiply c. As an average, c varies less than h: with a
+            factor of 1, attention may be learned late or not at all.
 
     Call arguments:
         sequences: x, `(batch, time, features)`.
@@ -84,13 +84,13 @@ class AttentionDecoder(WeightArguments, keras.layers.Layer):
         self,
         cell: keras.layers.Layer,
         units: int | None = None,
-        context_gain: float = CONTEXT_GAIN,
         attention_initializer: Any = "glorot_uniform",
         combination_initializer: Any = "glorot_uniform",
         attention_regularizer: Any = None,
         combination_regularizer: Any = None,
         attention_constraint: Any = None,
         combination_constraint: Any = None,
+        context_gain: float = CONTEXT_GAIN,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
