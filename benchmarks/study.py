@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.study_transfer import task_scores
 from keras_slstm.files import read_json
 from keras_slstm.text.tag_schemes import detect_scheme, tags_to_spans
 from keras_slstm.training.fingerprint import fingerprint
@@ -46,7 +47,7 @@ class Study:
     Attributes:
         name: The name of the file without its extension.
         question: The question that the study answers.
-        command: The command of `keras-slstm`: classify, tag, match or translate.
+        command: The command of `keras-slstm`: classify, tag, match, embed or translate.
         measure: The metric, such as `accuracy` or `f1`, or `f1 MISC` for the spans of one type.
         data: The data sets, each with its options.
         options: The options of all trainings.
@@ -56,8 +57,9 @@ class Study:
         search: The option that each row chooses on development data, and its values.
         search_seeds: With how many of the seeds each row tries each value. It chooses by the mean development score.
         claims: Claims of papers: `row`, `paper` (the source), `says`, `expects` ("better", the default, "worse" or "no
-            difference", compared with the baseline), `data` (one of the data sets, if the claim is not about all of
-            them), and `average = true` for a claim about the average over data sets.
+            difference", compared with the baseline), and `data` (one of the data sets, if the claim is not about all of
+            them), `average = true` (about the average over data sets) or `transfer = true` (about the average over the
+            tasks of `embed`).
         lengths: Numbers of words that divide the test items into groups, each compared separately.
         pairs: Further pairs of rows to compare, none of them the baseline.
     """
@@ -93,6 +95,8 @@ class Study:
             "a claim names a data set that does not exist": any(
                 claim.get("data") not in (None, *self.data) for claim in self.claims
             ),
+            "a claim is about transfer, but there are no `tasks`": not self.tasks
+            and any(claim.get("transfer") for claim in self.claims),
             f"a claim expects {', '.join(EXPECTED)}": any(
                 claim.get("expects", "better") not in EXPECTED for claim in self.claims
             ),
@@ -104,6 +108,11 @@ class Study:
     def results(self) -> Path:
         """The file with one line per training."""
         return RESULTS / f"{self.name}.jsonl"
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks on which `embed` tests the frozen sentence vectors."""
+        return self.options.get("tasks", []) if self.command == "embed" else []
 
     @property
     def searched(self) -> str | None:
@@ -215,16 +224,19 @@ def train(training: Training, root: Path, work: Path) -> Line:
     """
     folder = training_folder(training, work)
     started = folder.with_suffix(".commit")
-    if not RunFolder(folder).is_finished():
+    # The folder of `embed` is finished before the tasks are; the command itself skips what it has done.
+    if training.study.tasks or not RunFolder(folder).is_finished():
         if not folder.exists():
             started.parent.mkdir(parents=True, exist_ok=True)
             started.write_text(commit() or "", encoding="utf-8")
         words = [*training.words(root), "--output", str(folder), "--results", str(folder.with_suffix(".jsonl"))]
         with open(work / "log.txt", "a", encoding="utf-8") as log:
             subprocess.run([sys.executable, "-m", "keras_slstm", *words], check=True, stdout=log)
-    ended = read_results(folder.with_suffix(".jsonl"))[-1]["commit"]
+    written = read_results(folder.with_suffix(".jsonl"))
+    ended = written[-1]["commit"]
     before = started.read_text(encoding="utf-8") if started.exists() else ended
-    return {**summary(training, folder), "commit": same_commit(before, ended)}
+    tasks = {"tasks": task_scores(written)} if training.study.tasks else {}
+    return {**summary(training, folder), **tasks, "commit": same_commit(before, ended)}
 
 
 def same_commit(before: str | None, after: str | None) -> str | None:

@@ -16,6 +16,7 @@ from benchmarks.sentence_vectors import different_vectors
 from benchmarks.study import Line, Study, lines_of, read_study
 from benchmarks.study_checks import chosen_runs, unfair
 from benchmarks.study_seconds import seconds_of
+from benchmarks.study_transfer import metric, on_task
 from keras_slstm.metrics.summaries import mean_and_spread
 
 STUDIES = Path(__file__).parent / "studies"
@@ -54,6 +55,8 @@ def table(study: Study) -> str:
         text += ["", f"{row} against {other}: {', '.join(found)}."]
     if len(by_length := _by_length(study, lines)) > 2:
         text += ["", *by_length]
+    if len(by_task := _by_task(study, lines)) > 2:
+        text += ["", *by_task]
     return "\n".join([*text, "", f"`python -m benchmarks.study benchmarks/studies/{study.name}.toml --root PATH`"])
 
 
@@ -92,12 +95,17 @@ def claims() -> str:
         lines = lines_of(study)
         for claim in study.claims:
             names = [claim["data"]] if "data" in claim else list(study.data)
+            transfer = f", then {len(study.tasks)} tasks" if claim.get("transfer") else ""
             if not lines:
-                rows.append(f"| {claim['paper']} | {claim['says']} | {', '.join(names)} |  | not measured yet |")
+                rows.append(
+                    f"| {claim['paper']} | {claim['says']} | {', '.join(names)}{transfer} |  | not measured yet |"
+                )
                 continue
             for data in [names] if claim.get("average") else [[name] for name in names]:
                 cells = _finding(study, lines, claim, data)
-                rows.append("| " + " | ".join([claim["paper"], claim["says"], ", ".join(data), *cells]) + " |")
+                rows.append(
+                    "| " + " | ".join([claim["paper"], claim["says"], ", ".join(data) + transfer, *cells]) + " |"
+                )
     return "\n".join(rows)
 
 
@@ -110,7 +118,8 @@ def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: S
         return ["", f"not compared: {done}{found[0]}"]
     if (reason := unfair(study, lines, row, data)) is not None:
         return ["", f"not compared: {reason} in several data sets"]
-    mean, *interval = difference(*_pairs(study, lines, row, data))
+    pairs = _pairs(study, lines, row, data)
+    mean, *interval = difference(*(_on_tasks(study, pairs) if claim.get("transfer") else pairs))
     return [with_interval(mean, *interval), verdict((interval[0], interval[1]), claim.get("expects", "better"))]
 
 
@@ -120,6 +129,11 @@ def _pairs(
     """Return the trainings of a row and of the baseline, or another row, on each of the data sets."""
     rows = (row, baseline or study.baseline)
     return [[chosen_runs(study, lines, of, name) for of in rows] for name in data]
+
+
+def _on_tasks(study: Study, pairs: list[list[dict[int, Line]]]) -> list[list[dict[int, Line]]]:
+    """Return the trainings of two rows with the scores on each of the tasks in turn."""
+    return [[on_task(runs, task) for runs in pair] for pair in pairs for task in study.tasks]
 
 
 def _cells(study: Study, lines: Sequence[Line], data: str, row: str, runs: dict[int, Line]) -> list[str]:
@@ -204,6 +218,35 @@ def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
                 cells = [name or f"average over {len(parts)}", length, *_scores_of(study, parts, others)]
                 table.append("| " + " | ".join(cells) + " |")
     return table
+
+
+def _by_task(study: Study, lines: Sequence[Line]) -> list[str]:
+    """Return a table of the scores of frozen sentence vectors on the tasks, without rows that cannot be compared."""
+    data = list(study.data)
+    others = [row for row in study.rows if row != study.baseline and not unfair(study, lines, row, data)]
+    heads = ["task", "metric", study.baseline]
+    heads += [head for row in others for head in (row, f"against {study.baseline} [95%]")]
+    table = ["| " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
+    if not study.tasks or not others:
+        return table
+    pairs = {row: _on_tasks(study, _pairs(study, lines, row, data)) for row in others}
+    for place, task in enumerate(study.tasks):
+        of_task = {row: pairs[row][place : place + 1] for row in others}
+        table.append("| " + " | ".join([task, metric(task), *_difference_cells(of_task)]) + " |")
+    table.append("| " + " | ".join(["average", "", *_difference_cells(pairs)]) + " |")
+    return table
+
+
+def _difference_cells(pairs: dict[str, list[list[dict[int, Line]]]]) -> list[str]:
+    """Return the score of the baseline, and of each row with its difference, averaged over the pairs of trainings."""
+
+    def scores(runs: Sequence[dict[int, Line]]) -> str:
+        return percent([statistics.fmean(of[seed]["test_score"] for of in runs) for seed in sorted(runs[0])])
+
+    cells = [scores([baseline for _, baseline in next(iter(pairs.values()))])]
+    for of_row in pairs.values():
+        cells += [scores([runs for runs, _ in of_row]), with_interval(*difference(*of_row))]
+    return cells
 
 
 def _scores_of(study: Study, parts: Sequence[dict[str, Any]], others: Sequence[str]) -> list[str]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from benchmarks import study as studies
-from benchmarks import study_checks, study_report, study_seconds, study_statistics
+from benchmarks import study_checks, study_report, study_seconds, study_statistics, study_transfer
 from keras_slstm.cli.main import parse
+from keras_slstm.files import write_json
 from keras_slstm.training.results import append_result
+from keras_slstm.training.run_folder import RunFolder
 from tests.benchmarks.recorded import FILE, line, read, record
 
 
@@ -28,6 +33,7 @@ class TestFile:
             ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
             ('row = "one"\n', 'row = "one"\ndata = "c"\n', "a claim names a data set"),
             ('row = "one"\n', 'row = "one"\nexpects = "more"\n', "a claim expects better, worse, no difference"),
+            ('row = "one"\n', 'row = "one"\ntransfer = true\n', "a claim is about transfer, but there are no `tasks`"),
             ('measure = "accuracy"', "", "measure"),
             ('command = "classify"', "command = ", "s.toml"),
         ]:
@@ -94,6 +100,34 @@ class TestRun:
         ]
         assert studies.chosen_value(study, lines, "one", "a") == 0.1
 
+    def test_tasks_that_an_interruption_has_left_are_tested(self, study, tmp_path, monkeypatch):
+        study = dataclasses.replace(study, command="embed", options={"tasks": ["MR", "TREC"]})
+        tested = iter([[], ["MR", "TREC"]])
+
+        def run(words, **_):
+            output, results = (Path(words[words.index(name) + 1]) for name in ("--output", "--results"))
+            found = {"development_accuracy": 0.7, "test_accuracy": 0.6}
+            folder = RunFolder(output)
+            folder.claim()
+            write_json(output / "results.json", found)
+            folder.model.touch()
+            folder.release()
+            append_result(results, {"run": "1", **found})
+            for task in next(tested) or [None]:
+                if task is None:
+                    raise KeyboardInterrupt
+                append_result(results, {"transfer": {"task": task}, "accuracy": len(task) / 10})
+
+        monkeypatch.setattr(studies, "subprocess", SimpleNamespace(run=run))
+        training = next(studies.trainings(study))
+        (tmp_path / "work").mkdir()
+        with pytest.raises(KeyboardInterrupt):
+            studies.train(training, tmp_path, tmp_path / "work")
+        assert RunFolder(studies.training_folder(training, tmp_path / "work")).is_finished()
+        found = studies.train(training, tmp_path, tmp_path / "work")
+        assert found["tasks"] == {"MR": 0.2, "TREC": 0.4}
+        assert (found["development_score"], found["test_score"]) == (0.7, 0.6)
+
     @pytest.mark.ci_run
     def test_a_study_of_own_data(self, tmp_path, monkeypatch):
         monkeypatch.setattr(studies, "RESULTS", tmp_path / "results")
@@ -148,6 +182,12 @@ class TestRun:
 )
 def test_a_change_of_the_code_during_a_training_is_recorded(before, after, recorded):
     assert studies.same_commit(before, after) == recorded
+
+
+def test_the_metrics_of_tasks_are_those_of_the_paper():
+    found = {"accuracy": 0.1, "f1": 0.2, "pearson": 0.3, "spearman": 0.4}
+    results = [{"test_accuracy": 0.9}, *({**found, "transfer": {"task": task}} for task in ("MR", "MRPC", "SICK-R"))]
+    assert study_transfer.task_scores(results) == {"MR": 0.1, "MRPC": 0.2, "SICK-R": 0.3}
 
 
 def test_another_measure_is_another_study(study):
@@ -291,6 +331,33 @@ class TestReport:
         assert "] on a.\n" in study_report.table(study)
         record(study, lambda line: {"commit": "def"} if line["row"] == "one" else {})
         assert "two against one: not compared: different code on a." in study_report.table(study)
+
+    def test_frozen_sentence_vectors_are_compared_on_other_tasks(self, study, tmp_path):
+        text = FILE.replace('"classify"', '"embed"').replace("updates = 2", 'tasks = ["TREC", "STS-B"]')
+        (tmp_path / "s.toml").write_text(text + "transfer = true\n")
+        study = studies.read_study(tmp_path / "s.toml")
+        assert study_report.claims().endswith("| A paper | It is. | a, then 2 tasks |  | not measured yet |")
+        better = {0: 0.01, 1: 0.02, 2: 0.03}
+
+        def tested(line):
+            gain = better[line["seed"]] if line["row"] == "one" else 0
+            return {"tasks": {"TREC": 0.8 + gain, "STS-B": 0.6 + 3 * gain}}
+
+        record(study, tested)
+        table = study_report.table(study).splitlines()
+        error = stats.t.ppf(0.975, 2) * np.std([1, 2, 3], ddof=1) / 3**0.5
+        for task, metric, baseline, row, times in [
+            ("TREC", "accuracy", "80.00 ± 0.00", "82.00 ± 1.00", 1),
+            ("STS-B", "pearson", "60.00 ± 0.00", "66.00 ± 3.00", 3),
+            ("average", "", "70.00 ± 0.00", "74.00 ± 2.00", 2),
+        ]:
+            cell = f"{2 * times:+.2f} [{times * (2 - error):+.2f}, {times * (2 + error):+.2f}]"
+            assert f"| {task} | {metric} | {baseline} | {row} | {cell} |" in table
+        (claim,) = study_report.claims().splitlines()[2:]
+        assert f"| a, then 2 tasks | {cell} |" in claim
+        record(study, lambda line: {**tested(line), "best_epoch": 3})
+        assert "STS-B" not in study_report.table(study)
+        assert "not compared" in study_report.claims()
 
     def test_the_end_of_a_training_by_its_limit_is_shown(self, study):
         record(study, lambda line: {"updates": 2, "settings": {**line["settings"], "updates": 2}})
