@@ -57,9 +57,9 @@ class Study:
         search: The option that each row chooses on development data, and its values.
         search_seeds: With how many of the seeds each row tries each value. It chooses by the mean development score.
         claims: Claims of papers: `row`, `paper` (the source), `says`, `expects` ("better", the default, "worse" or "no
-            difference", compared with the baseline), and `data` (one of the data sets, if the claim is not about all of
-            them), `average = true` (about the average over data sets) or `transfer = true` (about the average over the
-            tasks of `embed`).
+            difference", compared with the baseline or the row `against`), and `data` (one of the data sets, if the
+            claim is not about all of them), `average = true` (about the average over data sets) or `transfer = true`
+            (about the average over the tasks of `embed`).
         lengths: Numbers of words that divide the test items into groups, each compared separately.
         pairs: Further pairs of rows to compare, none of them the baseline.
     """
@@ -91,7 +91,11 @@ class Study:
             "a pair is not one of two rows": any(
                 len(pair) != 2 or any(row not in self.rows for row in pair) for pair in self.pairs
             ),
-            "a claim names a row that does not exist": any(claim["row"] not in self.rows for claim in self.claims),
+            "a claim names a row that does not exist": any(
+                row not in self.rows
+                for claim in self.claims
+                for row in (claim["row"], claim.get("against", self.baseline))
+            ),
             "a claim names a data set that does not exist": any(
                 claim.get("data") not in (None, *self.data) for claim in self.claims
             ),

@@ -110,15 +110,15 @@ def claims() -> str:
 
 
 def _finding(study: Study, lines: Sequence[Line], claim: dict[str, Any], data: Sequence[str]) -> list[str]:
-    """Return the difference, averaged over the data sets, and the verdict on the claim."""
-    row = claim["row"]
-    reasons = [unfair(study, lines, row, [name]) for name in data]
+    """Return the difference from the baseline or another row, averaged over the data sets, and the verdict."""
+    row, baseline = claim["row"], claim.get("against")
+    reasons = [unfair(study, lines, row, [name], baseline) for name in data]
     if found := [reason for reason in reasons if reason is not None]:
         done = f"{len(data) - len(found)} of {len(data)} data sets can be compared; " if len(data) > 1 else ""
         return ["", f"not compared: {done}{found[0]}"]
-    if (reason := unfair(study, lines, row, data)) is not None:
+    if (reason := unfair(study, lines, row, data, baseline)) is not None:
         return ["", f"not compared: {reason} in several data sets"]
-    pairs = _pairs(study, lines, row, data)
+    pairs = _pairs(study, lines, row, data, baseline)
     mean, *interval = difference(*(_on_tasks(study, pairs) if claim.get("transfer") else pairs))
     return [with_interval(mean, *interval), verdict((interval[0], interval[1]), claim.get("expects", "better"))]
 

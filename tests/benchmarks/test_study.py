@@ -31,6 +31,7 @@ class TestFile:
             ("seeds =", "search_seeds = 4\nseeds =", "must be 1 to 3"),
             ("seeds =", 'pairs = [["one", "four"]]\nseeds =', "a pair is not one of two rows"),
             ('row = "one"\n', 'row = "four"\n', "a claim names a row"),
+            ('row = "one"\n', 'row = "one"\nagainst = "four"\n', "a claim names a row"),
             ('row = "one"\n', 'row = "one"\ndata = "c"\n', "a claim names a data set"),
             ('row = "one"\n', 'row = "one"\nexpects = "more"\n', "a claim expects better, worse, no difference"),
             ('row = "one"\n', 'row = "one"\ntransfer = true\n', "a claim is about transfer, but there are no `tasks`"),
@@ -323,6 +324,14 @@ class TestReport:
         record(study)
         (row,) = study_report.claims().splitlines()[2:]
         assert row.startswith("| A paper | It is. | b | +40.00 [+")
+
+    def test_a_claim_may_be_about_two_rows_that_are_not_the_baseline(self, tmp_path, study):
+        text = FILE.replace("[[claims]]", 'three = { encoder = "caslstm" }\n[[claims]]') + 'against = "three"\n'
+        (tmp_path / "s.toml").write_text(text)
+        record(studies.read_study(tmp_path / "s.toml"), scores=(0.5, 0.5, 0.9))
+        (row,) = study_report.claims().splitlines()[2:]
+        assert row.startswith("| A paper | It is. | a | -40.00 [-")
+        assert row.endswith("| does not hold: worse here |")
 
     def test_further_pairs_of_rows_are_compared(self, study):
         study = dataclasses.replace(study, pairs=[["two", "one"]])
