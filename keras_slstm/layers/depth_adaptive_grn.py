@@ -79,7 +79,9 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
             last vector.
         depth_units: Size of the inner vectors and of the depth embedding.
         depth_penalty: Weight of a penalty that is added to the loss: the mean of `sum_j j p_ij / L`, between 0 and 1,
-            over the real words of a batch. 0 disables it. Given `depths` are not penalised.
+            over the real words of a batch. 0 disables it. Given `depths` are not penalised. Because the task does not
+            train the choice of the depths, nothing opposes the penalty: with Adam, even 0.0001 can end with a depth of
+            1 for nearly all words.
         dropout: Fraction of the inputs x to drop, between 0 and 1.
         recurrent_dropout: Fraction of h and g to drop before the matrix products of the transition, the same units in
             all steps of a call. Cells are never dropped.
