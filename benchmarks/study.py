@@ -239,7 +239,7 @@ def train(training: Training, root: Path, work: Path) -> Line:
     written = read_results(folder.with_suffix(".jsonl"))
     ended = written[-1]["commit"]
     before = started.read_text(encoding="utf-8") if started.exists() else ended
-    tasks = {"tasks": task_scores(written)} if training.study.tasks else {}
+    tasks = {"tasks": task_scores(written, training.study.tasks)} if training.study.tasks else {}
     return {**summary(training, folder), **tasks, "commit": same_commit(before, ended)}
 
 

@@ -6,7 +6,7 @@ is then tested on the tasks in the option `tasks`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from keras_slstm.transfer import TASKS
@@ -19,14 +19,20 @@ def metric(task: str) -> str:
     return "pearson" if TASKS[task].score_range else "f1" if TASKS[task].positive else "accuracy"
 
 
-def task_scores(results: Iterable[Line]) -> dict[str, float]:
+def task_scores(results: Iterable[Line], tasks: Sequence[str]) -> dict[str, float]:
     """Return the test score on each task.
 
     Args:
         results: The lines that the command has written: one of the training, and one of each task.
+        tasks: The tasks of the study.
+
+    Raises:
+        ValueError: If a task has no line. The command skips tasks without files.
     """
     tested = {result["transfer"]["task"]: result for result in results if "transfer" in result}
-    return {task: result[metric(task)] for task, result in tested.items()}
+    if missing := [task for task in tasks if task not in tested]:
+        raise ValueError(f"these tasks have no files: {', '.join(missing)}")
+    return {task: tested[task][metric(task)] for task in tasks}
 
 
 def on_task(runs: dict[int, Line], task: str) -> dict[int, Line]:

@@ -188,7 +188,9 @@ def test_a_change_of_the_code_during_a_training_is_recorded(before, after, recor
 def test_the_metrics_of_tasks_are_those_of_the_paper():
     found = {"accuracy": 0.1, "f1": 0.2, "pearson": 0.3, "spearman": 0.4}
     results = [{"test_accuracy": 0.9}, *({**found, "transfer": {"task": task}} for task in ("MR", "MRPC", "SICK-R"))]
-    assert study_transfer.task_scores(results) == {"MR": 0.1, "MRPC": 0.2, "SICK-R": 0.3}
+    assert study_transfer.task_scores(results, ["SICK-R", "MRPC"]) == {"SICK-R": 0.3, "MRPC": 0.2}
+    with pytest.raises(ValueError, match="these tasks have no files: TREC, CR"):
+        study_transfer.task_scores(results, ["TREC", "MR", "CR"])
 
 
 def test_another_measure_is_another_study(study):

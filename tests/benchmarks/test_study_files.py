@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.study import Line, Study, lines_of, read_study
 from benchmarks.study_report import STUDIES
+from keras_slstm.cli.names import PAIR_ARCHITECTURES
 from keras_slstm.cli.presets import load_presets
 
 # Lines from before these settings existed have this value.
@@ -18,7 +19,8 @@ def differing_settings(study: Study, line: Line) -> dict[str, tuple[object, obje
     if study.searched is not None:
         options[study.searched] = line["value"]
     named = {name.replace("-", "_"): value for name, value in options.items()}
-    present = {**load_presets(study.command)[options["preset"]], **named}
+    presets = load_presets("match" if study.command == "embed" else study.command)  # embed trains as match does
+    present = {**presets[options["preset"]], **PAIR_ARCHITECTURES.get(options.get("architecture"), {}), **named}
     if options.get("equal-parameters"):  # the command chooses the width
         present.pop("units")
     recorded = {**{name: value for name, value in ABSENT.items() if name in present}, **line["settings"]}
