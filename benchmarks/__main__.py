@@ -31,24 +31,26 @@ OTHER_SLSTMS = {"tensorflow": (AUTHORS,), "jax": (), "torch": (TORCH_BILSTM, POR
 
 @dataclass(frozen=True)
 class Measurement:
-    """One run of a benchmark.
+    """One or more runs of a benchmark that write to the same folder or file.
 
     Attributes:
-        name: The folder or file of its results.
+        name: The folder or file of the results.
         module: The module in `benchmarks`.
         backend: The Keras backend.
         options: The options of the command, without `--output`.
+        further: The options of another run, which adds to the file of the first.
     """
 
     name: str
     module: str
     backend: str
     options: tuple[str, ...] = ()
+    further: tuple[str, ...] | None = None
 
-    def command(self, folder: Path) -> list[str]:
-        """Return the command that writes the results to a folder."""
-        output = ("--output", str(folder / self.name))
-        return [sys.executable, "-m", f"benchmarks.{self.module}", *self.options, *output]
+    def commands(self, folder: Path) -> list[list[str]]:
+        """Return the commands that write the results to a folder."""
+        start, output = [sys.executable, "-m", f"benchmarks.{self.module}"], ["--output", str(folder / self.name)]
+        return [[*start, *options, *output] for options in (self.options, self.further) if options is not None]
 
 
 def measurements(peers: Path | None = None) -> list[Measurement]:
@@ -66,8 +68,10 @@ def measurements(peers: Path | None = None) -> list[Measurement]:
     half = ("--dtype", "mixed_bfloat16", "--lengths", "64", "--batches", "32", "--encoders", "S-LSTM", "--no-memory")
     found.append(Measurement("encoders-tensorflow-bfloat16", "encoders", "tensorflow", half))
     found.append(Measurement("latency-tensorflow", "latency", "tensorflow"))
-    found.append(Measurement("scaling.json", "scaling", "tensorflow"))  # starts all backends itself
-    found.append(Measurement("streaming.jsonl", "streaming", "tensorflow"))
+    huge_pages = ("--backends", "jax", "--huge-pages")
+    found.append(Measurement("scaling.json", "scaling", "tensorflow", further=huge_pages))  # starts all backends itself
+    large = ("--lines", "39000000", "--ways", "streamed", "--steps", "600")
+    found.append(Measurement("streaming.jsonl", "streaming", "tensorflow", further=large))
     return found
 
 
@@ -85,12 +89,12 @@ def run(measurement: Measurement, folder: Path) -> None:
     if done.exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    command = measurement.command(folder)
     new, recorded = folder / measurement.name, RESULTS / measurement.name
     if new.is_file():  # benchmarks add to a file, but continue in a folder
         new.unlink()
-    print(f"KERAS_BACKEND={measurement.backend} {shlex.join(command)}", flush=True)
-    subprocess.run(command, check=True, env={**os.environ, "KERAS_BACKEND": measurement.backend}, cwd=ROOT)
+    for command in measurement.commands(folder):
+        print(f"KERAS_BACKEND={measurement.backend} {shlex.join(command)}", flush=True)
+        subprocess.run(command, check=True, env={**os.environ, "KERAS_BACKEND": measurement.backend}, cwd=ROOT)
     if new.is_dir():
         copied = recorded.with_name(f".{measurement.name}")
         shutil.copytree(new, copied, dirs_exist_ok=True)
@@ -117,7 +121,8 @@ def main() -> None:
         parser.error(f"--only: {', '.join(sorted(unknown))} is none of {', '.join(found)}")
     for name in args.only or found:
         if args.list:
-            print(f"{name}: KERAS_BACKEND={found[name].backend} {shlex.join(found[name].command(args.folder))}")
+            for command in found[name].commands(args.folder):
+                print(f"{name}: KERAS_BACKEND={found[name].backend} {shlex.join(command)}")
         else:
             run(found[name], args.folder)
     if not args.list:

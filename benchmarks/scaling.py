@@ -2,7 +2,7 @@
 
     python -m benchmarks.scaling --backends jax                                             # about four minutes
     python -m benchmarks.scaling --units 64 --batch 8 --steps 3 --rounds 1 --backends jax   # a trial
-    GLIBC_TUNABLES=glibc.malloc.hugetlb=1 python -m benchmarks.scaling --backends jax       # memory in huge pages
+    python -m benchmarks.scaling --backends jax --huge-pages                                # memory in huge pages
     LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1 python -m benchmarks.scaling
 
 `keras_slstm.distribute.fit` trains an S-LSTM classifier (300 units, 32 words, a vocabulary of 10,000), on TensorFlow
@@ -67,6 +67,8 @@ def main() -> int:
     if len(cores) < args.workers:
         print(f"{args.workers} processes need one core each, but this machine has {len(cores)}.", file=sys.stderr)
         return 2
+    if args.huge_pages:
+        os.environ["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # for the processes that train
     ways = {
         "1": Way(1),
         "apart": Way(args.workers, apart=True),
@@ -228,6 +230,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sweeps", type=int, default=9, help="steps of the S-LSTM (default: 9)")
     parser.add_argument("--optimizer", default="adam")
     parser.add_argument("--jit-compile", action="store_true", help="compile with XLA (always on JAX)")
+    parser.add_argument("--huge-pages", action="store_true", help="let glibc (2.35 or later) use huge pages")
     parser.add_argument("--steps", type=int, default=10, help="measured steps per start (default: 10)")
     parser.add_argument("--rounds", type=int, default=2, help="starts of each way to train (default: 2)")
     parser.add_argument("--limit", type=float, default=1800.0, help="time limit of a start in seconds (default: 1800)")

@@ -1,7 +1,7 @@
 """Runs a study, which compares encoders or settings while everything else stays equal.
 
     python -m benchmarks.study benchmarks/studies/travel_requests.toml
-    python -m benchmarks.study benchmarks/studies/trec.toml --root PATH    # PATH holds original files and word vectors
+    python -m benchmarks.study benchmarks/studies/slstm_trec.toml --root PATH  # PATH: original files, word vectors
 
 A study is a TOML file with the command and its options, the data sets, the rows with their own options, the seeds, the
 baseline row, and optionally one option with the values from which each row chooses on development data. All rows get

@@ -23,7 +23,8 @@ def folders(monkeypatch, tmp_path):
         output = Path(command[-1])
         output = output if output.suffix else output / "found.json"
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text("new")
+        with output.open("a") as file:
+            file.write("new")
 
     recorded = tmp_path / "results"
     recorded.mkdir()
@@ -42,10 +43,11 @@ def test_complete_measurements_replace_the_recorded_ones(folders, monkeypatch):
     ran, recorded, new = folders
     (recorded / "crf-jax").mkdir()
     (recorded / "crf-jax" / "old.json").write_text("old")
-    start(monkeypatch, "--only", "crf-jax", "scaling.json", "--folder", new)
-    assert [backend for _, backend in ran] == ["jax", "tensorflow"]
-    files = {path.relative_to(recorded).as_posix(): path.read_text() for path in recorded.rglob("*.json")}
-    assert files == {"crf-jax/found.json": "new", "scaling.json": "new"}
+    start(monkeypatch, "--only", "crf-jax", "streaming.jsonl", "--folder", new)
+    assert [backend for _, backend in ran] == ["jax", "tensorflow", "tensorflow"]
+    assert ["39000000" in command for command, _ in ran] == [False, False, True]
+    files = {path.relative_to(recorded).as_posix(): path.read_text() for path in recorded.rglob("*.json*")}
+    assert files == {"crf-jax/found.json": "new", "streaming.jsonl": "newnew"}  # the second run adds to the file
     assert (new / "benchmarks.md").read_text().startswith("# BENCHMARKS")
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
+
+import keras
 
 from benchmarks import scaling, tables
 
@@ -65,6 +69,20 @@ def test_scaling_names_the_allocator(monkeypatch):
     assert scaling.allocator() == f"{plain}, huge pages"
     monkeypatch.setenv("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")
     assert scaling.allocator() == "libjemalloc.so.2, huge pages"
+
+
+def test_huge_pages_are_a_row_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    monkeypatch.setenv("GLIBC_TUNABLES", "")
+    monkeypatch.setattr(scaling, "measure", lambda *_: {"seconds": [1.0], "losses": [0.5]})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    path = tmp_path / "scaling.json"
+    command = ["scaling", "--backends", keras.backend.backend(), "--output", str(path)]
+    for words in ([], ["--huge-pages"]):
+        monkeypatch.setattr(sys, "argv", [*command, *words])
+        assert scaling.main() == 0
+    plain, huge = (result["allocator"] for result in json.loads(path.read_text()))
+    assert huge == f"{plain}, huge pages"
 
 
 def test_the_lstm_of_a_report_has_a_row_for_each_way(tmp_path, monkeypatch):
