@@ -17,8 +17,8 @@ EXAMPLES = """
   keras-slstm export runs/notes/model.keras notes.tflite --beam 3
   KERAS_BACKEND=torch keras-slstm export runs/mails/model.keras mails.pt2
 
-TensorFlow writes all formats but .pt2, PyTorch .onnx and .pt2 of models without a loop over time, JAX only SavedModels
-that take ids. The formats of single files need: pip install "keras-slstm[export]"
+TensorFlow writes all formats but .pt2, PyTorch .onnx and .pt2 of models without a loop over time, JAX .onnx and
+SavedModels that take ids. The formats of single files need: pip install "keras-slstm[export]" (on JAX "[export-jax]")
 """
 
 

@@ -60,7 +60,7 @@ def load_delft_tagger(
     Example:
 
     ```python
-    vectors = keras_slstm.datasets.load_word_vectors("glove.840B.300d.txt")
+    vectors = keras_slstm.text.load_word_vectors("glove.840B.300d.txt")
     tagger = keras_slstm.models.load_delft_tagger("data/models/sequenceLabelling/ner", vectors, scheme="BIO")
     tagger.tag([["Ada", "lives", "in", "Rome"]])
     ```

@@ -1,5 +1,6 @@
 """Serve a classifier over HTTP with onnxruntime and FastAPI.
 
+pip install onnxruntime "fastapi[standard]"
 MODEL=intents.onnx fastapi run server.py
 curl localhost:8000/classify -H "Content-Type: application/json" -d '{"texts": ["cancel my hotel"]}'
 """
