@@ -35,12 +35,21 @@ def prepare(name: str, data_dir: PathLike | None = None, manual_dir: PathLike | 
     if manual_dir is not None and not Path(manual_dir).expanduser().is_dir():
         raise FileNotFoundError(f"The folder {os.fspath(manual_dir)} (`manual_dir`) does not exist.")
     tfds = require("tensorflow_datasets", "datasets")
-    builder = _builder(tfds, name, data_dir)
-    builder.download_and_prepare(
-        download_config=tfds.download.DownloadConfig(manual_dir=manual_dir),
+    options = {
+        "download_config": tfds.download.DownloadConfig(manual_dir=manual_dir),
         # Array records can be read without TensorFlow. Already prepared data keeps its format.
-        file_format="array_record" if importlib.util.find_spec("array_record") else None,
-    )
+        "file_format": "array_record" if importlib.util.find_spec("array_record") else None,
+    }
+    builder = _builder(tfds, name, data_dir)
+    was_prepared = builder.data_path.exists()
+    try:
+        builder.download_and_prepare(**options)
+    except Exception:  # the type depends on the file system
+        if was_prepared or not builder.data_path.exists():
+            raise
+        # Another process has prepared the data set meanwhile, so that TFDS could not move its own copy there.
+        builder = _builder(tfds, name, data_dir)
+        builder.download_and_prepare(**options)
     return builder
 
 

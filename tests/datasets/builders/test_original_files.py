@@ -1,5 +1,6 @@
 """The common behaviour of data sets that are read from original files, tested on examples."""
 
+import functools
 import importlib.util
 import os
 import urllib.request
@@ -9,7 +10,7 @@ import pytest
 
 tfds = pytest.importorskip("tensorflow_datasets")
 
-from keras_slstm.datasets import builders, load_corpus  # noqa: E402
+from keras_slstm.datasets import builders, load_corpus, prepared  # noqa: E402
 from keras_slstm.datasets.builders import FduMtl, MovieReview, Subj, Trec  # noqa: E402
 from keras_slstm.datasets.builders.original_files import Originals, published_lines  # noqa: E402
 from keras_slstm.errors import DataError  # noqa: E402
@@ -73,6 +74,20 @@ def test_a_data_set_may_have_other_file_names(monkeypatch, tmp_path):
             original_files.write(tmp_path / place / "subj" / name, [text])
         builder = original_files.prepare(Subj, tmp_path / f"data_{place}", tmp_path / place)
         assert original_files.rows(builder, "train") == [("objective", "he leaves ."), ("subjective", "he is fine .")]
+
+
+def test_two_processes_can_prepare_the_same_data_set(write, monkeypatch, tmp_path):
+    prepare = functools.partial(prepared.prepare, "movie_review", tmp_path / "data", write())
+    read, others = MovieReview._read, []
+
+    def read_slowly(builder, files):
+        monkeypatch.setattr(MovieReview, "_read", read)
+        others.append(prepare())  # the other process starts later and is ready first
+        return read(builder, files)
+
+    monkeypatch.setattr(MovieReview, "_read", read_slowly)
+    assert [original_files.rows(builder, "train") for builder in (prepare(), *others)] == [EXPECTED] * 2
+    assert len(list((tmp_path / "data").rglob("*.array_record*"))) == 1
 
 
 @pytest.mark.parametrize("manual_dir", ["missing", "empty", "half"])
