@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
 import socket
-import sys
 import uuid
-import warnings
-import weakref
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+from keras_slstm.file_lock import FileLock
 from keras_slstm.files import full_disk_named, read_json
 from keras_slstm.training.progress import Progress, read_progress
-
-if sys.platform != "win32":
-    import fcntl
 
 FORMAT = 1
 _WRITTEN_BY = "keras_slstm.training.TrainingRun"
 _WEIGHTS = re.compile(r"epoch-\d{4,}(-step-\d{6,})?\.weights\.h5|unfinished-\d+-.+")
 _OWN_NAMES = re.compile(rf"settings\.json|progress\.json|model\.keras|{_WEIGHTS.pattern}")
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class RunFolder:
@@ -45,7 +38,7 @@ class RunFolder:
         self.progress = self.path / "progress.json"
         self.model = self.path / "model.keras"
         self.marker = self.path / "run.json"
-        self._lock: _Lock | None = None
+        self._lock: FileLock | None = None
 
     def claim(self) -> None:
         """Lock the folder for this process, until `release` or the end of the process.
@@ -61,7 +54,7 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         self._check_owner()
         try:
-            self._lock = _Lock.on(self.marker)
+            self._lock = FileLock.on(self.marker)
         except BlockingIOError:
             raise self._in_use() from None
         self._write_marker(self.run_id or uuid.uuid4().hex)
@@ -189,60 +182,3 @@ def _damaged(problem: str) -> ValueError:
         f"{problem}. The interrupted run cannot continue with a missing or damaged file: choose another folder, or "
         "overwrite it (overwrite=True)."
     )
-
-
-class _Lock:
-    """An exclusive lock on a file, which the operating system releases when the process ends.
-
-    All users in one process share it, and the last of them releases it.
-    """
-
-    _held: ClassVar[weakref.WeakValueDictionary[str, _Lock]] = weakref.WeakValueDictionary()
-
-    def __init__(self, path: Path):
-        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                self._close()
-                raise
-            warnings.warn(f"{path} is on a file system without locks: train in one process at a time.", stacklevel=2)
-
-    @classmethod
-    def on(cls, path: Path) -> _Lock:
-        """The lock on a file, created if needed; BlockingIOError if another process holds it."""
-        name = os.path.realpath(path)
-        lock = cls._held.get(name)
-        if lock is None or not lock._is_on(path):
-            lock = cls._held[name] = cls(path)
-        return lock
-
-    def write(self, text: str) -> None:
-        """Replace the contents of the file. The first line is complete even if the process is killed."""
-        assert self._file is not None
-        os.lseek(self._file, 0, os.SEEK_SET)
-        os.ftruncate(self._file, os.write(self._file, text.encode()))
-
-    def _is_on(self, path: Path) -> bool:
-        """Whether the path still refers to the locked file."""
-        return self._file is not None and path.exists() and os.path.samestat(os.fstat(self._file), path.stat())
-
-    def _close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    __del__ = _close
-
-    @classmethod
-    def _forget(cls) -> None:
-        """Drop inherited locks: a forked child would otherwise hold its parent's locks as long as it lives."""
-        for lock in list(cls._held.values()):
-            lock._close()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Lock._forget)

@@ -1,0 +1,74 @@
+"""Locks on files, which let one process write, or several read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+import weakref
+from pathlib import Path
+from typing import ClassVar
+
+if sys.platform != "win32":
+    import fcntl
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+class FileLock:
+    """A lock on a file, which the operating system releases when the process ends.
+
+    An exclusive lock excludes all others, a shared lock only exclusive ones. All users of a kind of lock in one process
+    share it, and the last of them releases it.
+    """
+
+    _held: ClassVar[weakref.WeakValueDictionary[tuple[str, bool], FileLock]] = weakref.WeakValueDictionary()
+
+    def __init__(self, path: Path, shared: bool):
+        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                self._close()
+                raise
+            warnings.warn(f"{path} is on a file system without locks: train in one process at a time.", stacklevel=2)
+
+    @classmethod
+    def on(cls, path: Path, shared: bool = False) -> FileLock:
+        """The lock on a file, which is created if needed; BlockingIOError if a lock of another process excludes it."""
+        key = os.path.realpath(path), shared
+        lock = cls._held.get(key)
+        if lock is None or not lock._is_on(path):
+            lock = cls._held[key] = cls(path, shared)
+        return lock
+
+    def write(self, text: str) -> None:
+        """Replace the contents of the file. The first line is complete even if the process is killed."""
+        assert self._file is not None
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.ftruncate(self._file, os.write(self._file, text.encode()))
+
+    def _is_on(self, path: Path) -> bool:
+        """Whether the path still refers to the locked file."""
+        return self._file is not None and path.exists() and os.path.samestat(os.fstat(self._file), path.stat())
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    __del__ = _close
+
+    @classmethod
+    def _forget(cls) -> None:
+        """Drop inherited locks: a forked child would otherwise hold its parent's locks as long as it lives."""
+        for lock in list(cls._held.values()):
+            lock._close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=FileLock._forget)
