@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from keras_slstm.errors import DataError
-from keras_slstm.extras import require
+from keras_slstm.text.zstd_reader import CHUNK, ZstdReader
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # spreadsheets put it at the start of UTF-8 files
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -38,7 +38,7 @@ def open_bytes(path: str | os.PathLike[str]) -> io.BufferedIOBase:
     """
     kind = Path(path).suffix.lower()
     if kind == ".zst":
-        return io.BufferedReader(require("zstandard", "stream").open(path, "rb"))
+        return io.BufferedReader(ZstdReader(path), CHUNK)
     if kind == ".gz":
         return gzip.open(path)
     return open(path, "rb")
@@ -73,12 +73,11 @@ def raw_lines(
                 lines = first.removesuffix(b"\r").split(b"\r")
             for number, line in enumerate(lines, start=1):
                 yield number, line.removesuffix(b"\n").removesuffix(b"\r")
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(path, number + 1, f"not a valid gzip file ({error}): compress it again") from error
     except Exception as error:
-        if type(error).__name__ != "ZstdError":
+        if not isinstance(error, (gzip.BadGzipFile, EOFError, zlib.error)) and type(error).__name__ != "ZstdError":
             raise
-        raise DataError(path, number + 1, f"not a valid zst file ({error}): compress it again") from error
+        kind = "zst" if Path(path).suffix.lower() == ".zst" else "gzip"
+        raise DataError(path, number + 1, f"not a valid {kind} file ({error}): compress it again") from error
 
 
 def text_lines(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from keras_slstm.datasets import DataError, read_labelled_text
 from keras_slstm.datasets.records import Column, iterate_columns
+from keras_slstm.text.zstd_reader import CHUNK
 
 pytestmark = pytest.mark.backends("torch")  # uses no tensors
 TABLE = "label\ttext\npos\ta fine film\nneg\ta dull one\n"
@@ -32,6 +35,25 @@ def test_names_the_line_of_a_damaged_file(tmp_path):
     path.write_bytes(b"label\ttext\n")
     with pytest.raises(DataError, match=r"reviews.tsv.zst:1: not a valid zst file .*compress it again"):
         read_labelled_text(path)
+
+
+@pytest.mark.parametrize("kept", [0.5, 1 - 1e-9])  # half of the file, and all but its last byte
+def test_the_end_must_not_be_missing(tmp_path, kept):
+    rows = "".join(f"{random.Random(seed).random()}\ttext {seed}\n" for seed in range(9000))
+    path = _write(tmp_path / "reviews.tsv.zst", "label\ttext\n" + rows)
+    whole = path.read_bytes()
+    assert len(whole) > 1.5 * CHUNK
+    assert len(read_labelled_text(path)) == 9000
+    path.write_bytes(whole[: int(kept * len(whole))])
+    with pytest.raises(DataError, match=r"reviews.tsv.zst:\d{4}: not a valid zst file .*ended before the end"):
+        read_labelled_text(path)
+
+
+def test_reads_several_frames(tmp_path):
+    path = _write(tmp_path / "reviews.tsv.zst", TABLE)
+    first = path.read_bytes()
+    path.write_bytes(first + _write(tmp_path / "more.tsv.zst", "pos\tanother\n").read_bytes())
+    assert [one.text for one in read_labelled_text(path)] == ["a fine film", "a dull one", "another"]
 
 
 def test_iteration_reads_no_further_than_needed(tmp_path):
