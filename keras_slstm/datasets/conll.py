@@ -197,6 +197,10 @@ class _Columns:
                 if not fields[column]:
                     raise DataError(self.path, number, f"the {kind} (column {column}) is empty")
                 values.append(fields[column])
+            if self.token % self.width == self.tag % self.width:
+                both = f"column {self.token % self.width} (counted from 0)"
+                problem = f"the word and the tag are both read from {both}; number of columns in the line: {self.width}"
+                raise DataError(self.path, number, problem)
             self.check_id(number, fields, len(sentence.tokens))
             sentence.lines.append(number)
         return sentence

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, read_columns
+from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, check_distinct, read_columns
 from keras_slstm.errors import DataError
 
 Pair = tuple[str, str]
@@ -76,23 +76,31 @@ def pair_columns(
 ) -> list[Column]:
     """The columns of pairs and their labels.
 
-    Without given names, both texts are those of one row of `PAIR_COLUMNS`, the only one that exists as a whole.
+    Without given names, both texts are those of one row of `PAIR_COLUMNS`, the only one that exists as a whole. A name
+    that is given for one column is not used for another.
+
+    Raises:
+        ValueError: If two given names are the same.
     """
+    check_distinct({"first text": first_column, "second text": second_column, "label": label_column})
+    labels = [name for name in ("label", "score") if name not in (first_column, second_column)]
     firsts, seconds = zip(*PAIR_COLUMNS)
     return [
-        _text_column("first text", first_column, firsts, second_column, seconds),
-        _text_column("second text", second_column, seconds, first_column, firsts),
-        Column("label", [label_column] if label_column else ("label", "score"), (str, int, float)),
+        _text_column("first text", first_column, firsts, second_column, seconds, label_column),
+        _text_column("second text", second_column, seconds, first_column, firsts, label_column),
+        Column("label", [label_column] if label_column else labels, (str, int, float)),
     ]
 
 
 def _text_column(
-    role: str, given: str | None, usual: Sequence[str], other: str | None, partners: Sequence[str]
+    role: str, given: str | None, usual: Sequence[str], other: str | None, partners: Sequence[str], label: str | None
 ) -> Column:
     """One of the two texts: the given name, or a usual one with its partner or with any `other` given name."""
     if given:
         return Column(role, [given])
-    return Column(role, usual, partners=usual if other else partners)
+    pairs = zip(usual, usual if other else partners)
+    names, partners = zip(*(pair for pair in pairs if not {*pair} & {other, label}))
+    return Column(role, names, partners=partners)
 
 
 def read_scored_pairs(

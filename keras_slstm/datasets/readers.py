@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, decoded_lines, read_columns
+from keras_slstm.datasets.records import (
+    Column,
+    OnError,
+    PathLike,
+    Problems,
+    check_distinct,
+    decoded_lines,
+    read_columns,
+)
 from keras_slstm.errors import DataError
 
 __all__ = ["Example", "OnError", "PathLike", "read_labelled_text", "read_lines"]
@@ -67,8 +75,14 @@ def read_labelled_text(
 
 
 def text_columns(text_column: str | None = None, label_column: str | None = None) -> list[Column]:
-    """The columns of texts and their labels."""
-    return [Column("text", [text_column or "text"]), Column("label", [label_column or "label"], (str, int))]
+    """The columns of texts and their labels.
+
+    Raises:
+        ValueError: If both are the same.
+    """
+    text, label = text_column or "text", label_column or "label"
+    check_distinct({"text": text, "label": label})
+    return [Column("text", [text]), Column("label", [label], (str, int))]
 
 
 def read_lines(path: PathLike, on_error: OnError = "raise") -> list[str]:

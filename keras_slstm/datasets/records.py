@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import warnings
@@ -76,6 +77,20 @@ class Column(NamedTuple):
     def _fitting(self, names: Collection[str]) -> list[str]:
         pairs = zip(self.names, self.partners or self.names)
         return [name for name, partner in pairs if name in names and partner in names]
+
+
+def check_distinct(names: dict[str, str | None]) -> None:
+    """Check that no column, as named by the user, has two roles.
+
+    Args:
+        names: The name for each role; None if the user has not named it.
+
+    Raises:
+        ValueError: If two names are the same.
+    """
+    for (role, name), (other, same) in itertools.combinations(names.items(), 2):
+        if name is not None and name == same:
+            raise ValueError(f'The {role} and the {other} are both read from the column "{name}": name two columns.')
 
 
 def _quoted(name: str) -> str:

@@ -134,6 +134,11 @@ def test_wrong_columns_are_refused(write):
     for column in (4, -5):
         with pytest.raises(DataError, match=rf"data\.txt:3: no column {column} .*: the line has 4 columns"):
             read_conll(path, tag_column=column)
+    for token, tag in ((1, 1), (0, -4), (-1, None)):
+        with pytest.raises(DataError, match=r"data\.txt:3: the word and the tag are both read from column \d .*: 4"):
+            read_conll(path, tag_column=tag, token_column=token)
+    with pytest.raises(DataError, match=r"words\.txt:1: .* both read from column 0 .*: 1"):
+        read_conll(write("no\ntags\n", "words.txt"))
     with pytest.raises(ValueError, match="`tag_column` must be a column index, but got 'upos'"):
         read_conll(path, tag_column="upos")
     with pytest.raises(ValueError, match="`token_column` must be a column index or one of id, form"):

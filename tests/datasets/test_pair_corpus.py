@@ -69,6 +69,21 @@ def test_both_texts_have_names_that_belong_together(write, name):
         read_labelled_pairs(file(("sentence1", "text", "hypothesis", "label")))
 
 
+def test_no_column_is_read_twice(write):
+    path = write("a.tsv", "score\ttext_a\ttext_b\tpremise\n1\tone\ttwo\tthree\n")
+    for same, columns in (
+        ("first text and the second text", ("text_a", "text_a")),
+        ("first text and the label", ("text_a", None, "text_a")),
+        ("second text and the label", (None, "text_a", "text_a")),
+    ):
+        with pytest.raises(ValueError, match=rf'The {same} are both read from the column "text_a"'):
+            read_labelled_pairs(path, *columns)
+    for columns in (("text_b",), ("score",), (None, None, "text_b")):
+        with pytest.raises(DataError, match=r"a\.tsv:1: the header has no column"):
+            read_labelled_pairs(path, *columns)
+    assert read_labelled_pairs(path, None, "text_a")[0].texts == ("three", "one")
+
+
 def test_columns_by_name(write):
     path = write("a.tsv", table([("x", "q", "r", "1")], ("other", "left", "right", "gold")))
     assert read_labelled_pairs(path, "left", "right", "gold") == [PairExample(("q", "r"), "1", 2)]

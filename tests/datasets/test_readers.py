@@ -43,6 +43,12 @@ def test_columns_by_name(write):
     assert examples == [("good", "5", 2), ("bad", "1", 3)]
 
 
+@pytest.mark.parametrize("columns", [("label", None), (None, "text"), ("review", "review")])
+def test_text_and_label_are_different_columns(write, columns):
+    with pytest.raises(ValueError, match=r'The text and the label are both read from the column "\w+"'):
+        read_labelled_text(write("a.tsv", "label\ttext\treview\na\tb\tc\n"), *columns)
+
+
 def test_lines_end_at_line_feeds_only(write):
     text = "one\u0085two\u2028three\x0bfour\x1cfive\x0csix"
     assert read_labelled_text(write("a.tsv", f"label\ttext\nx\t{text}\n"))[0].text == text
