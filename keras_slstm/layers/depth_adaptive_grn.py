@@ -224,7 +224,8 @@ class DepthAdaptiveGRN(Rematerialized, TransitionArguments, keras.layers.Layer):
             self.supports_jit = False  # `jit_compile="auto"` respects it
 
     def _make_bilstm(self) -> keras.layers.Layer:
-        options = {name: value for name, value in self.weight_config().items() if not name.startswith("position_")}
+        own = ("position_initializer", "activity_regularizer")  # of the GRN alone
+        options = {name: value for name, value in self.weight_config().items() if name not in own}
         if self.recurrent_initializer is None:
             del options["recurrent_initializer"]
         # A CAS-LSTM of one layer is an LSTM. Unlike Keras' own, it takes padding anywhere, empty rows and float64.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 _FUNCTIONS = ("fit", "train_on_batch")
+_MODULES = ("keras.src.", "keras_slstm.")
 
 
 def check_no_class_weight() -> None:
@@ -12,11 +13,12 @@ def check_no_class_weight() -> None:
 
     Keras mistakes the labels of a sentence's words for a one-hot vector, and weights the sentence by the *position* of
     its largest label. A loss receives only the resulting sentence weights, so this looks for the argument in the
-    callers' frames.
+    callers' frames. A `fit` of the user may have the same argument, and turn it into sample weights.
     """
     frame = inspect.currentframe()
     while frame is not None:
-        if frame.f_code.co_name in _FUNCTIONS and frame.f_locals.get("class_weight"):
+        ours = frame.f_globals.get("__name__", "").startswith(_MODULES)
+        if ours and frame.f_code.co_name in _FUNCTIONS and frame.f_locals.get("class_weight"):
             raise ValueError(
                 "`class_weight` weights examples by their label, but here each word has a label. Use "
                 "`CRFLoss(label_weights=...)`, with one weight per label, or `sample_weight`."

@@ -60,8 +60,9 @@ class ScorePearson(keras.metrics.Metric):
         count = ops.maximum(count, keras.config.epsilon())
         x, y = x / count, y / count
         covariance = xy / count - x * y
-        variances = ops.stack([xx / count - x * x, yy / count - y * y])
-        # Rounding gives equal scores a variance of up to 1e-7, and therefore a meaningless correlation.
-        varied = ops.all(variances > 1e-6)
+        squares = ops.stack([xx, yy]) / count
+        variances = squares - ops.stack([x * x, y * y])
+        # Rounding gives equal scores a small variance, and therefore a meaningless correlation.
+        varied = ops.all(variances > ops.maximum(1e-6 * squares, 1e-12))
         safe = ops.where(varied, variances, ops.ones_like(variances))
         return ops.where(varied, covariance / ops.sqrt(safe[0] * safe[1]), ops.zeros_like(covariance))

@@ -267,6 +267,13 @@ def test_dropout_keeps_the_mean(dropped):
     np.testing.assert_allclose(found.mean(), expected.mean(), atol=0.02)
 
 
+def test_the_activity_regulariser_is_of_the_output():
+    layer = _layer(activity_regularizer="l2", return_state=False, return_depths=False)
+    outputs = to_numpy(layer(X))
+    (loss,) = layer.losses  # none of the BiLSTM
+    np.testing.assert_allclose(float(loss), 0.01 * np.sum(outputs**2) / len(X), rtol=1e-6)
+
+
 def test_regularisers_and_constraints_reach_the_weights():
     layer = layers.DepthAdaptiveGRN(
         4, kernel_regularizer="l2", recurrent_constraint="non_neg", bias_constraint="unit_norm"

@@ -45,10 +45,21 @@ def test_pearson_without_variation_is_zero():
     assert float(metric.result()) == 0
     true = distributions(40, 0).astype("float32")
     equal = np.tile(np.float32([0.1, 0.2, 0.3, 0.3, 0.1]), (40, 1))
-    for pair in ((true, equal), (equal, true), (equal, equal)):
+    middle = np.full((40, 5), 0.2, "float32")  # in float32, not exactly the middle level
+    for pair in ((true, equal), (equal, true), (equal, equal), (true, middle)):
         metric.reset_state()
         metric.update_state(*pair)
         assert float(metric.result()) == 0
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4])
+def test_pearson_of_predictions_that_vary_little(width):
+    """Predictions early in a training are nearly uniform."""
+    true, metric = distributions(2000, 5), ScorePearson()
+    found = width * true + (1 - width) / 5
+    for part in np.split(np.arange(2000), 20):
+        metric.update_state(true[part].astype("float32"), found[part].astype("float32"))
+    assert float(metric.result()) == pytest.approx(1, abs=1e-3)
 
 
 def test_pearson_signs_and_config():
