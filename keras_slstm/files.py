@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,8 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"unfinished-{os.getpid()}-{path.name}")
+    # Not the number of the process, which may be the same in two containers.
+    unfinished = path.with_name(f"unfinished-{secrets.randbelow(10**9)}-{path.name}")
     try:
         with full_disk_named(path):
             yield unfinished

@@ -121,10 +121,24 @@ def run(command: str, words: Sequence[str]) -> int:
 
 
 def check_results(arguments: argparse.Namespace) -> None:
-    """Raise IsADirectoryError if `--results` is a folder, before a training whose results could not be written."""
+    """Check that a line can be added to `--results`, before a training whose results could not be written.
+
+    Raises:
+        OSError: If it is a folder, or below a file.
+        ValueError: If it contains something other than results.
+    """
     results = getattr(arguments, "results", None)
-    if results is not None and results.is_dir():
+    if results is None:
+        return
+    if results.is_dir():
         raise IsADirectoryError(f"--results: {results} is a folder: pass the name of a file")
+    for folder in results.parents:
+        if folder.is_file():
+            raise NotADirectoryError(f"--results: {folder} is a file: pass a name in a folder")
+    if results.exists():
+        with open(results, "rb") as file:
+            if file.read(1) not in (b"", b"{"):
+                raise ValueError(f"--results: {results} contains no results: pass the name of a new file")
 
 
 def one_line(message: Warning | str, *place: object, **options: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from keras_slstm.cli import options
-from keras_slstm.cli.names import ENCODER_SETTINGS, ENCODERS, POOLINGS, STRATEGIES
+from keras_slstm.cli.names import DTYPES, ENCODER_SETTINGS, ENCODERS, POOLINGS, STRATEGIES
 from keras_slstm.cli.options import Parser, check_file
 
 
@@ -107,8 +107,7 @@ def add_encoder_options(parser: Parser, encoder: str, presets: Collection[str], 
 
 def add_dtype(parser: Parser) -> None:
     """Add the option for the precision."""
-    parser.group("model").add("--dtype", default="float32", metavar="NAME", advanced=True,
-                              help="precision, such as mixed_bfloat16")  # fmt: skip
+    parser.group("model").add("--dtype", default="float32", choices=DTYPES, advanced=True, help="precision")
 
 
 def add_pooling(parser: Parser) -> None:

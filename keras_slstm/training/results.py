@@ -46,12 +46,14 @@ def append_result(path: str | os.PathLike[str], result: dict[str, Any]) -> None:
             return
         if before and not before.endswith(b"\n"):
             line = b"\n" + line
+        written = 0
         try:
-            while line:
-                line = line[file.write(line) :]
+            while written < len(line):
+                written += file.write(line[written:])
             os.fsync(file.fileno())
         except OSError:
-            os.truncate(path, len(before))
+            if os.path.getsize(path) == len(before) + written:  # otherwise, another process has added a line
+                os.truncate(path, len(before))
             raise
 
 

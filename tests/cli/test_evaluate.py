@@ -160,7 +160,8 @@ def test_folders_and_pipes_are_named(classifier, command, tmp_path, capsys):
 def test_labels_that_the_model_does_not_know_and_other_wrong_input(classifier, command, tmp_path, capsys):
     data = write(tmp_path / "more.tsv", ["text\tlabel", "good\tjoy", "so so\tboredom"])
     assert command(classifier, data) == 2
-    assert "has the label 'boredom'" in capsys.readouterr().err
+    assert "more.tsv has the label 'boredom', which" in (error := capsys.readouterr().err)
+    assert 'its labels: "joy", "grief"' in error
     assert command(classifier, tmp_path / "nowhere.tsv") == 2
     assert command(classifier, data, "--target-file", data) == 2
     assert "--target-file needs a translation model" in capsys.readouterr().err

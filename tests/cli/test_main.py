@@ -260,6 +260,19 @@ def test_a_folder_for_the_results_is_refused_before_training(name, tmp_path, cap
     assert capsys.readouterr().err == f"--results: {tmp_path} is a folder: pass the name of a file\n"
 
 
+def test_a_file_for_the_results_must_contain_results(tmp_path, capsys):
+    (tmp_path / "mails.tsv").write_text("label\ttext\n")
+    for results, problem in (
+        (tmp_path / "mails.tsv", "contains no results: pass the name of a new file"),
+        (tmp_path / "mails.tsv" / "new" / "results.jsonl", "is a file: pass a name in a folder"),
+    ):
+        assert main(["classify", "--results", str(results)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("--results: ")
+        assert line.endswith(problem)
+    assert (tmp_path / "mails.tsv").read_text() == "label\ttext\n"
+
+
 def test_texts_that_the_output_cannot_encode_are_escaped():
     code = (
         "import sys; sys.argv[0] = 'keras-slstm'  # imports no backend\n"

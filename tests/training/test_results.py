@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import subprocess
 import sys
 
@@ -80,6 +82,20 @@ def test_a_damaged_line_is_named(tmp_path, line):
     with pytest.raises(DataError, match=r"results.jsonl:3: .*Delete the line") as caught:
         results.read_results(path)
     assert "\n" not in str(caught.value)
+
+
+def test_lines_of_other_processes_stay_if_the_disk_is_full(monkeypatch, tmp_path):
+    path = tmp_path / "results.jsonl"
+
+    def fail(file):
+        with path.open("ab") as other:
+            other.write(b'{"b": 1}\n')
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="could not be written"):
+        results.append_result(path, {"a": 1})
+    assert [next(iter(line)) for line in results.read_results(path)] == ["a", "b"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")

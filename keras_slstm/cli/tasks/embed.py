@@ -100,7 +100,8 @@ def evaluate_all(arguments: argparse.Namespace, path: Path) -> int:
     encode = SentenceEncoder(load_model(str(path)))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     run = path.with_name("results.json")
-    encoder = read_json(run)["encoder"] if run.exists() else encode.model.encoder.name
+    trained = read_json(run) if run.exists() else {}  # of an evaluation, it names no encoder
+    encoder = trained.get("encoder", encode.model.encoder.name)
     common = {
         "classifier": arguments.classifier,
         "folds": arguments.folds,

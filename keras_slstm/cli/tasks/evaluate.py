@@ -24,6 +24,7 @@ from keras_slstm.models.sentence_classifier import SentenceClassifier
 from keras_slstm.models.sentence_pair_classifier import SentencePairClassifier
 from keras_slstm.models.seq2seq import Seq2Seq
 from keras_slstm.models.sequence_tagger import SequenceTagger
+from keras_slstm.suggestions import did_you_mean, list_names
 
 FILES = ("confusion.png", "predictions.tsv", "results.json", "translations.txt")
 
@@ -193,4 +194,7 @@ def check_labels(arguments: argparse.Namespace, known: Sequence[str], labels: It
     """Raise ValueError for a label that the model does not know."""
     unknown = sorted(set(labels) - set(known))
     if unknown:
-        raise ValueError(f"{arguments.data} has the label {unknown[0]!r}, which {arguments.model} was not trained on")
+        raise ValueError(
+            f"{arguments.data} has the label {unknown[0]!r}, which {arguments.model} was not trained on; its labels: "
+            f"{list_names(known)}.{did_you_mean(unknown[0], known)}"
+        )
