@@ -25,8 +25,10 @@ class FileLock:
 
     _held: ClassVar[weakref.WeakValueDictionary[tuple[str, bool], FileLock]] = weakref.WeakValueDictionary()
 
+    _file: int | None = None
+
     def __init__(self, path: Path, shared: bool):
-        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         if sys.platform == "win32":
             return
         try:
@@ -51,6 +53,9 @@ class FileLock:
         assert self._file is not None
         os.lseek(self._file, 0, os.SEEK_SET)
         os.ftruncate(self._file, os.write(self._file, text.encode()))
+
+    def __deepcopy__(self, memo: object) -> FileLock:
+        return self  # a copy would close the file twice
 
     def _is_on(self, path: Path) -> bool:
         """Whether the path still refers to the locked file."""

@@ -5,7 +5,8 @@ a `BlockTokenizer` splits all texts of a shard into words at once. Each shard is
 list of its own, while a `WordSketch` counts all words in bounded memory. Then the word numbers of the drafts are
 replaced by the ids of the vocabulary, and the shards are written in the ArrayRecord format. The manifest is written
 last: a folder without it counts as empty. It contains a fingerprint of the files and settings; if these have not
-changed, nothing is read again.
+changed, nothing is read again. Several processes may use a folder at the same time, even with different settings:
+shards are not deleted while a process reads or writes them.
 
 `StreamedBatches` reads chunks of examples in a seeded random order, a window at a time. Batch i of an epoch depends
 only on the seed, the epoch and i, so training can resume at any batch without further state.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +16,7 @@ from keras_slstm.extras import require
 from keras_slstm.files import complete_file
 
 OPTIONS = "group_size:1,zstd:1"  # so that each record can be read separately
+_ADVICE = "delete the corpus folder and prepare it again"
 
 
 class Chunk(NamedTuple):
@@ -46,13 +49,24 @@ class Chunk(NamedTuple):
 def write_chunks(path: str | os.PathLike[str], chunks: Iterable[Chunk]) -> None:
     """Write a shard, which is a file of chunks. After a crash, no file has this name."""
     module = _module()
-    with complete_file(path) as unfinished:
+    with complete_file(path) as unfinished, _os_errors():
         writer = module.ArrayRecordWriter(os.fspath(unfinished), OPTIONS)
         try:
             for chunk in chunks:
                 writer.write(chunk.to_bytes())
         finally:
             writer.close()
+
+
+@contextlib.contextmanager
+def _os_errors() -> Iterator[None]:
+    """Raise OSError in place of the RuntimeError of the writer, such as that of a full disk."""
+    try:
+        yield
+    except RuntimeError as error:
+        codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        code = next((code for code in codes if os.strerror(code) in str(error)), errno.EIO)
+        raise OSError(code, str(error)) from error
 
 
 class Shard:
@@ -63,24 +77,32 @@ class Shard:
         chunks: The number of chunks that the file must have.
 
     Raises:
-        DataError: If the file has a different number of chunks, for example because it was truncated.
+        DataError: If the file is damaged or has a different number of chunks, for example because it was truncated.
         FileNotFoundError: If the file does not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str], chunks: int):
         self.path = Path(path)
         if not self.path.is_file():
-            raise FileNotFoundError(f"{self.path} does not exist: delete the corpus folder and prepare it again.")
-        self._reader: Any = _module().ArrayRecordReader(os.fspath(path))
-        found = self._reader.num_records()
+            raise FileNotFoundError(f"{self.path} does not exist: {_ADVICE}.")
+        with self._damage_named():
+            self._reader: Any = _module().ArrayRecordReader(os.fspath(path))
+            found = self._reader.num_records()
         if found != chunks:
-            raise DataError(
-                self.path, 1, f"expected {chunks} records, found {found}: delete the corpus folder and prepare it again"
-            )
+            raise DataError(self.path, 1, f"expected {chunks} records, found {found}: {_ADVICE}")
 
     def read(self, numbers: Sequence[int]) -> list[Chunk]:
         """The chunks with these numbers."""
-        return [Chunk.from_bytes(data) for data in self._reader.read(list(numbers))]
+        with self._damage_named():
+            return [Chunk.from_bytes(data) for data in self._reader.read(list(numbers))]
+
+    @contextlib.contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        """Name the file if a record does not have its checksum."""
+        try:
+            yield
+        except RuntimeError as error:
+            raise DataError(self.path, 1, f"the file is damaged ({error}): {_ADVICE}") from error
 
 
 def _module() -> Any:

@@ -36,7 +36,7 @@ def prepare_corpus(
     The files are read once, with constant memory: each shard is first written as a draft with word numbers of its own;
     when all words have been counted, these numbers are replaced by the ids of the vocabulary. The folder contains a
     fingerprint of the files and settings. If they have not changed, the next call reads nothing and returns at once. An
-    interrupted preparation starts again.
+    interrupted preparation starts again, without what it has written so far.
 
     Args:
         files: One or more files: tables and JSON Lines as for `read_labelled_text` (plain, `.gz`, `.zst`), or Parquet;
@@ -55,10 +55,12 @@ def prepare_corpus(
             approximate; see `WordSketch`.
         processes: Number of processes that read. Each one first imports Keras, so several are faster only for more than
             a few million texts.
-        overwrite: Whether to replace a corpus of other files or settings in `folder`.
+        overwrite: Whether to replace a corpus of other files or settings in `folder`, or a damaged one. A process that
+            reads the previous corpus can still do so.
 
     Raises:
-        DataError: If a file is malformed or has a label that is not in `labels`.
+        DataError: If a file is malformed or has a label that is not in `labels`, or if the manifest in `folder` is
+            damaged.
         FileExistsError: If `folder` contains other files. They are not touched.
         FileNotFoundError: If a file does not exist.
         ImportError: If the extra `stream` is not installed.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_slstm.errors import DataError
+from keras_slstm.files import full_disk_named
 from keras_slstm.streaming.block_tokens import BlockTokenizer, EncodedTexts, SentenceEncoder
 from keras_slstm.streaming.chunks import Chunk, write_chunks
 from keras_slstm.streaming.sources import Block, Kind, Source
@@ -82,15 +83,17 @@ def write_drafts(
     lengths: Counter[int] = Counter()
     for shard, (blocks, encoded) in enumerate(_encoded(encoder, _shards(source.blocks(rest, parts)))):
         name = f"{source_number:05}-{rest:03}-{shard:05}.array_record"
-        np.savez(
-            folder / f"{DRAFT}{name}.npz",
-            ids=encoded.ids,
-            lengths=encoded.lengths,
-            labels=np.concatenate([known.ids(block) for block in blocks]),
-            words=np.frombuffer(json.dumps(encoded.words).encode(), np.uint8),
-            texts=[len(block.texts) for block in blocks],
-            labels_of_blocks=[len(block.labels) for block in blocks],
-        )
+        draft = folder / f"{DRAFT}{name}.npz"
+        with full_disk_named(draft):
+            np.savez(
+                draft,
+                ids=encoded.ids,
+                lengths=encoded.lengths,
+                labels=np.concatenate([known.ids(block) for block in blocks]),
+                words=np.frombuffer(json.dumps(encoded.words).encode(), np.uint8),
+                texts=[len(block.texts) for block in blocks],
+                labels_of_blocks=[len(block.labels) for block in blocks],
+            )
         sketch.add(dict(zip(encoded.words, encoded.counts)))
         different, counts = np.unique(encoded.lengths.reshape(-1, width).max(1), return_counts=True)
         lengths.update(dict(zip(different.tolist(), counts.tolist())))

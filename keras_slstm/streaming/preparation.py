@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
-import re
-import shutil
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from keras_slstm.datasets.records import PathLike, no_example
-from keras_slstm.files import write_json
+from keras_slstm.errors import DataError
 from keras_slstm.streaming.drafts import Drafts, finish, write_drafts
-from keras_slstm.streaming.prepared_corpus import MANIFEST, PreparedCorpus
+from keras_slstm.streaming.prepared_corpus import PreparedCorpus
+from keras_slstm.streaming.shard_folders import MANIFEST, check_owner, new_shards, write_manifest
 from keras_slstm.streaming.sources import Source, with_scheme
 from keras_slstm.streaming.word_sketch import WordSketch
 from keras_slstm.text.tag_schemes import scheme_labels
@@ -29,8 +27,6 @@ from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.validation import check_integer
 
 FORMAT = "3"  # version of the format of shards and manifest
-_OWN_FOLDER = re.compile(r"shards-[0-9a-f]{8}")
-_OWN_FILE = re.compile(r"(unfinished-\d+-)?(draft-)?\d+-\d+-\d+\.array_record(\.npz)?")
 # The arguments of a vectoriser that affect the ids.
 _TEXT_SETTINGS = ("max_tokens", "min_count", "lowercase", "tokenizer", "max_length", "split_words")
 _SENTENCE_SETTINGS = ("max_tokens", "min_count", "lowercase", "zero_digits", "max_characters")
@@ -54,40 +50,37 @@ def prepare(
     config, kind = _plain_config(vectorizer), sources[0].kind
     known = _fingerprint(sources, config, vectorizer.vocabulary, labels, max_words)
     folder = Path(folder)
-    if (folder / MANIFEST).is_file():
-        found = PreparedCorpus(folder)
-        if found.fingerprint == known:
-            return found
-        if not overwrite:
-            raise ValueError(
-                f"{folder} contains a corpus of other files or settings, or the files have changed since: use another "
-                "folder, or prepare the corpus again (overwrite=True)."
-            )
-    previous = _own_folders(folder)
-    shards = folder / f"shards-{uuid.uuid4().hex[:8]}"
-    shards.mkdir(parents=True)
+    found = _find(folder, overwrite)
+    if found is not None and found.fingerprint == known:
+        return found
+    if found is not None and not overwrite:
+        raise ValueError(
+            f"{folder} contains a corpus of other files or settings, or the files have changed since: use another "
+            "folder, or prepare the corpus again (overwrite=True)."
+        )
+    del found  # it protects its shards from deletion
+    check_owner(folder)
     sources = with_scheme(sources)
     each = -(-processes // len(sources))
     parts = [(number, source, part, each) for number, source in enumerate(sources) for part in range(each)]
-    with _mapping(processes) as run:
-        drafts = list(run(partial(write_drafts, config, max_words, labels, shards), parts))
-        # In the order of the files, regardless of the number of processes.
-        places = sorted(place for draft in drafts for place in draft.places)
-        for number in {*range(len(sources))} - {place[0] for place in places}:
-            raise no_example(sources[number].name)
-        names = _label_names(drafts, sources[0].scheme) if labels is None else list(labels)
-        words = vectorizer.vocabulary[2:] or _learn(vectorizer, drafts, max_words)
-        labels_of_drafts = [
-            (name, draft.labels) for draft in drafts for name in dict.fromkeys(place[3] for place in draft.places)
-        ]
-        complete = partial(finish, kind, config, words, names, shards)
-        for _ in run(complete, [labels_of_drafts[part::processes] for part in range(processes)]):
-            pass
-    names_of_shards = sorted({place[3] for place in places})
-    numbers = {name: number for number, name in enumerate(names_of_shards)}
-    write_json(
-        folder / MANIFEST,
-        {
+    with new_shards(folder) as shards:
+        with _mapping(processes) as run:
+            drafts = list(run(partial(write_drafts, config, max_words, labels, shards), parts))
+            # In the order of the files, regardless of the number of processes.
+            places = sorted(place for draft in drafts for place in draft.places)
+            for number in {*range(len(sources))} - {place[0] for place in places}:
+                raise no_example(sources[number].name)
+            names = _label_names(drafts, sources[0].scheme) if labels is None else list(labels)
+            words = vectorizer.vocabulary[2:] or _learn(vectorizer, drafts, max_words)
+            labels_of_drafts = [
+                (name, draft.labels) for draft in drafts for name in dict.fromkeys(place[3] for place in draft.places)
+            ]
+            complete = partial(finish, kind, config, words, names, shards)
+            for _ in run(complete, [labels_of_drafts[part::processes] for part in range(processes)]):
+                pass
+        names_of_shards = sorted({place[3] for place in places})
+        numbers = {name: number for number, name in enumerate(names_of_shards)}
+        manifest = {
             "fingerprint": known,
             "kind": kind,
             "scheme": sources[0].scheme,
@@ -97,31 +90,21 @@ def prepare(
             "shards": [f"{shards.name}/{name}" for name in names_of_shards],
             "chunks": [[numbers[name], record, examples] for _, _, examples, name, record in places],
             "lengths": sorted(sum((draft.lengths for draft in drafts), Counter()).items()),
-        },
-    )
-    for old in previous:  # the previous corpus and interrupted preparations, now that the new one is complete
-        shutil.rmtree(old)
-    return PreparedCorpus(folder)
+        }
+        write_manifest(shards, manifest)
+        return PreparedCorpus(folder, manifest)  # not what another process may have written in the meantime
 
 
-def _own_folders(folder: Path) -> list[Path]:
-    """The folders of shards of previous preparations.
-
-    Raises:
-        FileExistsError: If the folder contains anything else.
-    """
-    own, other = [], []
-    for path in sorted(folder.iterdir()) if folder.exists() else []:
-        if _OWN_FOLDER.fullmatch(path.name) and all(_OWN_FILE.fullmatch(file.name) for file in path.iterdir()):
-            own.append(path)
-        elif path.name != MANIFEST:
-            other.append(path.name)
-    if other:
-        raise FileExistsError(
-            f"{folder} contains files that do not belong to a prepared corpus: {', '.join(other[:5])}. Use another "
-            "folder."
-        )
-    return own
+def _find(folder: Path, overwrite: bool) -> PreparedCorpus | None:
+    """The corpus in a folder, or None. A damaged one, or one of an older version, can only be overwritten."""
+    if not (folder / MANIFEST).is_file():
+        return None
+    try:
+        return PreparedCorpus(folder)
+    except DataError:
+        if not overwrite:
+            raise
+        return None
 
 
 def _fingerprint(

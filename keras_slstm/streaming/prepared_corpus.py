@@ -10,20 +10,23 @@ import numpy as np
 
 from keras_slstm.datasets.records import PathLike
 from keras_slstm.errors import DataError
-from keras_slstm.files import read_json
 from keras_slstm.streaming.chunks import Chunk, Shard
 from keras_slstm.streaming.drafts import make_vectorizer, texts_per_example
+from keras_slstm.streaming.shard_folders import MANIFEST, lock_shards, open_manifest
 from keras_slstm.streaming.sources import Kind
 
-MANIFEST = "corpus.json"  # written last: a folder without it contains no corpus
 OPEN_SHARDS = 32  # maximum number of open files
+_ADVICE = "prepare the corpus again (overwrite=True)"
 
 
 class PreparedCorpus:
     """A corpus that `prepare_corpus`, `prepare_pairs` or `prepare_sentences` stored in a folder.
 
+    Other processes may replace the corpus in the folder. The replaced one remains on disk while this object lives.
+
     Args:
         folder: The folder.
+        manifest: The contents of its manifest. None: read them.
 
     Attributes:
         kind: The kind of the examples: `"texts"`, `"pairs"` or `"sentences"`.
@@ -48,28 +51,34 @@ class PreparedCorpus:
     ```
     """
 
-    def __init__(self, folder: PathLike):
+    def __init__(self, folder: PathLike, manifest: dict[str, Any] | None = None):
         self.folder = Path(folder)
         path = self.folder / MANIFEST
         if not path.is_file():
             raise FileNotFoundError(f"{self.folder} contains no prepared corpus: call `prepare_corpus` first.")
-        manifest = read_json(path)
         try:
+            if manifest is None:
+                manifest, self._lock = open_manifest(self.folder)
+            else:
+                self._lock = lock_shards(self.folder, manifest)
             self.fingerprint = str(manifest["fingerprint"])
             self.labels: list[str] = manifest["labels"]
             self.kind: Kind = manifest["kind"]
             self.scheme: str | None = manifest["scheme"]
             self.vectorizer = make_vectorizer(self.kind, manifest["vectorizer"])
             self.vectorizer.set_vocabulary(manifest["vocabulary"])
-            self._shards: list[str] = manifest["shards"]
+            shards = [self.folder / name for name in manifest["shards"]]
             self._chunks = np.array(manifest["chunks"], dtype=np.int64).reshape(-1, 3)  # shard, record, examples
+            records = np.bincount(self._chunks[:, 0], minlength=len(shards)).tolist()
             self.lengths, self.length_counts = np.array(manifest["lengths"], dtype=np.int64).reshape(-1, 2).T
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(path, 1, f"not a manifest of a prepared corpus ({error!r})") from error
+        except DataError as error:
+            raise DataError(error.path, error.line, f"{error.problem}: {_ADVICE}") from error
+        except (LookupError, OverflowError, TypeError, ValueError) as error:
+            raise DataError(path, 1, f"not a manifest of a prepared corpus ({error!r}): {_ADVICE}") from error
         self.texts_per_example = texts_per_example(self.kind)
         self.sizes = self._chunks[:, 2]
-        self._records = np.bincount(self._chunks[:, 0], minlength=len(self._shards))
-        self._shard = lru_cache(OPEN_SHARDS)(self._open)
+        # Not a method: a reference to `self` would make a cycle, and delay the release of the lock.
+        self._shard = lru_cache(OPEN_SHARDS)(lambda number: Shard(shards[number], records[number]))
 
     def __len__(self) -> int:
         """The number of examples."""
@@ -78,6 +87,3 @@ class PreparedCorpus:
     def read(self, numbers: Any) -> list[Chunk]:
         """Read the chunks with these numbers, in the given order."""
         return [self._shard(int(shard)).read([int(record)])[0] for shard, record, _ in self._chunks[numbers]]
-
-    def _open(self, number: int) -> Shard:
-        return Shard(self.folder / self._shards[number], int(self._records[number]))

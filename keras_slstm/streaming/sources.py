@@ -15,7 +15,7 @@ from keras_slstm.datasets.loading import ReadRow, Row
 from keras_slstm.datasets.pair_corpus import pair_features
 from keras_slstm.datasets.pair_readers import pair_columns
 from keras_slstm.datasets.readers import text_columns
-from keras_slstm.datasets.records import Column, OnError, PathLike, iterate_columns
+from keras_slstm.datasets.records import Column, OnError, PathLike, Problems, iterate_columns
 from keras_slstm.datasets.tagged_corpus import tagged_features
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
@@ -142,6 +142,7 @@ class Source(NamedTuple):
             file = parquet.ParquetFile(self.name)
         except require("pyarrow", "stream").ArrowInvalid as error:
             raise DataError(self.name, 1, f"not a valid Parquet file ({error})") from error
+        problems = Problems(self.name, self.on_error, "malformed rows")
         with file:
             known = file.schema_arrow.names
             names = []
@@ -153,15 +154,16 @@ class Source(NamedTuple):
                 if problem := column.ambiguity(known):
                     raise DataError(self.name, 1, problem)
                 names.append(name)
-            numbers = itertools.count(1)
-            for batch in file.iter_batches(BLOCK, columns=names):
-                columns = (batch.column(name).to_pylist() for name in names)
-                for number, (*texts, label) in zip(numbers, zip(*columns)):
-                    filled = all(isinstance(text, str) and text.strip() for text in texts)
-                    if not filled or label is None or not str(label).strip():
-                        found = ", ".join(map(repr, (*texts, label)))
-                        raise DataError(self.name, number, f"row {number} has an empty text or label: {found}")
+            batches = file.iter_batches(BLOCK, columns=names)
+            rows = (row for batch in batches for row in zip(*(batch.column(name).to_pylist() for name in names)))
+            for number, (*texts, label) in enumerate(rows, start=1):
+                filled = all(isinstance(text, str) and text.strip() for text in texts)
+                if filled and label is not None and str(label).strip():
                     yield self._row(number, [*texts, str(label)])
+                else:
+                    found = ", ".join(map(repr, (*texts, label)))
+                    problems.report(number, f"row {number} has an empty text or label: {found}")
+        problems.warn()
 
     def _tfds_rows(self) -> Iterator[Row]:
         name, _, split = self.name.removeprefix(TFDS).rpartition("/")

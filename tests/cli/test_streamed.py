@@ -8,6 +8,8 @@ import keras
 import pytest
 
 from keras_slstm.cli.main import main
+from keras_slstm.streaming import prepared_corpus
+from keras_slstm.training.checkpoints import Checkpoints
 from tests.cli.command_checks import check_that_an_interrupted_training_resumes
 from tests.cli.test_classify import TINY
 
@@ -62,6 +64,25 @@ def test_finished_runs_on_another_streamed_file_do_not_count(streamed, tmp_path,
     train.write_text(train.read_text(encoding="utf-8").replace("from 3", "from 4"), encoding="utf-8")
     assert command(*given) == 2
     assert "contains the results of other data" in capsys.readouterr().err
+
+
+def test_another_training_on_the_same_file_does_not_disturb_a_running_one(
+    streamed, tmp_path, command, monkeypatch, capsys
+):
+    given = [*streamed, "--epochs", 2, "--seed", 0, 1]
+    end_epoch = Checkpoints.on_epoch_end
+
+    def train_another(self, epoch, logs=None):
+        monkeypatch.undo()
+        end_epoch(self, epoch, logs)
+        assert command(*streamed, "--epochs", 1, "--cased", "--output", tmp_path / "other") == 0
+
+    monkeypatch.setattr(Checkpoints, "on_epoch_end", train_another)
+    monkeypatch.setattr(prepared_corpus, "OPEN_SHARDS", 0)  # an open shard could still be read after its deletion
+    assert command(*given) == 0
+    capsys.readouterr()
+    assert command(*given) == 0  # prepares the texts again
+    assert capsys.readouterr().out.count("already finished") == 2
 
 
 def test_an_interrupted_streamed_training_resumes(streamed, command, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -89,7 +90,7 @@ def test_the_order_does_not_depend_on_the_number_of_parts(tmp_path, monkeypatch)
     monkeypatch.setattr(preparation, "ProcessPoolExecutor", _NoProcesses)
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out", processes=3)
     assert stored(corpus) == (expected()[1], LABELS)
-    assert len(list((tmp_path / "out").glob("shards-*/*"))) > 3
+    assert len(list((tmp_path / "out").glob("shards-*/*.array_record"))) > 3
 
 
 class _NoProcesses:
@@ -143,14 +144,15 @@ def test_more_words_than_counters(tmp_path):
 def test_a_shard_ends_after_enough_characters(tmp_path, monkeypatch):
     monkeypatch.setattr(drafts, "SHARD_CHARACTERS", 10)
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
-    shards = sorted((tmp_path / "out").glob("shards-*/*"))
+    shards = sorted((tmp_path / "out").glob("shards-*/*.array_record*"))
     assert len(shards) == len(corpus.sizes) == 7  # one block per shard; without the limit, two would share one
     assert all(shard.suffix == ".array_record" and "draft" not in shard.name for shard in shards)
     assert stored(corpus) == (expected()[1], LABELS)
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 @pytest.mark.parametrize("interrupted", ["savez", "write_chunks"], ids=["a draft", "a shard"])
-def test_an_interrupted_preparation_is_discarded(interrupted, tmp_path, monkeypatch):
+def test_an_interrupted_preparation_is_discarded(interrupted, error, tmp_path, monkeypatch):
     path = write(tmp_path / "a.tsv")
     module = np if interrupted == "savez" else drafts
     whole, calls = getattr(module, interrupted), []
@@ -158,14 +160,15 @@ def test_an_interrupted_preparation_is_discarded(interrupted, tmp_path, monkeypa
     def stops(path, *chunks, **arrays):
         calls.append(path)
         if len(calls) == 2:
-            raise ZeroDivisionError
+            raise error
         whole(path, *chunks, **arrays)
 
     monkeypatch.setattr(module, interrupted, stops)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(error):
         prepare_corpus(path, tmp_path / "out")
     with pytest.raises(FileNotFoundError, match="contains no prepared corpus"):
         PreparedCorpus(tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
     monkeypatch.undo()
     assert stored(prepare_corpus(path, tmp_path / "out")) == (expected()[1], LABELS)
     assert len(list((tmp_path / "out").glob("shards-*"))) == 1
@@ -192,10 +195,69 @@ def test_the_old_corpus_is_kept_until_the_new_one_is_complete(tmp_path, monkeypa
 
 def test_a_truncated_shard_is_detected(tmp_path):
     corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
-    shard = min((tmp_path / "out").glob("shards-*/*"))
+    shard = min((tmp_path / "out").glob("shards-*/*.array_record"))
     shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])
     with pytest.raises(DataError, match="expected 2 records, found"):
         stored(corpus)
+
+
+def test_a_damaged_shard_is_detected(tmp_path):
+    corpus = prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
+    shard = min((tmp_path / "out").glob("shards-*/*.array_record"))
+    data = bytearray(shard.read_bytes())
+    data[150] ^= 1  # in the first record
+    shard.write_bytes(data)
+    with pytest.raises(DataError, match=r"array_record:1: the file is damaged \(.*\): delete .* and prepare it again"):
+        stored(corpus)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:50],
+        lambda text: "\0" * len(text),
+        lambda text: text.replace('"kind"', '"type"'),  # as in format 2
+        lambda text: text.replace('"shards": [', '"shards": [[], '),
+        lambda text: text.replace('"chunks": [', f'"chunks": [[0, 0, {10**30}], '),
+        lambda text: text.replace('"chunks": [', '"chunks": [[-1, 0, 8], '),
+    ],
+    ids=["truncated", "null bytes", "a missing key", "no name", "a large number", "a negative number"],
+)
+def test_a_damaged_manifest_can_be_overwritten(change, tmp_path):
+    path = write(tmp_path / "a.tsv")
+    reference = stored(prepare_corpus(path, tmp_path / "out"))
+    manifest = tmp_path / "out" / MANIFEST
+    manifest.write_text(change(manifest.read_text()))
+    with pytest.raises(DataError, match=r"corpus.json:\d+: .*prepare the corpus again \(overwrite=True\)"):
+        prepare_corpus(path, tmp_path / "out")
+    assert stored(prepare_corpus(path, tmp_path / "out", overwrite=True)) == reference
+    assert len(list((tmp_path / "out").glob("shards-*"))) == 1
+
+
+def test_a_full_disk_is_named_while_drafts_are_written(tmp_path, monkeypatch):
+    def full(*path, **arrays):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match=r"draft-00000-000-00000.*could not be written, with [\d.,]+ MB free") as caught:
+        prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_full_disk_is_named_while_shards_are_written(tmp_path, monkeypatch):
+    class Full:
+        def __init__(self, path, options):
+            pass
+
+        def write(self, record):
+            pass
+
+        def close(self):
+            raise RuntimeError("write() failed: No space left on device; writing a file")
+
+    monkeypatch.setattr("array_record.python.array_record_module.ArrayRecordWriter", Full)
+    with pytest.raises(OSError, match=r"00000-000-00000.array_record could not be written, with [\d.,]+ MB free"):
+        prepare_corpus(write(tmp_path / "a.tsv"), tmp_path / "out")
 
 
 def test_another_split_uses_the_training_vocabulary_and_labels(tmp_path):
@@ -216,6 +278,19 @@ def test_errors_name_the_line(tmp_path):
         prepare_corpus(path, tmp_path / "out")
     with pytest.warns(UserWarning, match="left out: 1"):
         assert len(prepare_corpus(path, tmp_path / "out", on_error="skip")) == 50
+
+
+@pytest.mark.parametrize("empty", [4, 20], ids=["the first block", "a later block"])
+def test_errors_in_parquet_name_the_row(tmp_path, empty):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"text": [*TEXTS[:empty], None, *TEXTS[empty + 1 :]], "label": LABELS})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    problem = rf"a\.parquet:{empty + 1}: row {empty + 1} has an empty text or label: None, '{LABELS[empty]}'"
+    with pytest.raises(DataError, match=problem):
+        prepare_corpus(tmp_path / "a.parquet", tmp_path / "out")
+    with pytest.warns(UserWarning, match=rf"malformed rows left out: 1\. The first: .*{problem}"):
+        corpus = prepare_corpus(tmp_path / "a.parquet", tmp_path / "out", on_error="skip")
+    assert stored(corpus)[1] == LABELS[:empty] + LABELS[empty + 1 :]
 
 
 def test_wrong_arguments(tmp_path):
