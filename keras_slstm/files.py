@@ -14,7 +14,7 @@ from typing import Any
 
 from keras_slstm.errors import DataError
 
-_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
@@ -50,7 +50,7 @@ def full_disk_named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK_IS_FULL:
+        if error.errno not in DISK_IS_FULL:
             raise
         free = shutil.disk_usage(path.parent).free / 1e6
         raise OSError(

@@ -53,6 +53,8 @@ def main():
 
     # Data: only some of the training texts, so that trials are short.
     corpus = keras_slstm.datasets.load_corpus("travel_desk")
+    if not 1 <= args.texts <= len(corpus.train):
+        parser.error(f"--texts must be from 1 to {len(corpus.train):,}, but got {args.texts}")
     corpus = dataclasses.replace(corpus, train=corpus.train.take(range(args.texts)))
 
     # Space: all settings of a classifier, some with fewer values than the package's default space.

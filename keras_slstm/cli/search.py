@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_slstm.cli import options
-from keras_slstm.cli.names import STUDIES, TUNERS
+from keras_slstm.cli.names import DTYPES, STUDIES, TUNERS
 from keras_slstm.cli.options import Parser, check_not_given
-from keras_slstm.cli.search_workers import MEMBER, run_workers
+from keras_slstm.cli.search_workers import MEMBER, end_with_launcher, run_workers
 from keras_slstm.cli.training_options import add_data_options, check_data_options, short_name
 
 SUMMARY = "Search for good hyperparameters, keep the best model, and write a report."
@@ -79,7 +79,7 @@ def add_arguments(parser: Parser) -> None:
     search.add("--seed", type=options.seed, default=0, metavar="N", advanced=True, help="seed for choosing trials")
     search.add("--factor", type=options.at_least_two, default=3, metavar="N", advanced=True,
                help="for hyperband: let one trial in N continue, with N times as many epochs")  # fmt: skip
-    search.add("--dtype", default="float32", metavar="NAME", advanced=True, help="precision, such as mixed_bfloat16")
+    search.add("--dtype", default="float32", choices=DTYPES, advanced=True, help="precision")
     search.add("--jit-compile", action=argparse.BooleanOptionalAction, advanced=True,
                help="compile with XLA or torch.compile, once for each text length (default: only on JAX)")  # fmt: skip
     search.add("--output", type=Path, metavar="FOLDER", shown="never",
@@ -111,6 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         from keras_slstm.cli.tasks.search_report import report
 
         return report(arguments.report)
+    end_with_launcher()
     set_defaults(arguments)
     if arguments.workers > 1:
         status = run_workers(worker_words(arguments), arguments.workers, arguments.gpus)

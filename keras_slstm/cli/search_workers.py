@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 
 MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several machines
+LAUNCHED = "KERAS_SLSTM_SEARCH_LAUNCHED"  # set in the processes that `run_workers` starts
 RESTARTS = 3  # of each worker
 
 
@@ -39,17 +40,27 @@ def run_workers(words: Sequence[str], count: int, gpus: Sequence[str] = ()) -> i
         signal.signal(signal.SIGTERM, before)
 
 
+def end_with_launcher() -> None:
+    """In a process that `run_workers` has started: end when the launcher ends, even if that is killed."""
+    if LAUNCHED in os.environ:
+        from keras_slstm.tuning.lifetime import end_after
+
+        end_after(lambda: os.read(sys.stdin.fileno(), 1))  # nobody writes there: it returns when the pipe is closed
+
+
 class _Cluster:
     def __init__(self, words: Sequence[str], gpus: Sequence[str]):
         self.words = list(words)
         self.gpus = list(gpus)
         self.port = free_port()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.pipe = os.pipe()  # the standard input of all processes; the launcher alone holds the end to write to
 
     def start(self, name: str) -> None:
         environment = {
             **os.environ,
             MEMBER: name,
+            LAUNCHED: "1",
             "KERASTUNER_ORACLE_IP": "127.0.0.1",
             "KERASTUNER_ORACLE_PORT": str(self.port),
         }
@@ -59,7 +70,7 @@ class _Cluster:
             environment["CUDA_VISIBLE_DEVICES"] = self.gpus[int(name.removeprefix("tuner")) % len(self.gpus)]
         output = subprocess.DEVNULL if name == "chief" else None  # its summary is printed later
         command = [sys.executable, "-m", "keras_slstm", *self.words]
-        self.processes[name] = subprocess.Popen(command, env=environment, stdout=output)
+        self.processes[name] = subprocess.Popen(command, env=environment, stdin=self.pipe[0], stdout=output)
 
     def watch(self, ending: Sequence[int]) -> int:
         restarts = dict.fromkeys(self.processes, RESTARTS)
@@ -72,12 +83,20 @@ class _Cluster:
             if all(state == 0 for state in states.values()):
                 return 0  # the chief has written everything: it only waits for the workers to exit
             if chief is not None:
+                if chief < 0:
+                    print(f"chief was ended by signal {-chief}: start the search again to resume it.", file=sys.stderr)
                 return abs(chief) or 1  # without an error, the chief ends after its workers
             for name, state in states.items():
                 if state is None or state == 0:
                     continue
-                if state > 0 or not restarts[name]:  # an error (already printed), or too many signals
-                    return abs(state)
+                if state > 0:  # an error, already printed
+                    return state
+                if not restarts[name]:
+                    print(
+                        f"{name} was ended by signal {-state} again: start the search again to resume it.",
+                        file=sys.stderr,
+                    )
+                    return -state
                 restarts[name] -= 1
                 print(f"{name} was ended by signal {-state} and is restarted.", file=sys.stderr)
                 self.start(name)
@@ -91,6 +110,8 @@ class _Cluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        for end in self.pipe:
+            os.close(end)
 
 
 def free_port() -> int:

@@ -108,6 +108,14 @@ def drop_models(trial_folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def drop_results(trial_folder: Path) -> None:
+    """Delete all that the trainings of a trial have written, their record last."""
+    for path in trial_folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+    (trial_folder / _RECORD).unlink(missing_ok=True)
+
+
 def format_scores(scores: Sequence[float]) -> str:
     """Format the mean and standard deviation of several scores, or a single score as it is."""
     mean, spread = mean_and_spread(scores)

@@ -20,6 +20,9 @@ class RestrictedHyperParameters:
         rows: Named combinations of settings. The names become the values of one hyperparameter, `row`, and the
             search varies the settings in the rows in no other way.
 
+    Raises:
+        ValueError: When a space declares a hyperparameter whose `values` are of several types, such as `["a", 2]`.
+
     Example:
 
     ```python
@@ -83,8 +86,8 @@ class RestrictedHyperParameters:
         if full_name in self.in_rows:
             return self.row.get(full_name, self.given.get(full_name, [default])[0])
         if full_name in self.given or self.only:
-            values = list(self.given.get(full_name, [default]))
-            return self._choose(name, values, default if default in values else values[0])
+            values = _of_one_type(full_name, self.given.get(full_name, [default]))
+            return self._choose(name, values, values[values.index(default)] if default in values else values[0])
         return getattr(self.hp, kind)(name, **options)
 
     def _choose(self, name: str, values: list[Any], default: Any) -> Any:
@@ -95,3 +98,13 @@ class RestrictedHyperParameters:
         # keras-tuner turns the boolean into a number. `Fixed` would not, but prints a message for every worker.
         value = self.hp.Choice(name, values, default=default)
         return None if value is None else bool(value)
+
+
+def _of_one_type(name: str, values: Sequence[Any]) -> list[Any]:
+    """The values, with floats in place of integers if both occur, because keras-tuner needs values of one type."""
+    types = {type(value) for value in values}
+    if types == {int, float}:
+        return [float(value) for value in values]
+    if len(types) != 1 or not isinstance(values[0], int | float | str):
+        raise ValueError(f"`values` must be all numbers, all strings or all booleans, but got {name}={list(values)}.")
+    return list(values)

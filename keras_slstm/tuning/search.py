@@ -15,21 +15,22 @@ from typing import Any
 import keras
 
 from keras_slstm.extras import require
-from keras_slstm.files import write_json
-from keras_slstm.tuning.oracles import make_oracle
+from keras_slstm.file_lock import FileLock
+from keras_slstm.tuning.oracles import TrialStatus, make_oracle
 from keras_slstm.tuning.records import (
     BEST_RECORD,
     SEARCH,
     best_trial,
     count_records,
     drop_models,
+    drop_results,
     keep_best,
     read_record,
     read_search,
     read_trials,
     write_record,
 )
-from keras_slstm.tuning.search_folder import ORACLE, TENSORBOARD, check_owner, clear
+from keras_slstm.tuning.search_folder import ORACLE, TENSORBOARD, check_complete, claim, is_half_cleared, start_anew
 from keras_slstm.tuning.trial import Training, TrialFailure, train_apart
 
 keras_tuner = require("keras_tuner", "tuner")
@@ -64,7 +65,8 @@ class Search(BaseTuner):
     - the state to resume from.
 
     Several processes search together if `KERASTUNER_TUNER_ID`, `KERASTUNER_ORACLE_IP` and `KERASTUNER_ORACLE_PORT` are
-    set, as keras-tuner documents: each creates the same `Search` in a folder that all of them share.
+    set, as keras-tuner documents: each creates the same `Search` in a folder that all of them share. No other search
+    can use the folder while this object, or that of the chief, exists.
 
     Args:
         hypermodel: A `TaskHyperModel`.
@@ -86,7 +88,9 @@ class Search(BaseTuner):
         FileExistsError: If the folder contains a search, and neither `resume` nor `overwrite` is true; or if it
             contains other files, but no search.
         NotADirectoryError: If there is a file in place of the folder.
-        ValueError: If an argument is out of range, or the folder contains a search with other settings.
+        BlockingIOError: If another process searches in the folder.
+        ValueError: If an argument is out of range, or the folder contains a search with other settings or with a
+            missing file.
 
     Example:
 
@@ -147,7 +151,7 @@ class Search(BaseTuner):
         self._about = json.loads(json.dumps(about))  # as JSON gives it back
         self._is_member = os.environ.get("KERASTUNER_TUNER_ID", "chief") != "chief"
         if not self._is_member:
-            self._prepare_folder(resume, overwrite)
+            self._lock = self._prepare_folder(resume, overwrite)
         super().__init__(oracle, hypermodel, directory=str(self.folder.parent), project_name=self.folder.name)
         self._oracle_of_folder = oracle
         oracle.verbose = 0
@@ -157,6 +161,8 @@ class Search(BaseTuner):
 
         Raises:
             RuntimeError: If no trial has succeeded.
+            OSError: If the disk is full, or another process trains in the folder. The search continues with the same
+                trial when it is started again.
         """
         super().search()
         if os.environ.get("KERASTUNER_TUNER_ID") != "chief" and best_trial(self.folder) is None:
@@ -167,6 +173,9 @@ class Search(BaseTuner):
         self._check_about()
         trial_folder = Path(self.get_trial_dir(trial.trial_id))
         record = read_record(trial_folder)  # present if the trial ended just before a crash
+        if record is not None and record["values"] != trial.hyperparameters.values:
+            drop_results(trial_folder)  # of another trial, which a crash has made the search forget
+            record = None
         if record is None:
             record = self._run(trial, trial_folder)
             write_record(trial_folder, record)
@@ -277,22 +286,22 @@ class Search(BaseTuner):
 
     # The folder.
 
-    def _prepare_folder(self, resume: bool, overwrite: bool) -> None:
+    def _prepare_folder(self, resume: bool, overwrite: bool) -> FileLock:
+        """Lock the folder, check the search in it or start a new one, and return the lock."""
         if resume and overwrite:
             raise ValueError("Pass `resume` or `overwrite`, not both.")
-        if (self.folder / SEARCH).exists() and not overwrite:
-            if not resume:
-                raise FileExistsError(
-                    f"{self.folder} contains a search: resume it (resume=True), overwrite it (overwrite=True), or "
-                    "choose another folder."
-                )
-            self._check_about()
-            return
-        if (self.folder / SEARCH).exists():
-            clear(self.folder)
-        else:
-            check_owner(self.folder)
-        write_json(self.folder / SEARCH, self._about)
+        lock = claim(self.folder)
+        if not (self.folder / SEARCH).exists() or overwrite or (resume and is_half_cleared(self.folder)):
+            start_anew(self.folder, self._about)
+            return lock
+        if not resume:
+            raise FileExistsError(
+                f"{self.folder} contains a search: resume it (resume=True), overwrite it (overwrite=True), or choose "
+                "another folder."
+            )
+        self._check_about()
+        check_complete(self.folder)
+        return lock
 
     def _check_about(self) -> None:
         before = read_search(self.folder)
@@ -303,6 +312,15 @@ class Search(BaseTuner):
                     f"{self.folder} contains another search: its {path} is {theirs}, not {ours}. Use its settings, "
                     "choose another folder, or overwrite it (overwrite=True)."
                 )
+
+    # keras-tuner takes every error for a failure of the trial, and prints its traceback.
+
+    def _try_run_and_update_trial(self, trial: Any) -> None:
+        try:
+            self._run_and_update_trial(trial)
+            trial.status = TrialStatus.COMPLETED
+        except keras_tuner.errors.FailedTrialError as failure:
+            trial.status, trial.message = TrialStatus.FAILED, str(failure)
 
     # keras-tuner has a state file for each process; here the oracle's file holds everything.
 

@@ -10,7 +10,6 @@ import multiprocessing.connection
 import os
 import shutil
 import signal
-import threading
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,13 +19,16 @@ from typing import Any
 import keras
 
 from keras_slstm.extras import require
-from keras_slstm.files import complete_file, write_json
+from keras_slstm.files import DISK_IS_FULL, complete_file, write_json
 from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
+from keras_slstm.tuning.lifetime import end_after
 from keras_slstm.tuning.records import TRIAL_MODEL
 
 _RESULT = "result.json"
 _FAILURE = "failure.json"
+_STOPPED = 75  # exit status of a training that stopped through no fault of its own (EX_TEMPFAIL in sysexits.h)
+_UNWRITABLE = "no file can be written there. Free some space, or make the folder writable, and start the search again."
 
 
 class TrialFailure(Exception):
@@ -68,17 +70,20 @@ def train_apart(training: Training) -> dict[str, Any]:
     """Train in a new process, or continue an interrupted run after its last epoch, and return the results.
 
     Raises:
-        TrialFailure: If the training raises an error, its loss is not finite, or the system ends its process.
+        TrialFailure: If the training raises an error, its loss or its score is not finite, or the system ends its
+            process.
+        OSError: If the disk is full, or another process uses the folder. The training can continue later.
     """
     result = training.folder / _RESULT
     if not result.exists():
         failure = training.folder / _FAILURE
         failure.unlink(missing_ok=True)
         exit_code = run_process(training)
-        if failure.exists():
-            raise TrialFailure(json.loads(failure.read_text(encoding="utf-8"))["reason"])
-        if not result.exists():
-            raise TrialFailure(_reason(exit_code))
+        reason = json.loads(failure.read_text(encoding="utf-8"))["reason"] if failure.exists() else None
+        if exit_code == _STOPPED:
+            raise OSError(f"The training in {training.folder} has stopped: {reason or _UNWRITABLE}")
+        if reason is not None or not result.exists():
+            raise TrialFailure(reason or _reason(exit_code))
     return json.loads(result.read_text(encoding="utf-8"))
 
 
@@ -99,10 +104,13 @@ def attempt(training: Training) -> int:
     try:
         train(training)
     except Exception as error:
-        first_line = str(error).strip().partition("\n")[0]
-        reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
-        write_json(training.folder / _FAILURE, {"reason": reason, "traceback": traceback.format_exc()})
-        return 1
+        obstacle = _obstacle(error)
+        reason = _describe(error) if obstacle is None else obstacle
+        try:
+            write_json(training.folder / _FAILURE, {"reason": reason, "traceback": traceback.format_exc()})
+        except OSError:
+            return _STOPPED
+        return 1 if obstacle is None else _STOPPED
     return 0
 
 
@@ -132,6 +140,8 @@ def train(training: Training) -> dict[str, Any]:
         verbose=0,
         **options,
     )
+    if not run.best_epoch:
+        raise TrialFailure(f"{hypermodel.objective} is not finite in any epoch")
     with complete_file(training.folder / TRIAL_MODEL) as unfinished:
         model.save(unfinished)
     found = {
@@ -154,20 +164,36 @@ def train(training: Training) -> dict[str, Any]:
 
 def _main(training: Training) -> None:
     """The program of the new process."""
-    _end_with_parent()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        end_after(lambda: multiprocessing.connection.wait([parent.sentinel]))
     raise SystemExit(attempt(training))
 
 
-def _end_with_parent() -> None:
-    """End this process when the search is killed, because a resumed search trains in the same folder."""
-    parent = multiprocessing.parent_process()
+def _obstacle(error: BaseException | None) -> str | None:
+    """What stopped a training that is not at fault; None if it failed by itself.
 
-    def watch() -> None:
-        if parent is not None:
-            multiprocessing.connection.wait([parent.sentinel])
-            os._exit(1)
+    The cause may be hidden: h5py, for example, raises a RuntimeError while it closes a file that it could not write.
+    """
+    while error is not None:
+        if isinstance(error, BlockingIOError):
+            return str(error)
+        if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+            return _full_disk(error.errno)
+        error = error.__context__
+    return None
 
-    threading.Thread(target=watch, daemon=True).start()
+
+def _full_disk(number: int) -> str:
+    return f"{os.strerror(number)}. Free some space (or raise the quota of this account) and start the search again."
+
+
+def _describe(error: Exception) -> str:
+    """The reason of a failure, in one line."""
+    first_line = str(error).strip().partition("\n")[0]
+    if isinstance(error, TrialFailure):
+        return first_line
+    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
 
 
 def _reason(exit_code: int | None) -> str:
@@ -187,7 +213,9 @@ def _continue_earlier(training: Training) -> None:
         return
     copy = training.folder / "run.unfinished"
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(training.earlier / "run", copy)
+    copy.mkdir(parents=True)
+    for path in (training.earlier / "run").iterdir():  # `copytree` would hide that the disk is full
+        shutil.copy2(path, copy)
     os.replace(copy, training.folder / "run")
 
 

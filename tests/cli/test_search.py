@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -14,11 +15,12 @@ from pathlib import Path
 import keras
 import pytest
 
+from keras_slstm.cli import search_workers
 from keras_slstm.cli.main import parse
 from keras_slstm.cli.search import worker_words
 from keras_slstm.cli.tasks import search_pictures
 from keras_slstm.tuning import read_confirmation, read_search, read_trials
-from keras_slstm.tuning.search_folder import clear
+from keras_slstm.tuning.search_folder import start_anew
 from tests.backend import BACKEND
 from tests.processes import run_python
 
@@ -130,8 +132,8 @@ def test_overwriting_also_deletes_the_pictures_of_the_report(tmp_path):
     names = ["report.html", *(name for _, name, _ in search_pictures._PICTURES)]
     for name in names:
         (tmp_path / name).touch()
-    clear(tmp_path)
-    assert not list(tmp_path.iterdir())
+    start_anew(tmp_path, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["search.json"]
 
 
 def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch):
@@ -168,6 +170,7 @@ def test_confirm(search, report, data, tmp_path, capsys, pretended, monkeypatch)
         (["--objective", "f1"], "`objective` must be one of .*'val_accuracy', 'val_loss'.* but got 'f1'"),
         (["--values", "slstm/stepz=3"], "Unknown hyperparameter 'slstm/stepz'. Known hyperparameters: .*slstm/steps"),
         (["--values", "steps"], "NAME=VALUE"),
+        (["--values", "units=a,2"], r"must be all numbers, .*, but got units=\['a', 2\]\.$"),
         (["--encoders", "gru"], "The encoder 'gru' has no space"),
         (["--data", "nowhere.tsv"], "nowhere.tsv does not exist"),
         (["--scheme", "BIO"], "--scheme belongs to --task tagging, not classification"),
@@ -188,6 +191,46 @@ def test_wrong_options(search, tmp_path, capsys, wrong, message):
 def test_workers_start_no_workers(monkeypatch):
     words = ["--workers", "2", "--gpus", "0", "1", "--tuner", "grid", "--confirm=3", "--values", "units=2", "steps=3"]
     assert worker_words(parse("search", words)) == ["search", "--tuner", "grid", "--values", "units=2", "steps=3"]
+
+
+def test_a_search_that_runs_can_be_reported_but_not_started_again(search, report, data, tmp_path, capsys, pretended):
+    fcntl = pytest.importorskip("fcntl")
+    folder = tmp_path / "s"
+    given = ["--data", data / "mails.tsv", "--encoders", "cnn", "--only", "--values", "units=2,3", *TINY,
+             "dropout=0,0.5", "--tuner", "grid", "--epochs", 1, "--output", folder]  # fmt: skip
+    assert search(*given) == 0
+    gc.collect()  # its lock
+    capsys.readouterr()
+    with open(folder / "search.lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for further in ([], ["--overwrite"]):
+            assert search(*given, *further) == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.startswith(f"{folder} is in use by process {os.getpid()} on ")
+        assert report(folder) == 0
+    assert search(*given) == 0
+    assert len(read_trials(folder)) == len(pretended) == 4
+
+
+@pytest.mark.parametrize(
+    ("ended", "times", "message"),
+    [
+        ("chief", 1, "chief was ended by signal 9: start the search again"),
+        ("tuner0", 4, "tuner0 was .* 9 again: start"),
+    ],
+)
+def test_a_process_that_is_killed_is_named(monkeypatch, capfd, ended, times, message):
+    popen = subprocess.Popen
+
+    def start(command, env, **options):
+        code = "kill -9 $$" if env["KERASTUNER_TUNER_ID"] == ended else "exec sleep 60"
+        return popen(["sh", "-c", code], env=env, **options)
+
+    monkeypatch.setattr(search_workers.subprocess, "Popen", start)
+    assert search_workers.run_workers(["search"], 2) == 9
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == times
+    assert re.match(message, lines[-1])
 
 
 def test_no_report_without_a_search(report, tmp_path, capsys):
@@ -273,17 +316,18 @@ def test_killed_and_resumed(data, tmp_path):
 
 
 @processes
-def test_no_process_outlives_the_launcher(data, tmp_path):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_no_process_outlives_the_launcher(data, tmp_path, number, status):
     psutil = pytest.importorskip("psutil")
     command = [sys.executable, "-m", "keras_slstm", "search", "--workers", "2", "--data", str(data / "mails.tsv"),
                "--output", str(tmp_path / "s")]  # fmt: skip
     running = subprocess.Popen(command, env=environment())
     started = psutil.Process(running.pid)
     deadline = time.monotonic() + 60
-    while len(children := started.children(recursive=True)) < 2:
+    while len(children := started.children(recursive=True)) < 3:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    running.terminate()
-    assert running.wait(timeout=60) == 143
-    psutil.wait_procs(children, timeout=30)
+    running.send_signal(number)
+    assert running.wait(timeout=60) == status
+    psutil.wait_procs(children, timeout=300)
     assert not [child for child in children if child.is_running()]

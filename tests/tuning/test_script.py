@@ -52,3 +52,11 @@ def test_a_search_of_another_kind_is_one_line(script, tmp_path, in_process, caps
     with pytest.raises(SystemExit):
         script("--texts", 64, "--epochs", 1, "--output", tmp_path)
     assert "contains another search" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [0, 9000])
+def test_the_number_of_texts_is_checked(script, tmp_path, in_process, capsys, number):
+    with pytest.raises(SystemExit):
+        script("--texts", number, "--output", tmp_path / "s")
+    assert f"--texts must be from 1 to 8,000, but got {number}" in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()

@@ -174,6 +174,23 @@ def test_restricted_booleans_stay_booleans():
         assert RestrictedHyperParameters(hp, {"b": [True]}).Boolean("b") is None
 
 
+def test_integers_among_floats_become_floats():
+    hp = keras_tuner.HyperParameters()
+    restricted = RestrictedHyperParameters(hp, {"dropout": [0, 0.5, 1], "units": [2, 4.5]})
+    assert type(restricted.Float("dropout", 0.0, 1.0, default=0.0)) is float
+    assert type(restricted.Int("units", 1, 9, default=2)) is float
+    assert [list(p.values) for p in hp.space] == [[0.0, 0.5, 1.0], [2.0, 4.5]]
+    assert all(type(value) is float for p in hp.space for value in p.values)
+
+
+@pytest.mark.parametrize("values", [["a", 2], [True, 2], [None], [[1]], []])
+def test_values_of_several_types_are_refused(values):
+    restricted = RestrictedHyperParameters(keras_tuner.HyperParameters(), {"cnn/units": values})
+    with restricted.name_scope("cnn"), pytest.raises(ValueError) as error:
+        restricted.Int("units", 1, 9)
+    assert f"all numbers, all strings or all booleans, but got cnn/units={values}." in str(error.value)
+
+
 def points(study):
     hp = keras_tuner.HyperParameters()
     restriction = {name: STUDIES[study].get(name) for name in ("values", "only", "rows")}
