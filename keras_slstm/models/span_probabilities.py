@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from keras import ops
 
-from keras_slstm.ops.crf_functions import crf_log_likelihood, labels_shape
+from keras_slstm.ops.crf_distributions import crf_pair_marginals
+from keras_slstm.ops.crf_functions import crf_marginals
 from keras_slstm.span_letters import SCHEMES
 from keras_slstm.text.tag_schemes import Span, spans_to_tags
 from keras_slstm.validation import check_choice
@@ -39,24 +39,26 @@ def span_probabilities(
     ```
     """
     check_choice("scheme", scheme, [name for name in SCHEMES if name != "IOB1"])
-    rows = [(row, Span(*span[:3])) for row, found in enumerate(spans) for span in found]
-    if not rows:
+    if not any(spans):
         return [[] for _ in spans]
     numbers = {label: number for number, label in enumerate(labels)}
-    known = np.full((len(rows), labels_shape(potentials.shape)[1]), -1, "int32")
-    longer = known.copy()  # the same span extended by the next word, to subtract
-    continues_span = np.zeros(len(rows), bool)
-    for number, (row, span) in enumerate(rows):
+    single, pairs = (ops.convert_to_numpy(function(potentials)) for function in (crf_marginals, crf_pair_marginals))
+
+    def following(row: int, word: int, before: int, label: int) -> float:
+        """The probability of the label of a word given that of the word before it."""
+        condition = float(single[row, word - 1, before])
+        return float(pairs[row, word, before, label]) / condition if condition else 0.0
+
+    # A product of local probabilities: the log-partitions of a long sentence are too large to subtract in float32.
+    def probability(row: int, span: Span) -> float:
         tags = spans_to_tags([span], lengths[row], scheme)[span.start : span.end]
-        known[number, span.start : span.end] = [numbers[tag] for tag in tags]
+        own = [numbers[tag] for tag in tags]
+        found = float(single[row, span.start, own[0]])
+        for word, before, label in zip(range(span.start + 1, span.end), own, own[1:]):
+            found *= following(row, word, before, label)
         inside = numbers.get(f"I-{span.type}")
         if scheme == "BIO" and span.end < lengths[row] and inside is not None:
-            longer[number] = known[number]
-            longer[number, span.end] = inside
-            continues_span[number] = True
-    own = ops.take(ops.convert_to_tensor(potentials), [row for row, _ in rows], axis=0)
-    found = np.exp(ops.convert_to_numpy(crf_log_likelihood(own, known)))
-    if continues_span.any():
-        found = found - np.where(continues_span, np.exp(ops.convert_to_numpy(crf_log_likelihood(own, longer))), 0)
-    values = iter(np.clip(found, 0, 1).tolist())
-    return [[next(values) for _ in found] for found in spans]
+            found *= 1 - following(row, span.end, own[-1], inside)  # or the span would be longer
+        return min(max(found, 0.0), 1.0)
+
+    return [[probability(row, Span(*span[:3])) for span in found] for row, found in enumerate(spans)]

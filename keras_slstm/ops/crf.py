@@ -190,6 +190,11 @@ def is_forbidden(scores: Tensor) -> Tensor:
     return scores < FORBIDDEN / 2
 
 
+def bounded(scores: Tensor) -> Tensor:
+    """Replace -inf by `FORBIDDEN`, because all sums of scores must be finite: -inf minus -inf is NaN."""
+    return ops.where(scores < FORBIDDEN, ops.full_like(scores, FORBIDDEN), scores)
+
+
 def one_hot(labels: Tensor, size: int) -> Tensor:
     """`(..., size)` bool, True at the index of each label; all False for a label that does not exist."""
     return ops.expand_dims(labels, -1) == ops.arange(0, size, dtype="int32")

@@ -12,7 +12,7 @@ from keras_slstm.ops.backend.concatenate import concatenate
 from keras_slstm.ops.backend.eager import runs_torch_eagerly
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import value_of
-from keras_slstm.ops.crf import Potentials
+from keras_slstm.ops.crf import Potentials, bounded
 from keras_slstm.ops.masks import zero_padding
 from keras_slstm.types import Tensor
 
@@ -42,7 +42,7 @@ def pack(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
 
 
 def unpack(potentials: Tensor) -> Potentials:
-    """Recover the arguments of `pack`, in at least float32.
+    """Recover the arguments of `pack`, in at least float32, with `FORBIDDEN` in place of -inf.
 
     Raises:
         ValueError: If the tensor cannot be the result of `pack`.
@@ -68,7 +68,7 @@ def unpack(potentials: Tensor) -> Potentials:
     mask = words[..., labels]
     _check_mask(mask)
     mask = mask > 0.5
-    return Potentials(zero_padding(words[..., :labels], mask), transitions, mask)
+    return Potentials(bounded(zero_padding(words[..., :labels], mask)), bounded(transitions), mask)
 
 
 def words_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:

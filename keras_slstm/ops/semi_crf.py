@@ -19,7 +19,7 @@ from keras import ops
 from keras_slstm.ops.backend.scan import scan
 from keras_slstm.ops.backend.traceable import amax
 from keras_slstm.ops.crf import FORBIDDEN, PENALTY, one_hot, time_first
-from keras_slstm.ops.masks import is_first, is_last, zero_padding
+from keras_slstm.ops.masks import is_first, is_last
 from keras_slstm.ops.positions import index_after, index_before, take_words
 from keras_slstm.types import Tensor, Tensors
 
@@ -51,20 +51,41 @@ class SegmentPotentials(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Log-sums over the words before each word and up to it, minus `before` and `after`.
+    """Log-sums over the words before each word, and up to it. To keep them small, each word subtracts an amount.
 
     Attributes:
         into: `(batch, time, labels)`: over all segmentations of the words before, plus the transition to a label.
         until: `(batch, time, labels)`: over all segmentations whose last segment ends at the word and has a label.
-        before, after: `(batch, time, 1)`: the amounts subtracted from `into`, and from `until`.
-        total: `(batch,)`: over all segmentations; 0 for a row without a word.
+        subtracted: `(batch, time, 1)`: what each word subtracts from its `until` and all later sums; 0 if masked.
+        all_words: `(batch,)`: over all segmentations, minus all amounts; 0 for a row without a word.
     """
 
     into: Tensor
     until: Tensor
-    before: Tensor
-    after: Tensor
-    total: Tensor
+    subtracted: Tensor
+    all_words: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        """The log-sum over all segmentations, `(batch,)`."""
+        return self.all_words + ops.sum(self.subtracted, axis=(1, 2))
+
+
+class Probabilities(NamedTuple):
+    """Probabilities of segments.
+
+    Attributes:
+        begin, end: `(batch, time, labels)`: that a segment with a label begins, and ends, at each word.
+        within: `(batch, time, labels)`: that each word is in a segment with a label.
+        segments: `(batch, time, L, labels)`: of each segment, by its last word; or None.
+        lengths: `(batch, L, labels)`: the sum of `segments` over the words: the expected number of segments.
+    """
+
+    begin: Tensor
+    end: Tensor
+    within: Tensor
+    segments: Tensor | None
+    lengths: Tensor
 
 
 def forward(potentials: SegmentPotentials) -> Sums:
@@ -77,36 +98,35 @@ def forward(potentials: SegmentPotentials) -> Sums:
     _, _, _, durations, transitions, mask = potentials
 
     def step(state: Tensors, at_time: Tensors) -> Tensors:
-        _, _, _, after, into, open_scores = state
+        *_, into, open_scores = state
         u, b, e, mask_t = at_time
         longer = _extend_open_segments(open_scores, into + b, u)
+        # Not the largest of `until`: perhaps no segment may end here.
+        largest = amax(longer, axis=(1, 2), keepdims=True)
+        longer = longer - largest
         until = e + ops.logsumexp(longer + durations, axis=1)
-        largest = amax(until, axis=1, keepdims=True)
-        until = until - largest
         onward = ops.logsumexp(until[:, :, None] + transitions, axis=1)
         return (
             into,
             until,
-            after,
-            ops.where(mask_t, after + largest, after),
+            _where(mask_t, largest[:, 0]),
             ops.where(mask_t, onward, into),
-            ops.where(mask_t[:, None], longer - largest[:, None], open_scores),
+            ops.where(mask_t[:, None], longer, open_scores),
         )
 
     zeros, open_scores = _initial(potentials)
-    initial = (zeros, zeros, zeros[:, :1], zeros[:, :1], zeros, open_scores)
-    into, until, before, after, _, _ = scan(step, initial, _inputs(potentials), num_stacked=4)
-    last = time_first(is_last(mask))[..., None]
-    total = ops.logsumexp(until, axis=2) + after[..., 0]
-    total = ops.sum(ops.where(last[..., 0], total, ops.zeros_like(total)), axis=0)
-    return Sums(time_first(into), time_first(until), time_first(before), time_first(after), total)
+    initial = (zeros, zeros, zeros[:, :1], zeros, open_scores)
+    into, until, subtracted, _, _ = scan(step, initial, _inputs(potentials), num_stacked=3)
+    last = time_first(is_last(mask))
+    all_words = ops.sum(_where(last, ops.logsumexp(until, axis=2)), axis=0)
+    return Sums(time_first(into), time_first(until), time_first(subtracted), all_words)
 
 
 def backward(potentials: SegmentPotentials) -> Sums:
     """The sums from the end: `into` over the words after a segment that ends, `until` over segments that begin."""
     found = forward(potentials.reversed())
-    into, until, before, after = (ops.flip(x, axis=1) for x in found[:4])
-    return Sums(into, until, before, after, found.total)
+    into, until, subtracted = (ops.flip(x, axis=1) for x in found[:3])
+    return Sums(into, until, subtracted, found.all_words)
 
 
 def log_partition(potentials: SegmentPotentials) -> Tensor:
@@ -114,24 +134,61 @@ def log_partition(potentials: SegmentPotentials) -> Tensor:
     return forward(potentials).total
 
 
-def beginnings_and_ends(potentials: SegmentPotentials, sums: Sums, others: Sums) -> tuple[Tensor, Tensor]:
-    """The probabilities that a segment with a label begins, and ends, at each word, `(batch, time, labels)` each."""
-    total = sums.total[:, None, None]
-    begin = ops.exp(sums.into + others.until + (sums.before + others.after - total))
-    end = ops.exp(sums.until + others.into + (sums.after + others.before - total))
-    return zero_padding(begin, potentials.mask), zero_padding(end, potentials.mask)
-
-
 def marginals(potentials: SegmentPotentials) -> Tensor:
     """The probability that each word is in a segment with each label, `(batch, time, labels)`; 0 if masked."""
-    sums, others = forward(potentials), backward(potentials)
-    return within_segments(potentials.mask, *beginnings_and_ends(potentials, sums, others))
+    return probabilities(potentials, forward(potentials), backward(potentials)).within
 
 
 def segment_marginals(potentials: SegmentPotentials) -> Tensor:
     """The probability of each segment, `(batch, time, L, labels)`, by its last word, length and label."""
-    found, _ = segment_probabilities(potentials, forward(potentials), backward(potentials), all_words=True)
-    return time_first(found)
+    return probabilities(potentials, forward(potentials), backward(potentials), each_segment=True).segments
+
+
+def probabilities(potentials: SegmentPotentials, sums: Sums, others: Sums, each_segment: bool = False) -> Probabilities:
+    """The probabilities of segments, 0 at masked positions, given the sums from both ends.
+
+    begin_t[y] = exp(into_t[y] + until'_t[y] + c_t)
+    segments_t[d, y] = exp(open_t[d, y] + durations_d[y] + ends_t[y] + into'_t[y] + c_{t+1})
+    place_t[d, y] = begin_t[y]  if d = 1,  place_{t-1}[d - 1, y] - segments_{t-1}[d - 1, y]  otherwise
+
+    Primes mark the sums from the end, and place_t[d, y] is the probability that the word is the d-th of a segment. The
+    constants make up for the subtracted amounts: c_1 makes begin_1 sum to 1, and each next one differs by what one word
+    subtracts. Their errors would add up over the words: at each word, place_t, which sums to 1, corrects them.
+    """
+
+    def step(state: Tensors, at_time: Tensors) -> Tensors:
+        *_, lengths, open_scores, not_ended, constant = state
+        u, b, e, mask_t, into, onward, out, own, other = at_time
+        begin = ops.exp(_where(mask_t, into + onward + constant))
+        place = ops.concatenate([begin[:, None], not_ended[:, :-1]], axis=1)
+        total = ops.sum(place, axis=(1, 2))[:, None]  # 1, but for rounding
+        total = ops.stop_gradient(ops.where(total > 0, total, ops.ones_like(total)))
+        place = place / total[:, None]
+        # The difference first: both may be huge.
+        following = constant - ops.log(total) + (own - other)
+        longer = _extend_open_segments(open_scores, into + b, u) - own[:, None]
+        found = ops.exp(_where(mask_t[:, None], longer + potentials.durations + (e + out + following)[:, None]))
+        left = place - found
+        found = _where(mask_t[:, None], found)
+        return (
+            _where(mask_t, place[:, 0]),
+            ops.sum(found, axis=1),
+            _where(mask_t, ops.sum(place, axis=1)),
+            found,
+            lengths + found,
+            ops.where(mask_t[:, None], longer, open_scores),
+            ops.where(mask_t[:, None], _where(left > 0, left), not_ended),
+            ops.where(mask_t, following, constant),
+        )
+
+    zeros, open_scores = _initial(potentials)
+    nothing = ops.zeros_like(open_scores)
+    initial = (zeros, zeros, zeros, nothing, nothing, open_scores, nothing, -others.all_words[:, None])
+    more = (sums.into, others.until, others.into, sums.subtracted, others.subtracted)
+    inputs = (*_inputs(potentials), *map(time_first, more))
+    found = scan(step, initial, inputs, num_stacked=4 if each_segment else 3)
+    begin, end, within = map(time_first, found[:3])
+    return Probabilities(begin, end, within, time_first(found[3]) if each_segment else None, found[4])
 
 
 def segment_labels(mask: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
@@ -166,44 +223,6 @@ def segmentation_score(potentials: SegmentPotentials, segments: Tensor) -> Tenso
     lasting = ops.take(ops.reshape(durations, (-1,)), length * size + label)
     lasting = _where(stops, ops.where(place > longest, ops.full_like(lasting, PENALTY), lasting))
     return total + ops.sum(follows + lasting, axis=1)
-
-
-def segment_probabilities(
-    potentials: SegmentPotentials, sums: Sums, others: Sums, all_words: bool
-) -> tuple[Tensor, Tensor]:
-    """Probabilities of the segments that end at each word, `(time, batch, L, labels)`, and their sum over the words.
-
-    Without `all_words`, the first result holds only those of the last position, `(batch, L, labels)`.
-    """
-
-    def step(state: Tensors, at_time: Tensors) -> Tensors:
-        _, expected, open_scores = state
-        u, b, e, mask_t, into, out, shift, largest = at_time
-        longer = _extend_open_segments(open_scores, into + b, u)
-        found = ops.exp(longer + potentials.durations + (e + out)[:, None] + shift[:, None])
-        found = ops.where(mask_t[:, None], found, ops.zeros_like(found))
-        return found, expected + found, ops.where(mask_t[:, None], longer - largest[:, None], open_scores)
-
-    shift = sums.before + others.before - sums.total[:, None, None]
-    more = (sums.into, others.into, shift, sums.after - sums.before)
-    _, open_scores = _initial(potentials)
-    nothing = ops.zeros_like(open_scores)
-    inputs = (*_inputs(potentials), *map(time_first, more))
-    found, expected, _ = scan(step, (nothing, nothing, open_scores), inputs, num_stacked=1 if all_words else 0)
-    return found, expected
-
-
-def within_segments(mask: Tensor, begin: Tensor, end: Tensor) -> Tensor:
-    """The probability that a segment has begun, and not ended before: `(batch, time, labels)`."""
-
-    def step(state: Tensors, at_time: Tensors) -> Tensors:
-        within = state[1] + at_time[0]
-        return within, within - at_time[1]
-
-    # Not `ops.cumsum`, which rounds float64 on PyTorch, as `ops.maximum` with a number does.
-    nothing = ops.sum(ops.zeros_like(begin), axis=1)
-    found = time_first(scan(step, (nothing, nothing), (time_first(begin), time_first(end)), num_stacked=1)[0])
-    return zero_padding(ops.where(found > 0, found, ops.zeros_like(found)), mask)
 
 
 def _extend_open_segments(open_scores: Tensor, new: Tensor, unary: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_slstm.ops.backend.precision import accumulation_dtype
 from keras_slstm.ops.backend.value_checks import check_values, nan_unless
+from keras_slstm.ops.crf import bounded
 from keras_slstm.ops.crf_checks import replace_class
 from keras_slstm.ops.kernels.semi_crf import log_partition
 from keras_slstm.ops.masks import is_first, zero_padding
@@ -159,7 +160,7 @@ def pack_segments(parts: SegmentPotentials) -> Tensor:
 
 
 def unpack_segments(potentials: Tensor, max_length: int) -> SegmentPotentials:
-    """Recover the argument of `pack_segments`, in at least float32.
+    """Recover the argument of `pack_segments`, in at least float32, with `FORBIDDEN` in place of -inf.
 
     Raises:
         ValueError: If the tensor cannot be the result of `pack_segments` with that maximum length. Under XLA, the
@@ -187,8 +188,8 @@ def unpack_segments(potentials: Tensor, max_length: int) -> SegmentPotentials:
     words = potentials[:, : -(size + longest)]
     # All sentences share these rows. The sum takes those of the first, if any: a batch may be empty.
     below = ops.sum(potentials[:1, -(size + longest) :, :size], axis=0)
-    below = ops.reshape(below, (size + longest, size))  # a slice from the end has no static shape
+    below = bounded(ops.reshape(below, (size + longest, size)))  # a slice from the end has no static shape
     mask = words[..., 3 * size] > 0.5
-    unary, begins, ends = (zero_padding(words[..., i * size : (i + 1) * size], mask) for i in range(3))
+    unary, begins, ends = (bounded(zero_padding(words[..., i * size : (i + 1) * size], mask)) for i in range(3))
     unary = nan_unless(None if found is None else ops.all(found, axis=1), unary)
     return SegmentPotentials(unary, begins, ends, below[size:], below[:size], mask)

@@ -44,6 +44,20 @@ def test_probabilities_are_those_of_all_sequences(scheme):
         np.testing.assert_allclose(values, list(totals.values()), atol=1e-9)
 
 
+def test_probabilities_in_a_long_sentence():
+    """They are no differences of sums over all words, which are large."""
+    labels = ["O", "B-X", "I-X"]
+    layer = keras_slstm.CRF(labels=labels, scheme="BIO", use_kernel=False)
+    scores = 5 * np.random.default_rng(0).normal(size=(1, 800, 3))
+    potentials = to_numpy(layer(scores.astype("float32")))
+    spans = [[("X", start, start + 1 + start % 3) for start in range(0, 798, 9)]]
+    (found,) = span_probabilities(potentials, spans, [800], labels, "BIO")
+    with dtype_policy("float64"):
+        (expected,) = span_probabilities(potentials.astype("float64"), spans, [800], labels, "BIO")
+    assert max(expected) > 0.9
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
 def test_without_spans_and_in_iob1():
     assert span_probabilities(np.zeros((2, 7, 4)), [[], []], [4, 4], ["O", "B-X", "I-X"], "BIO") == [[], []]
     with pytest.raises(ValueError, match="IOB1"):

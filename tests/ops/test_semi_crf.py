@@ -11,6 +11,7 @@ import pytest
 from keras import ops
 
 from keras_slstm.ops import semi_crf_functions as semi
+from keras_slstm.ops.crf import FORBIDDEN
 from keras_slstm.ops.semi_crf import SegmentPotentials
 from tests.backend import BACKEND, MODES, default_cotangent, dtype_policy, gradients, outputs, to_numpy
 from tests.oracles import crf as chain
@@ -164,9 +165,51 @@ def test_long_sentences_and_strong_scores():
     np.testing.assert_allclose(
         found, [chain.recursive_log_partition(*map(np.float64, (unary[0], transitions)))], rtol=1e-6
     )
-    np.testing.assert_allclose(gradient[0, :300, :3].sum(axis=1) / np.sin(1.0), 1, atol=5e-3)
+    np.testing.assert_allclose(gradient[0, :300, :3].sum(axis=1) / np.sin(1.0), 1, atol=1e-5)
     (best,) = outputs(lambda x: semi.semi_crf_decode(x, 1), packed, mode=MODES[-1])
     np.testing.assert_array_equal(best[0], chain.recursive_best(unary[0], transitions)[0])
+
+
+@pytest.mark.parametrize(("time", "scale", "error"), [(1000, 1.0, 3e-6), (200, 20.0, 3e-5)])
+def test_probabilities_are_as_accurate_in_long_sentences_as_in_short_ones(time, scale, error):
+    rng = np.random.default_rng(0)
+    mask = np.stack([np.ones(time, bool), rng.random(time) < 0.8])
+    words = (np.where(mask[..., None], scale * rng.normal(size=(2, time, 3)), 0) for _ in range(3))
+    packed = _packed((*words, rng.normal(size=(4, 3)), rng.normal(size=(3, 3))), mask).astype("float32")
+
+    def results(dtype):
+        x = packed.astype(dtype)
+        with dtype_policy(dtype):
+            return (
+                *outputs(lambda x: semi.semi_crf_marginals(x, 4), x, mode=MODES[-1]),
+                *outputs(lambda x: semi.semi_crf_segment_marginals(x, 4), x, mode=MODES[-1]),
+                *gradients(lambda x: semi.semi_crf_log_partition(x, 4), x, mode=MODES[-1])[1],
+            )
+
+    for found, expected in zip(results("float32"), results("float64")):
+        assert found.dtype == np.float32
+        # Most counts are probabilities; the rows below the words add up those of all words.
+        np.testing.assert_allclose(found, expected, rtol=error, atol=error)
+
+
+@pytest.mark.parametrize("forbidden", [FORBIDDEN, -np.inf])
+def test_no_segment_may_end_at_some_words(forbidden):
+    """Segments of one word are forbidden, so that none ends at the first word, and another word ends none, either."""
+    case = _case(2, 3)
+    unary, begins, ends, durations, transitions = (part.copy() for part in case.parts)
+    durations[0] = forbidden
+    ends[:, 2] = forbidden
+    parts = (unary, begins, ends, durations, transitions)
+    # Sentences of 2 words, without a gap or with one, and of 3 and 4: all but the empty one without word 2.
+    rows = [row for row, mask in enumerate(case.mask) if mask.sum() > 1 and (mask[3] or not mask[2])]
+    packed = _packed(_row(parts, rows), case.mask[rows])
+    (total,) = _values(lambda x: semi.semi_crf_log_partition(x, 3), packed, MODES[-1])
+    (found,) = _values(lambda x: semi.semi_crf_marginals(x, 3), packed, MODES[-1])
+    for index, row in enumerate(rows):
+        scores = oracle.enumerate_scores(*_row(parts, row), case.mask[row])
+        scores = {segments: score for segments, score in scores.items() if score > FORBIDDEN / 2}
+        np.testing.assert_allclose(total[index], chain.log_partition(scores), **EXACT)
+        np.testing.assert_allclose(found[index], _marginals(scores, case.mask[row], 2), **EXACT)
 
 
 def test_bad_arguments_are_explained():

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from keras_slstm.ops.backend.precision import accumulation_dtype
-from keras_slstm.ops.crf import Potentials
+from keras_slstm.ops.crf import FORBIDDEN, Potentials
 from keras_slstm.types import Tensor
 
 
@@ -29,11 +29,16 @@ def unpack(potentials: Tensor) -> Potentials | None:
     if potentials.requires_grad and torch.is_grad_enabled():
         unary, transitions = _Unpack.apply(potentials, mask)  # type: ignore[no-untyped-call]
         return Potentials(unary, transitions, mask)
-    unary, transitions, _, _ = _parts(potentials, potentials.ndim == 4)
-    # A sum, because an empty batch has no first sentence.
-    return Potentials(
-        unary.masked_fill(~mask[..., None], 0), transitions if potentials.ndim == 4 else transitions[:1].sum(0), mask
-    )
+    return Potentials(*_bounded_scores(potentials, mask), mask)
+
+
+def _bounded_scores(packed: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """New unary scores, 0 where masked, and transitions, both with `FORBIDDEN` in place of -inf."""
+    pairwise = packed.ndim == 4
+    unary, transitions, _, _ = _parts(packed, pairwise)
+    # All sentences share the transitions, unless they are pairwise. A sum, because an empty batch has no first one.
+    transitions = transitions if pairwise else transitions[:1].sum(0)
+    return unary.masked_fill(~mask[..., None], 0).clamp_(min=FORBIDDEN), transitions.clamp(min=FORBIDDEN)
 
 
 def _parts(packed: Tensor, pairwise: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -66,15 +71,13 @@ class _Pack(torch.autograd.Function):
 
 
 class _Unpack(torch.autograd.Function):
-    """Takes the transitions of the first sentence, because all sentences share them, unless they are pairwise."""
+    """Takes the scores apart; its gradient is a single tensor."""
 
     @staticmethod
     def forward(ctx: Any, packed: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        pairwise = ctx.pairwise = packed.ndim == 4
+        ctx.pairwise = packed.ndim == 4
         ctx.save_for_backward(mask)
-        unary, transitions, _, _ = _parts(packed, pairwise)
-        unary = unary.masked_fill(~mask[..., None], 0)
-        return unary, transitions.clone() if pairwise else transitions[:1].sum(0)
+        return _bounded_scores(packed, mask)
 
     @staticmethod
     def backward(ctx: Any, d_unary: Tensor, d_transitions: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]

@@ -38,20 +38,16 @@ def log_partition(potentials: SegmentPotentials) -> Tensor:
 
 def _counts(potentials: SegmentPotentials, sums: Sums, upstream: Tensor) -> tuple[Tensor, ...]:
     """The gradient of log Z: the expected count of each scored event, times `upstream`."""
-    others = equation.backward(potentials)
-    begin, end = equation.beginnings_and_ends(potentials, sums, others)
-    _, lengths = equation.segment_probabilities(potentials, sums, others, all_words=False)
+    found = equation.probabilities(potentials, sums, equation.backward(potentials))
     mask = potentials.mask
-    after = index_before(mask)
-    until, shift = take_words(sums.until, after), take_words(sums.after, after)
-    constant = (shift + others.after - sums.total[:, None, None])[..., None]
-    pairs = ops.exp(until[..., None] + potentials.transitions + others.until[:, :, None, :] + constant)
+    before = take_words(sums.until, index_before(mask))[..., None]
+    pairs = ops.exp(before + potentials.transitions - sums.into[:, :, None]) * found.begin[:, :, None]
     pairs = zero_padding(pairs, (mask & ~is_first(mask))[..., None])
     scale = upstream[:, None, None]
     return (
-        equation.within_segments(mask, begin, end) * scale,
-        begin * scale,
-        end * scale,
-        ops.sum(lengths * scale, axis=0),
+        found.within * scale,
+        found.begin * scale,
+        found.end * scale,
+        ops.sum(found.lengths * scale, axis=0),
         ops.sum(ops.sum(pairs, axis=1) * scale, axis=0),
     )
