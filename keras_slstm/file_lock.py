@@ -21,6 +21,9 @@ class FileLock:
 
     An exclusive lock excludes all others, a shared lock only exclusive ones. All users of a kind of lock in one process
     share it, and the last of them releases it.
+
+    Attributes:
+        works: Whether the system has locks. Windows and some file systems have none; then nothing is excluded.
     """
 
     _held: ClassVar[weakref.WeakValueDictionary[tuple[str, bool], FileLock]] = weakref.WeakValueDictionary()
@@ -28,7 +31,8 @@ class FileLock:
     _file: int | None = None
 
     def __init__(self, path: Path, shared: bool):
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self.works = False
+        self._file = _open(path, shared)
         if sys.platform == "win32":
             return
         try:
@@ -37,7 +41,9 @@ class FileLock:
             if error.errno not in _NO_LOCKS:
                 self._close()
                 raise
-            warnings.warn(f"{path} is on a file system without locks: train in one process at a time.", stacklevel=2)
+            warnings.warn(f"{path} is on a file system without locks: use it in one process at a time.", stacklevel=2)
+        else:
+            self.works = True
 
     @classmethod
     def on(cls, path: Path, shared: bool = False) -> FileLock:
@@ -57,6 +63,9 @@ class FileLock:
     def __deepcopy__(self, memo: object) -> FileLock:
         return self  # a copy would close the file twice
 
+    def __reduce__(self) -> str:
+        raise TypeError("A lock belongs to its process: it cannot be pickled.")
+
     def _is_on(self, path: Path) -> bool:
         """Whether the path still refers to the locked file."""
         return self._file is not None and path.exists() and os.path.samestat(os.fstat(self._file), path.stat())
@@ -73,6 +82,15 @@ class FileLock:
         """Drop inherited locks: a forked child would otherwise hold its parent's locks as long as it lives."""
         for lock in list(cls._held.values()):
             lock._close()
+
+
+def _open(path: Path, shared: bool) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:  # perhaps a file of another user, or on a disk that can only be read
+        if not shared or not path.exists():
+            raise
+        return os.open(path, os.O_RDONLY)
 
 
 if hasattr(os, "register_at_fork"):

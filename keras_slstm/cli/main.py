@@ -135,7 +135,7 @@ def check_results(arguments: argparse.Namespace) -> None:
     for folder in results.parents:
         if folder.is_file():
             raise NotADirectoryError(f"--results: {folder} is a file: pass a name in a folder")
-    if results.exists():
+    if results.is_file():  # not a device
         with open(results, "rb") as file:
             if file.read(1) not in (b"", b"{"):
                 raise ValueError(f"--results: {results} contains no results: pass the name of a new file")

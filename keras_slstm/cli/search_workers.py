@@ -10,9 +10,12 @@ import sys
 import time
 from collections.abc import Sequence
 
+from keras_slstm.lifetime import end_after
+
 MEMBER = "KERASTUNER_TUNER_ID"  # set in the processes of a search on several machines
 LAUNCHED = "KERAS_SLSTM_SEARCH_LAUNCHED"  # set in the processes that `run_workers` starts
 RESTARTS = 3  # of each worker
+AGAIN = "start the search again, without --overwrite, to resume it."
 
 
 def run_workers(words: Sequence[str], count: int, gpus: Sequence[str] = ()) -> int:
@@ -42,9 +45,7 @@ def run_workers(words: Sequence[str], count: int, gpus: Sequence[str] = ()) -> i
 
 def end_with_launcher() -> None:
     """In a process that `run_workers` has started: end when the launcher ends, even if that is killed."""
-    if LAUNCHED in os.environ:
-        from keras_slstm.tuning.lifetime import end_after
-
+    if LAUNCHED in os.environ and sys.platform != "win32":  # there, a pending read would block the child processes
         end_after(lambda: os.read(sys.stdin.fileno(), 1))  # nobody writes there: it returns when the pipe is closed
 
 
@@ -84,7 +85,7 @@ class _Cluster:
                 return 0  # the chief has written everything: it only waits for the workers to exit
             if chief is not None:
                 if chief < 0:
-                    print(f"chief was ended by signal {-chief}: start the search again to resume it.", file=sys.stderr)
+                    print(f"chief was ended by signal {-chief}: {AGAIN}", file=sys.stderr)
                 return abs(chief) or 1  # without an error, the chief ends after its workers
             for name, state in states.items():
                 if state is None or state == 0:
@@ -92,10 +93,7 @@ class _Cluster:
                 if state > 0:  # an error, already printed
                     return state
                 if not restarts[name]:
-                    print(
-                        f"{name} was ended by signal {-state} again: start the search again to resume it.",
-                        file=sys.stderr,
-                    )
+                    print(f"{name} was ended by signal {-state} again: {AGAIN}", file=sys.stderr)
                     return -state
                 restarts[name] -= 1
                 print(f"{name} was ended by signal {-state} and is restarted.", file=sys.stderr)

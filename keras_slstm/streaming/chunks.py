@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_slstm.errors import DataError
 from keras_slstm.extras import require
-from keras_slstm.files import complete_file
+from keras_slstm.files import DISK_IS_FULL, complete_file
 
 OPTIONS = "group_size:1,zstd:1"  # so that each record can be read separately
 _ADVICE = "delete the corpus folder and prepare it again"
@@ -64,8 +64,7 @@ def _os_errors() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        code = next((code for code in codes if os.strerror(code) in str(error)), errno.EIO)
+        code = next((code for code in DISK_IS_FULL if os.strerror(code) in str(error)), errno.EIO)
         raise OSError(code, str(error)) from error
 
 

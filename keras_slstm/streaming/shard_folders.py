@@ -1,7 +1,8 @@
 """Folders of shards, which several processes may write and read in the folder of one corpus.
 
 Those who write or read shards hold a shared lock on their folder. A folder that the manifest does not name, because a
-newer corpus has replaced it or its preparation was interrupted, is deleted as soon as nobody holds its lock.
+newer corpus has replaced it or its preparation was interrupted, is deleted by the next preparation that finds its lock
+free. Where the system has no locks, only a complete preparation deletes folders.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def new_shards(folder: Path) -> Iterator[Path]:
         yield shards
     finally:
         del lock
-        delete_unused(folder)
+        delete_unused(folder, without_locks=True)
 
 
 def write_manifest(shards: Path, manifest: dict[str, Any]) -> None:
@@ -72,7 +73,7 @@ def open_manifest(folder: Path) -> tuple[dict[str, Any], FileLock | None]:
 def lock_shards(folder: Path, manifest: dict[str, Any]) -> FileLock | None:
     """Protect the shards that a manifest names from deletion while the result lives.
 
-    None if they cannot be locked, because a corpus may be on a disk, or belong to a user, that allows only reading.
+    None if they cannot be locked: a corpus of an older version has no lock, and its disk may allow only reading.
 
     Raises:
         BlockingIOError: If another process decides whether to delete them.
@@ -85,8 +86,11 @@ def lock_shards(folder: Path, manifest: dict[str, Any]) -> FileLock | None:
         return None
 
 
-def delete_unused(folder: Path) -> None:
-    """Delete the folders of shards that the manifest does not name and nobody has locked."""
+def delete_unused(folder: Path, without_locks: bool = False) -> None:
+    """Delete the folders of shards that the manifest does not name and nobody has locked.
+
+    If the system has no locks, folders are deleted only with `without_locks`.
+    """
     for path in _files(folder):
         if not _is_own(path):
             continue
@@ -94,9 +98,12 @@ def delete_unused(folder: Path) -> None:
             lock = FileLock.on(path / _LOCK)
         except OSError:  # in use, of another user, or just deleted by another process
             continue
-        if not _is_named(path):  # asked with the lock, because only those who write a folder can change the answer
+        # Asked with the lock, because only those who write a folder can change the answer.
+        unused = not _is_named(path) and (lock.works or without_locks)
+        if not lock.works:
+            del lock  # Windows does not delete open files
+        if unused:
             shutil.rmtree(path, ignore_errors=True)  # the next preparation deletes what cannot be deleted now
-        del lock
 
 
 def _create(folder: Path) -> tuple[Path, FileLock]:

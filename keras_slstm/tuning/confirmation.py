@@ -37,6 +37,7 @@ def confirm(search: Search, test: Any, number: int = 3) -> dict[str, Any]:
     Raises:
         ValueError: If `number` is not a positive integer, or the search has no successful trial yet.
         RuntimeError: If a training run fails.
+        OSError: If the disk is full, or another process trains in the folder.
 
     Example:
 

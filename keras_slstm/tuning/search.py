@@ -291,9 +291,17 @@ class Search(BaseTuner):
         if resume and overwrite:
             raise ValueError("Pass `resume` or `overwrite`, not both.")
         lock = claim(self.folder)
+        try:
+            self._start_or_resume(resume, overwrite)
+        except BaseException:
+            del lock  # which the traceback would keep
+            raise
+        return lock
+
+    def _start_or_resume(self, resume: bool, overwrite: bool) -> None:
         if not (self.folder / SEARCH).exists() or overwrite or (resume and is_half_cleared(self.folder)):
             start_anew(self.folder, self._about)
-            return lock
+            return
         if not resume:
             raise FileExistsError(
                 f"{self.folder} contains a search: resume it (resume=True), overwrite it (overwrite=True), or choose "
@@ -301,7 +309,6 @@ class Search(BaseTuner):
             )
         self._check_about()
         check_complete(self.folder)
-        return lock
 
     def _check_about(self) -> None:
         before = read_search(self.folder)

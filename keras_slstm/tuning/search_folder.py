@@ -47,7 +47,8 @@ def claim(folder: Path) -> FileLock:
         lock = FileLock.on(path)
     except BlockingIOError:
         raise BlockingIOError(
-            f"{folder} is in use by {_owner(path)}: wait for it, stop it, or choose another folder."
+            f"{folder} is in use by {_owner(path)}: wait for it, stop it (in a notebook, delete the `Search`), or "
+            "choose another folder."
         ) from None
     with full_disk_named(path):
         lock.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}) + "\n")

@@ -20,15 +20,16 @@ import keras
 
 from keras_slstm.extras import require
 from keras_slstm.files import DISK_IS_FULL, complete_file, write_json
+from keras_slstm.lifetime import end_after
 from keras_slstm.training.stopwatch import Stopwatch
 from keras_slstm.training.training_run import TrainingRun
-from keras_slstm.tuning.lifetime import end_after
 from keras_slstm.tuning.records import TRIAL_MODEL
 
 _RESULT = "result.json"
 _FAILURE = "failure.json"
 _STOPPED = 75  # exit status of a training that stopped through no fault of its own (EX_TEMPFAIL in sysexits.h)
-_UNWRITABLE = "no file can be written there. Free some space, or make the folder writable, and start the search again."
+_AGAIN = "start the search again, without overwrite=True."
+_UNWRITABLE = f"no file can be written there. Free some space, or make the folder writable, and {_AGAIN}"
 
 
 class TrialFailure(Exception):
@@ -185,7 +186,7 @@ def _obstacle(error: BaseException | None) -> str | None:
 
 
 def _full_disk(number: int) -> str:
-    return f"{os.strerror(number)}. Free some space (or raise the quota of this account) and start the search again."
+    return f"{os.strerror(number)}. Free some space (or raise the quota of this account) and {_AGAIN}"
 
 
 def _describe(error: Exception) -> str:

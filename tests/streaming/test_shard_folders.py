@@ -84,6 +84,24 @@ def test_two_preparations_at_the_same_time(tmp_path, prepare, monkeypatch):
     assert PreparedCorpus(tmp_path / "out").fingerprint == first.fingerprint
 
 
+@pytest.mark.filterwarnings("ignore:.*without locks")
+def test_without_locks_only_a_complete_preparation_deletes_folders(tmp_path, prepare, monkeypatch):
+    """They may belong to another preparation, which is still running."""
+    other = tmp_path / "out" / "shards-00000001"
+    other.mkdir(parents=True)
+    (other / "draft-00000-000-00000.array_record.npz").touch()
+    fcntl, kept = pytest.importorskip("fcntl"), []
+
+    def no_locks(*arguments):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    before(monkeypatch, drafts, "write_chunks", lambda: kept.append(other.exists()))
+    prepare()
+    assert kept == [True]
+    assert not other.exists()
+
+
 def test_a_manifest_that_is_replaced_at_once(tmp_path, prepare, monkeypatch):
     def write_two(shards, manifest, write=preparation.write_manifest):
         write(shards, manifest)

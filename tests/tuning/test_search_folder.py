@@ -40,7 +40,7 @@ def contents(folder):
 def test_a_second_search_in_the_folder_is_refused(corpus, tmp_path, pretended):
     make_search(corpus, tmp_path / "s").search()
     before = contents(tmp_path / "s")
-    owner = f"s is in use by process {os.getpid()} on {socket.gethostname()}: wait for it, stop it, or choose another"
+    owner = f"s is in use by process {os.getpid()} on {socket.gethostname()}: wait for it, stop it "
     with held(tmp_path / "s"):
         for options in ({"resume": True}, {"overwrite": True}, {}):
             with pytest.raises(BlockingIOError, match=owner):
@@ -67,6 +67,14 @@ def test_a_search_locks_its_folder_as_long_as_it_exists(corpus, tmp_path, preten
     del search
     with held(tmp_path):
         pass
+
+
+def test_a_refused_search_does_not_keep_the_lock(corpus, tmp_path):
+    make_search(corpus, tmp_path)
+    with pytest.raises(FileExistsError, match="contains a search") as refused:
+        make_search(corpus, tmp_path)
+    with held(tmp_path):
+        assert refused.value.__traceback__  # alive, as the last error in a notebook
 
 
 def test_the_workers_share_the_folder_of_the_chief(corpus, tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def hidden(error):
     return outer
 
 
-FULL = r"trial_0000/seed0 has stopped: No space left on device\. Free some space .* and start the search again"
+FULL = r"trial_0000/seed0 has stopped: No space left on device\. Free some space .*, without overwrite=True"
 
 
 @pytest.mark.parametrize(
