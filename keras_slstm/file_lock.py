@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import sys
 import warnings
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 if sys.platform != "win32":
     import fcntl
@@ -82,6 +84,17 @@ class FileLock:
         """Drop inherited locks: a forked child would otherwise hold its parent's locks as long as it lives."""
         for lock in list(cls._held.values()):
             lock._close()
+
+
+def this_process() -> dict[str, Any]:
+    """The host and number of this process, for a file that tells others who holds a lock."""
+    return {"host": socket.gethostname(), "pid": os.getpid()}
+
+
+def name_of(process: Mapping[str, Any]) -> str:
+    """The process that `this_process` described, for messages."""
+    known = {"pid", "host"} <= set(process)
+    return f"process {process['pid']} on {process['host']}" if known else "another process"
 
 
 def _open(path: Path, shared: bool) -> int:

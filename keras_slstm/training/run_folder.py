@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import uuid
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from keras_slstm.file_lock import FileLock
+from keras_slstm.file_lock import FileLock, name_of, this_process
 from keras_slstm.files import full_disk_named, read_json
 from keras_slstm.training.progress import Progress, read_progress
 
@@ -160,14 +159,12 @@ class RunFolder:
 
     def _write_marker(self, run_id: str) -> None:
         assert self._lock is not None
-        owner = {"host": socket.gethostname(), "pid": os.getpid()}
-        marker = {"written_by": _WRITTEN_BY, "format": FORMAT, "run": run_id, **owner}
+        marker = {"written_by": _WRITTEN_BY, "format": FORMAT, "run": run_id, **this_process()}
         with full_disk_named(self.marker):
             self._lock.write(json.dumps(marker) + "\n")
 
     def _in_use(self) -> BlockingIOError:
-        marker = self._read_marker() or {}
-        owner = f"process {marker['pid']} on {marker['host']}" if {"pid", "host"} <= set(marker) else "another process"
+        owner = name_of(self._read_marker() or {})
         return BlockingIOError(f"{self.path} is in use by {owner}: wait for it, stop it, or choose another folder.")
 
     def _read(self, path: Path) -> dict[str, Any]:

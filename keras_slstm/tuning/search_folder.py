@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
 
-from keras_slstm.file_lock import FileLock
+from keras_slstm.file_lock import FileLock, name_of, this_process
 from keras_slstm.files import full_disk_named, read_json, write_json
 from keras_slstm.tuning.records import BEST_MODEL, BEST_RECORD, CONFIRMATION, SEARCH, count_records
 
@@ -51,7 +49,7 @@ def claim(folder: Path) -> FileLock:
             "choose another folder."
         ) from None
     with full_disk_named(path):
-        lock.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}) + "\n")
+        lock.write(json.dumps(this_process()) + "\n")
     return lock
 
 
@@ -100,10 +98,9 @@ def _check_empty(folder: Path) -> None:
 def _owner(path: Path) -> str:
     """The process that has locked a file, as it has written into it."""
     try:
-        owner = read_json(path)
-        return f"process {owner['pid']} on {owner['host']}"
-    except (OSError, ValueError, KeyError):  # it has not written it yet
-        return "another process"
+        return name_of(read_json(path))
+    except (OSError, ValueError):  # it has not written it yet
+        return name_of({})
 
 
 def _clear(folder: Path) -> None:

@@ -172,7 +172,7 @@ def _main(training: Training) -> None:
 
 
 def _obstacle(error: BaseException | None) -> str | None:
-    """What stopped a training that is not at fault; None if it failed by itself.
+    """Return the reason why a training that is not at fault stopped; None if it failed by itself.
 
     The cause may be hidden: h5py, for example, raises a RuntimeError while it closes a file that it could not write.
     """
