@@ -73,12 +73,15 @@ def skip(
     return final_state(after, state)
 
 
-def prefix_sizes(words: int, parts: int = 16, least: int = 64) -> list[int]:
-    """The sizes to which the number of running words is rounded up: 0, then in growing steps."""
+def prefix_sizes(words: int, parts: int = 8, least: int = 64) -> list[int]:
+    """The sizes to which the number of running words is rounded up: 0, then in growing steps.
+
+    Each size has a branch that takes seconds to compile. Twice as many would save 2 to 4% of the time of a step.
+    """
     step = max(-(-words // parts), least)
     sizes = [0]
     while sizes[-1] < words:
-        sizes.append(min(sizes[-1] + max(step, sizes[-1] // 4), words))
+        sizes.append(min(sizes[-1] + max(step, sizes[-1] // 2), words))
     return sizes
 
 

@@ -81,7 +81,7 @@ def test_sizes_rise_to_the_number_of_words(words):
     assert sizes[0] == 0
     assert sizes[-1] == words
     assert sizes == sorted(set(sizes))
-    assert len(sizes) <= 12
+    assert len(sizes) <= 7
 
 
 @pytest.mark.backends("jax")
