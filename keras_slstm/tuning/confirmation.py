@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_slstm.extras import require
 from keras_slstm.files import write_json
+from keras_slstm.training.compile_once import compile_once
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.tuning.records import CONFIRMATION, best_trial, drop_models, read_record
 from keras_slstm.tuning.search import Search
@@ -81,11 +82,13 @@ def _measure(
     examples = fingerprint(*(map(str, column) for column in vars(test).values()))
     folder = search.folder / f"confirmation-{examples}" / (name if trial is None else f"trial_{trial}")
     runs = []
-    for seed in seeds:
-        try:
-            runs.append(train_apart(search.training(values, seed, folder, test)))
-        except TrialFailure as failure:
-            raise RuntimeError(f"The training of the {name} settings with seed {seed} has failed: {failure}") from None
+    with compile_once():
+        for seed in seeds:
+            try:
+                runs.append(train_apart(search.training(values, seed, folder, test)))
+            except TrialFailure as failure:
+                reason = f"The training of the {name} settings with seed {seed} has failed: {failure}"
+                raise RuntimeError(reason) from None
     drop_models(folder)
     times = [run["seconds_per_epoch"] for run in runs if run["seconds_per_epoch"] is not None]
     return {

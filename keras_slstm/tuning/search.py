@@ -16,6 +16,7 @@ import keras
 
 from keras_slstm.extras import require
 from keras_slstm.file_lock import FileLock
+from keras_slstm.training.compile_once import compile_once
 from keras_slstm.tuning.oracles import TrialStatus, make_oracle
 from keras_slstm.tuning.records import (
     BEST_RECORD,
@@ -226,7 +227,8 @@ class Search(BaseTuner):
         started = time.monotonic()
         record: dict[str, Any] = {"trial": trial.trial_id, "values": values}
         try:
-            runs = {f"seed{seed}": train_apart(self.training(values, seed, trial_folder)) for seed in self.seeds}
+            with compile_once():
+                runs = {f"seed{seed}": train_apart(self.training(values, seed, trial_folder)) for seed in self.seeds}
         except TrialFailure as failure:
             return {**record, "failure": str(failure), "seconds": time.monotonic() - started}
         sign = 1 if self.hypermodel.direction == "max" else -1

@@ -20,6 +20,7 @@ from keras_slstm.distribute.launcher import launch
 from keras_slstm.extras import require
 from keras_slstm.files import read_json
 from keras_slstm.streaming.prepared_corpus import PreparedCorpus
+from keras_slstm.training.compile_once import compile_once
 from keras_slstm.training.fingerprint import fingerprint
 from keras_slstm.training.run_folder import RunFolder
 
@@ -79,7 +80,7 @@ def train_all(
     for module, extra in needed.items():
         require(module, extra)
     try:
-        with _on_devices(arguments) as scope:
+        with _on_devices(arguments) as scope, compile_once():
             _train_jobs(arguments, load, train, prepare, average, scope)
     except distribute.WorkerLost as error:
         print(" ".join(str(error).split()), file=sys.stderr)
