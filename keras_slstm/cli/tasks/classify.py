@@ -13,7 +13,7 @@ import keras
 from keras_slstm.cli.names import ENCODER_SETTINGS, GRN
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tasks import texts
-from keras_slstm.cli.tasks.jobs import Job, Results, train_all
+from keras_slstm.cli.tasks.jobs import Job, Results, check_labels, train_all
 from keras_slstm.cli.tasks.reports import report_texts
 from keras_slstm.cli.tasks.show import show_labels
 from keras_slstm.cli.tasks.streamed import StreamedCorpus, columns_of, load_streamed, text_vectorizer
@@ -67,7 +67,9 @@ def load(arguments: argparse.Namespace) -> Sequence[tuple[Corpus | StreamedCorpu
         preset = load_presets("classify")[arguments.preset or default_preset(arguments, arguments.data)]
         read = functools.partial(read_texts, on_error=arguments.on_error, **columns)
         vectorizer = text_vectorizer(arguments, preset)
-        return [(load_streamed(arguments, prepare_corpus, vectorizer, read, Texts, **columns), None)]
+        streamed = load_streamed(arguments, prepare_corpus, vectorizer, read, Texts, **columns)
+        check_labels(streamed)
+        return [(streamed, None)]
     corpora: list[tuple[Corpus, int | None]] = []
     for name in data_names(arguments):
         options = {
@@ -83,6 +85,8 @@ def load(arguments: argparse.Namespace) -> Sequence[tuple[Corpus | StreamedCorpu
         else:
             files = {"validation_path": arguments.dev_data, "test_path": arguments.test_data} if arguments.data else {}
             corpora.append((load_corpus(name, **options, **files), None))
+    for corpus, _ in corpora:
+        check_labels(corpus)
     return [(limited(corpus, arguments.limit), fold) for corpus, fold in corpora]
 
 

@@ -53,6 +53,13 @@ def limited(corpus: Any, limit: int | None) -> Any:
     return type(corpus)(**{**vars(corpus), "train": first})
 
 
+def check_labels(corpus: Any) -> None:
+    """Raise ValueError if all training examples have the same label."""
+    if len(corpus.label_names) == 1:
+        label = corpus.label_names[0]
+        raise ValueError(f"{corpus.name}: every training example has the label {label!r}: two labels are needed")
+
+
 def train_all(
     arguments: argparse.Namespace,
     load: Callable[[], Sequence[tuple[Any, int | None]]],

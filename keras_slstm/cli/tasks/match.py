@@ -12,7 +12,7 @@ import keras
 from keras_slstm.cli.names import FEATURES, PAIR_ARCHITECTURES
 from keras_slstm.cli.presets import Settings, load_presets
 from keras_slstm.cli.tasks import texts
-from keras_slstm.cli.tasks.jobs import Job, Results, limited, train_all
+from keras_slstm.cli.tasks.jobs import Job, Results, check_labels, limited, train_all
 from keras_slstm.cli.tasks.reports import report_pairs
 from keras_slstm.cli.tasks.show import show_pairs
 from keras_slstm.cli.tasks.streamed import StreamedCorpus, columns_of, load_streamed, text_vectorizer
@@ -66,7 +66,9 @@ def load(arguments: argparse.Namespace, name: str) -> PairCorpus | StreamedCorpu
         columns = {column: vars(arguments)[column] for column in names}
         read = functools.partial(read_pairs, columns=tuple(columns.values()), on_error=arguments.on_error)
         vectorizer = text_vectorizer(arguments, load_presets("match")[preset_name(arguments)])
-        return load_streamed(arguments, prepare_pairs, vectorizer, read, Pairs, **columns)
+        streamed = load_streamed(arguments, prepare_pairs, vectorizer, read, Pairs, **columns)
+        check_labels(streamed)
+        return streamed
     files: dict[str, Any] = {}
     if arguments.data:
         scores = arguments.task == "relatedness"
@@ -86,6 +88,7 @@ def load(arguments: argparse.Namespace, name: str) -> PairCorpus | StreamedCorpu
     if arguments.task and (arguments.task == "relatedness") != (not corpus.label_names):
         has = "labels" if corpus.label_names else "scores"
         raise ValueError(f"--task {arguments.task} does not fit {name}, which has {has}")
+    check_labels(corpus)
     return limited(corpus, arguments.limit)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_slstm.cli.search_workers import MEMBER
-from keras_slstm.cli.tasks.jobs import limited
+from keras_slstm.cli.tasks.jobs import check_labels, limited
 from keras_slstm.cli.tasks.search_report import write_report
 from keras_slstm.datasets.corpus import load_corpus
 from keras_slstm.datasets.pair_corpus import load_pair_corpus
@@ -71,6 +71,8 @@ def load_examples(arguments: argparse.Namespace) -> Any:
         **files,
         **scheme,
     )
+    if arguments.task != "tagging":
+        check_labels(corpus)
     return limited(corpus, arguments.limit)
 
 
