@@ -52,6 +52,8 @@ def table(study: Study) -> str:
         text += ["", over_data]
     for row, other in study.pairs:
         found = [f"{_compare(study, lines, data, row, other)[0]} on {data}" for data in study.data]
+        if (average := _average(study, lines, row, other)) is not None:
+            found.append(average)
         text += ["", f"{row} against {other}: {', '.join(found)}."]
     if len(by_length := _by_length(study, lines)) > 2:
         text += ["", *by_length]
@@ -174,19 +176,20 @@ def _compare(study: Study, lines: Sequence[Line], data: str, row: str, baseline:
 
 
 def _over_data(study: Study, lines: Sequence[Line]) -> str | None:
-    """Return the average difference of each row over several data sets, if all of them can be compared."""
-    if len(study.data) < 2:
+    """Return the average difference of each row from the baseline over several data sets."""
+    averages = {row: _average(study, lines, row) for row in study.rows if row != study.baseline}
+    return " ".join(f"{row}: {average}." for row, average in averages.items() if average is not None) or None
+
+
+def _average(study: Study, lines: Sequence[Line], row: str, baseline: str | None = None) -> str | None:
+    """Return the average difference of two rows over several data sets, if all of them can be compared."""
+    data = list(study.data)
+    if len(data) < 2 or unfair(study, lines, row, data, baseline):
         return None
-    sentences = []
-    for row in study.rows:
-        if row == study.baseline or unfair(study, lines, row, list(study.data)):
-            continue
-        pairs = _pairs(study, lines, row, list(study.data))
-        average = with_interval(*difference(*pairs))
-        p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
-        test = "" if p is None else f", Wilcoxon's p {p_value(p)}"
-        sentences.append(f"{row}: {average} on average over {len(pairs)} data sets{test}.")
-    return " ".join(sentences) or None
+    pairs = _pairs(study, lines, row, data, baseline)
+    p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
+    test = "" if p is None else f", Wilcoxon's p {p_value(p)}"
+    return f"{with_interval(*difference(*pairs))} on average over {len(pairs)} data sets{test}"
 
 
 def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
@@ -196,6 +199,7 @@ def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:
     others = [row for row in study.rows if row != study.baseline]
     heads = ["data", "words", "items", study.baseline]
     heads += [head for row in others for head in (row, f"against {study.baseline} [95%]")]
+    heads += [f"{row} against {other} [95%]" for row, other in study.pairs]
     table = ["| " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     bins = list(itertools.pairwise([0, *study.lengths, math.inf]))
     found: dict[str, list[dict[str, Any]]] = {}
@@ -250,17 +254,19 @@ def _difference_cells(pairs: dict[str, list[list[dict[int, Line]]]]) -> list[str
 
 
 def _scores_of(study: Study, parts: Sequence[dict[str, Any]], others: Sequence[str]) -> list[str]:
-    """Return the number of items, and the scores of the rows, averaged over the data sets of `parts`."""
+    """Return the number of items, and the scores of the rows and their differences, averaged over `parts`."""
 
     def scores(row: str) -> Any:
         return np.mean([study_statistics.score(part[row]) for part in parts], axis=0)
 
-    before = scores(study.baseline)
-    cells = [f"{sum(part[study.baseline].shape[1] for part in parts):,}", percent(before.tolist())]
+    def difference(row: str, other: str) -> str:
+        interval = study_statistics.paired_interval(*((part[row], part[other]) for part in parts))
+        return with_interval(float(np.mean(scores(row) - scores(other))), *interval)
+
+    cells = [f"{sum(part[study.baseline].shape[1] for part in parts):,}", percent(scores(study.baseline).tolist())]
     for row in others:
-        interval = study_statistics.paired_interval(*((part[row], part[study.baseline]) for part in parts))
-        cells += [percent(scores(row).tolist()), with_interval(float(np.mean(scores(row) - before)), *interval)]
-    return cells
+        cells += [percent(scores(row).tolist()), difference(row, study.baseline)]
+    return cells + [difference(row, other) for row, other in study.pairs]
 
 
 def _counts(runs: dict[int, Line]) -> Any:

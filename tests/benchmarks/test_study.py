@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -342,6 +343,18 @@ class TestReport:
         assert "] on a.\n" in study_report.table(study)
         record(study, lambda line: {"commit": "def"} if line["row"] == "one" else {})
         assert "two against one: not compared: different code on a." in study_report.table(study)
+
+    def test_further_pairs_of_rows_are_compared_by_length_and_on_average(self, study):
+        """The pair is the opposite of the row against the baseline."""
+        data = {name: {"dataset": name} for name in ("a", "b")}
+        study = dataclasses.replace(study, pairs=[["two", "one"]], lengths=[5], data=data)
+        record(study)
+        table = study_report.table(study)
+        assert re.search(r"^two against one: .*, -40\.00 \[-\S+, -\S+\] on average over 2 data sets", table, re.M)
+        rows = [line.strip("| ").split(" | ") for line in table.splitlines() if "| words |" in line or "over 5" in line]
+        assert rows[0][-2:] == ["against two [95%]", "two against one [95%]"]
+        for row in rows[1:]:
+            assert float(row[-1].split(" ")[0]) == -float(row[-2].split(" ")[0])
 
     def test_frozen_sentence_vectors_are_compared_on_other_tasks(self, study, tmp_path):
         text = FILE.replace('"classify"', '"embed"').replace("updates = 2", 'tasks = ["TREC", "STS-B"]')
