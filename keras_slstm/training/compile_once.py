@@ -17,7 +17,7 @@ def compile_once() -> Iterator[None]:
     """Let JAX compile a program once for all trainings in this block, including those in processes that it starts.
 
     A training with another seed runs the same programs, but JAX would compile them again for each model. The compiled
-    programs are in a temporary folder, unless the user has chosen one. Other backends and trainings on several machines
+    programs are in a temporary folder, unless the user has chosen one. Other backends and JAX's distributed trainings
     are not affected.
     """
     if keras.backend.backend() != "jax":
@@ -32,10 +32,9 @@ def compile_once() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="keras_slstm-", ignore_cleanup_errors=True) as folder:
         os.environ[_VARIABLE] = folder  # for other processes
         jax.config.update("jax_compilation_cache_dir", folder)
-        reset_cache()  # JAX reads the name of the folder only before it compiles for the first time
         try:
             yield
         finally:
             os.environ.pop(_VARIABLE, None)
             jax.config.update("jax_compilation_cache_dir", None)
-            reset_cache()
+            reset_cache()  # otherwise, JAX would keep the folder that it has used first

@@ -58,6 +58,9 @@ def test_another_seed_compiles_nothing_new():
         assert _programs() == programs
     assert len(programs) == 1
     assert len(hits) > found
+    with compile_once():  # with another folder
+        _train(1)
+        assert len(_programs()) == 1
 
 
 def test_other_processes_share_the_programs():
