@@ -52,6 +52,8 @@ def add_arguments(parser: Parser) -> None:
     add_stream(parser)
     data.add("--folds", type=options.at_least_two, metavar="N", advanced=True,
              help="cross-validate with N folds, for data without a test part (default: none)")  # fmt: skip
+    data.add("--fold", type=options.positive_int, nargs="+", metavar="I", advanced=True,
+             help="of the --folds, train only these, counted from 1 (default: all)")  # fmt: skip
     add_vector_options(parser, "train them, except for bcn and depth-adaptive-grn")
     presets = load_presets("classify")
     add_encoder_options(parser, "slstm", presets, "small for travel_desk and --data, else that of the paper")
@@ -70,6 +72,12 @@ def check(arguments: argparse.Namespace) -> None:
     check_data_options(arguments, DATASET)
     if arguments.folds and (arguments.dev_data or arguments.test_data):
         raise ValueError("--folds splits --data itself: remove --dev-data and --test-data")
+    if arguments.fold and not arguments.folds:
+        raise ValueError("--fold needs --folds")
+    if arguments.fold and max(arguments.fold) > arguments.folds:
+        raise ValueError(f"--fold {max(arguments.fold)}: there are only {arguments.folds} --folds")
+    if arguments.fold and len(set(arguments.fold)) < len(arguments.fold):
+        raise ValueError("--fold names a fold more than once: name each fold once")
     check_encoder_settings(arguments)
     check_stream(arguments)
     if arguments.architecture and (arguments.pooling or arguments.mlp_units):

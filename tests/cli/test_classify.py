@@ -199,6 +199,10 @@ def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
         assert sum(count for count, _ in line["right_by_length"].values()) == 60
         assert sum(right for _, right in line["right_by_length"].values()) == round(60 * line["test_accuracy"])
         assert line["seconds_per_epoch"] > 0
+    assert command(*options, "--fold", 2) == 0
+    out = capsys.readouterr().out
+    assert out.count("already finished") == out.count("--- mails-fold2-seed") == 2
+    assert "fold1" not in out
     assert command(*options) == 0
     assert capsys.readouterr().out.count("already finished") == 4
     assert command(*options, "--units", 4) == 2  # the settings differ
@@ -388,6 +392,9 @@ def test_patience_in_updates_overrides_a_presets_patience(words, patience):
         (["--vectors", "nowhere.txt"], "nowhere.txt"),
         (["--dev-data", "x.tsv"], "--dev-data needs --data"),
         (["--data", __file__, "--test-data", __file__, "--folds", "3"], "--folds splits --data itself"),
+        (["--fold", "1"], "--fold needs --folds"),
+        (["--folds", "3", "--fold", "1", "4"], "--fold 4: there are only 3 --folds"),
+        (["--folds", "3", "--fold", "2", "2"], "--fold names a fold more than once"),
         (["--updates", "0"], "--updates 0 needs --epochs"),
         (["--encoder-option", "steps"], "NAME=VALUE"),
         (["--encoder-option", "speed=3"], "speed"),

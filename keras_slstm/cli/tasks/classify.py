@@ -81,7 +81,8 @@ def load(arguments: argparse.Namespace) -> Sequence[tuple[Corpus | StreamedCorpu
             "on_error": arguments.on_error,
         }
         if arguments.folds:
-            corpora += [(corpus, i) for i, corpus in enumerate(load_folds(name, arguments.folds, **options), start=1)]
+            folds = load_folds(name, arguments.folds, **options)
+            corpora += [(folds[i - 1], i) for i in arguments.fold or range(1, len(folds) + 1)]
         else:
             files = {"validation_path": arguments.dev_data, "test_path": arguments.test_data} if arguments.data else {}
             corpora.append((load_corpus(name, **options, **files), None))

@@ -32,7 +32,7 @@ _SHARED_OPTIONS = {"seed", "save_every", "overwrite", "strategy"}
 FINGERPRINT = "data_fingerprint"
 _WITHOUT_FINGERPRINT = " (by an earlier version: only the name of the data and the sizes of its parts were compared)"
 # Options that only add runs to a table; finished runs stay valid.
-_TABLE_OPTIONS = re.compile(r" --(variants|ensemble)( (?!--)\S+)*")
+_TABLE_OPTIONS = re.compile(r" --(variants|ensemble|fold)( (?!--)\S+)*")
 
 
 class Job(NamedTuple):
