@@ -19,6 +19,7 @@ CONFIRMATION = "confirmation.json"
 SEARCH = "search.json"
 TRIAL_MODEL = "model.keras"
 _RECORD = "record.json"
+_VALUES = "values.json"
 
 
 def read_search(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -57,6 +58,20 @@ def read_confirmation(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     """
     path = Path(folder) / CONFIRMATION
     return _read(path) if path.exists() else None
+
+
+def begin_trial(trial_folder: Path, values: dict[str, Any]) -> None:
+    """Write the values of a trial into its folder, and delete what another trial with this number has left there.
+
+    A crash can make a search forget its latest trial, so that the next one gets the same number.
+    """
+    path = trial_folder / _VALUES
+    record = read_record(trial_folder)  # of an earlier version, if it is all there is
+    before = _read(path) if path.exists() else None if record is None else record["values"]
+    if before not in (None, values):
+        drop_results(trial_folder)
+    if before != values or not path.exists():
+        write_json(path, values)
 
 
 def read_record(trial_folder: Path) -> dict[str, Any] | None:

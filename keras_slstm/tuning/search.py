@@ -21,10 +21,10 @@ from keras_slstm.tuning.oracles import TrialStatus, make_oracle
 from keras_slstm.tuning.records import (
     BEST_RECORD,
     SEARCH,
+    begin_trial,
     best_trial,
     count_records,
     drop_models,
-    drop_results,
     keep_best,
     read_record,
     read_search,
@@ -173,10 +173,8 @@ class Search(BaseTuner):
         """Train once for each seed, and return the objective; raise `FailedTrialError` with the reason of a failure."""
         self._check_about()
         trial_folder = Path(self.get_trial_dir(trial.trial_id))
+        begin_trial(trial_folder, trial.hyperparameters.values)
         record = read_record(trial_folder)  # present if the trial ended just before a crash
-        if record is not None and record["values"] != trial.hyperparameters.values:
-            drop_results(trial_folder)  # of another trial, which a crash has made the search forget
-            record = None
         if record is None:
             record = self._run(trial, trial_folder)
             write_record(trial_folder, record)

@@ -1,6 +1,7 @@
 import json
 import os
 import pickle
+import shutil
 import signal
 import statistics
 
@@ -14,7 +15,7 @@ from keras_slstm.tuning import search as search_module
 from keras_slstm.tuning.oracles import make_oracle
 from keras_slstm.tuning.records import best_trial, keep_best
 from tests.backend import BACKEND
-from tests.tuning.conftest import TINY, tiny_corpus
+from tests.tuning.conftest import TINY, draw, tiny_corpus
 
 pytestmark = pytest.mark.backends("torch")  # processes start fastest with PyTorch
 
@@ -239,6 +240,21 @@ def test_an_interrupted_trial_starts_again(corpus, tmp_path, pretended, monkeypa
             Search(hypermodel, tmp_path / "s", "grid", None, epochs=1).search()
     Search(hypermodel, tmp_path / "s", "grid", None, epochs=1, resume=True).search()
     assert [training.values["units"] for training in pretended] == [2, 3]
+
+
+@pytest.mark.parametrize("lost", ["record.json", "values.json", None])  # before its end, by an earlier version
+def test_the_results_of_a_forgotten_trial_do_not_count(corpus, tmp_path, pretended, lost):
+    """A power cut can lose the oracle's file, but not those of the trial that it had begun."""
+    Search(make_hypermodel(corpus, units=[3]), tmp_path / "other", "grid", 1, epochs=1).search()
+    left = tmp_path / "s" / "trial_0"
+    search = Search(make_hypermodel(corpus, units=[2]), tmp_path / "s", "grid", 1, epochs=1)
+    shutil.copytree(tmp_path / "other" / "trial_0", left)
+    if lost:
+        (left / lost).unlink()
+    search.search()
+    assert [training.values["units"] for training in pretended] == [3, 2]
+    (trial,) = read_trials(tmp_path / "s")
+    assert trial["score"] == draw(sorted(pretended[1].values.items()), 0)
 
 
 def test_a_crash_between_two_files(corpus, tmp_path, pretended):
