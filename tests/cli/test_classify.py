@@ -13,6 +13,7 @@ from keras_slstm.cli.tasks.classify import default_preset
 from keras_slstm.cli.tasks.jobs import Job, plan_jobs
 from keras_slstm.cli.tasks.training import choose_settings
 from keras_slstm.cli.training_options import short_name
+from keras_slstm.datasets import load_folds
 from keras_slstm.files import write_json
 from keras_slstm.training.results import read_results
 from keras_slstm.training.training_run import TrainingRun
@@ -191,6 +192,9 @@ def test_folds_seeds_and_vectors(data, tmp_path, command, capsys):
     assert [(line["fold"], line["seed"]) for line in lines] == [(1, 0), (1, 1), (2, 0), (2, 1)]
     assert {line["vectors"] for line in lines} == {"tiny.txt"}
     assert {line["split"]["sizes"][2] for line in lines} == {60}
+    for number, fold in enumerate(load_folds(data, 2), start=1):
+        table = (tmp_path / "runs" / f"mails-fold{number}-seed0" / "predictions.tsv").read_text(encoding="utf-8")
+        assert [row.split("\t")[-1] for row in table.splitlines()[1:]] == fold.test.texts
     for line in lines:
         assert line["command"] == (
             "keras-slstm classify --data PATH --folds 2 --vectors PATH --fixed-vectors --encoder bilstm "
