@@ -11,7 +11,7 @@ from keras_slstm.cli.main import main
 from keras_slstm.streaming import prepared_corpus
 from keras_slstm.training.checkpoints import Checkpoints
 from tests.cli.command_checks import check_that_an_interrupted_training_resumes
-from tests.cli.test_classify import TINY
+from tests.cli.conftest import TINY
 
 pytest.importorskip("sklearn", reason="the report needs the `examples` extra")
 pytest.importorskip("matplotlib", reason="the plot needs the `plots` extra")

@@ -9,7 +9,7 @@ import pytest
 
 from keras_slstm.datasets.corpus import Corpus, Texts
 from keras_slstm.files import write_json
-from keras_slstm.tuning import trial
+from keras_slstm.tuning import ClassificationHyperModel, trial
 
 # Every hyperparameter at a small value, but those that a test varies.
 TINY = {
@@ -27,6 +27,11 @@ def tiny_corpus() -> Corpus:
     texts = [f"{'good' if i % 2 else 'bad'} news from number {i % 7}" for i in range(96)]
     part = Texts(texts, ["joy" if i % 2 else "grief" for i in range(96)])
     return Corpus("tiny", part.take(range(64)), part.take(range(64, 96)), part.take(range(8)), ["grief", "joy"])
+
+
+def make_hypermodel(corpus, cls=ClassificationHyperModel, **values):
+    """Searches these values of a CNN."""
+    return cls(corpus, ["cnn"], values={**TINY, **values}, only=True)
 
 
 @pytest.fixture
