@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,7 @@ def load_corpus(
     text_column: str | None = None,
     label_column: str | None = None,
     on_error: OnError = "raise",
+    labels: Sequence[str] | None = None,
 ) -> Corpus:
     """Load a corpus of labelled texts, by name or from a file.
 
@@ -97,12 +98,15 @@ def load_corpus(
             `ag_news_subset`, as in the papers.
         label_column: Likewise for the label.
         on_error: How to treat malformed lines in a file: `"raise"`, or `"skip"` with a warning.
+        labels: The names of all labels in their order, for example those of a trained model. Default: those of the data
+            set or, for a file, of the training part, sorted.
 
     Returns:
         A `Corpus`.
 
     Raises:
-        DataError: If a file is malformed. The message names the file and the line.
+        DataError: If a file is malformed or has a label that is not one of `labels`. The message names the file and the
+            line.
         FileNotFoundError: If a file is missing. For the data sets above, the message says where to put which files.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, or the data set lacks a text or a label.
@@ -117,7 +121,7 @@ def load_corpus(
     """
     check_shares(validation, test)
     held_out = {"validation_path": validation_path, "test_path": test_path}
-    sources = read_texts(name, data_dir, manual_dir, text_column, label_column, on_error, held_out)
+    sources = read_texts(name, data_dir, manual_dir, text_column, label_column, on_error, held_out, labels)
     return Corpus(os.fspath(name), **sources.complete(Texts, validation, test, seed), label_names=sources.labels())
 
 
@@ -195,6 +199,7 @@ def read_texts(
     label_column: str | None = None,
     on_error: OnError = "raise",
     held_out: Mapping[str, PathLike | None] | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Sources:
     """Read the existing parts of a corpus of labelled texts; see `load_corpus`."""
 
@@ -208,7 +213,9 @@ def read_texts(
     sources = read_sources(
         name, is_file(name), held_out or {}, read_file, {"travel_desk": _travel_desk}, convert, data_dir, manual_dir
     )
-    sources.check_labels(sources.labels())
+    if labels is not None:
+        sources = replace(sources, label_names=list(labels))
+    sources.check_labels(sources.labels(), given=labels is not None)
     return sources
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from keras_slstm.datasets import prepared
 from keras_slstm.datasets.records import PathLike
 from keras_slstm.errors import DataError
-from keras_slstm.suggestions import list_names
+from keras_slstm.suggestions import did_you_mean, list_names
 
 PARTS = ("train", "validation", "test")
 NO_SCORE = -1.0  # TFDS gives this score to all examples of a test part without published scores
@@ -90,15 +90,16 @@ class Sources:
         """Return the names of all labels: from the data set, or else from the training part, sorted."""
         return self.label_names or sorted({row.y for row in self.parts["train"].rows})
 
-    def check_labels(self, known: Sequence[str], what: str = "label") -> None:
-        """Raise ValueError at the first label that is not known."""
+    def check_labels(self, known: Sequence[str], what: str = "label", given: bool = False) -> None:
+        """Raise ValueError at the first label that is not known: from the training part, or given by the caller."""
         every = set(known)
+        reason, names = ("is unknown", "known") if given else ("does not occur in the training part", "its")
         for source in self.parts.values():
             for row in source.rows:
                 for position, label in enumerate(row.y if isinstance(row.y, list) else [row.y]):
                     if label not in every:
-                        found = f'the {what} "{label}" does not occur in the training part'
-                        raise source.error(row, f"{found}; its {what}s: {list_names(known)}", position)
+                        found = f'the {what} "{label}" {reason}; {names} {what}s: {list_names(known)}'
+                        raise source.error(row, f"{found}.{did_you_mean(label, known)}", position)
 
     def complete(
         self, kind: Callable[[list[Any], list[Any]], Part], validation: float, test: float, seed: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ def load_pair_corpus(
     scores: bool = False,
     score_range: ScoreRange | None = None,
     on_error: OnError = "raise",
+    labels: Sequence[str] | None = None,
 ) -> PairCorpus:
     r"""Load a corpus of labelled or scored text pairs, by name or from a file.
 
@@ -77,18 +78,18 @@ def load_pair_corpus(
         label_column: Likewise for the label or score.
         scores: Whether the labels of a file are scores. For a TFDS data set, this follows from its features.
         score_range: Lowest and highest score. Default: those of the training part, rounded outwards to integers.
-        data_dir, manual_dir, seed, validation, test, validation_path, test_path, on_error: See `load_corpus`.
+        data_dir, manual_dir, seed, validation, test, validation_path, test_path, on_error, labels: See `load_corpus`.
 
     Returns:
         A `PairCorpus`.
 
     Raises:
-        DataError: If a file is malformed, a label does not occur in the training file, or a score is out of range. The
-            message names the file and the line.
+        DataError: If a file is malformed, a label does not occur in the training file or in `labels`, or a score is out
+            of range. The message names the file and the line.
         FileNotFoundError: If a file is missing. For the data sets above, the message says where to put which files.
         ImportError: If TFDS is needed and not installed.
-        ValueError: If the name is unknown, the data set lacks two texts or a label, or `score_range` is given for a
-            corpus with labels.
+        ValueError: If the name is unknown, the data set lacks two texts or a label, `score_range` is given for a corpus
+            with labels, or `labels` for one with scores.
 
     Example:
 
@@ -105,18 +106,18 @@ def load_pair_corpus(
     held_out = {"validation_path": validation_path, "test_path": test_path}
     columns = (first_column, second_column, label_column)
     sources = read_pairs(name, data_dir, manual_dir, columns, scores, on_error, held_out)
-    labels, limits = [], None
+    names, limits = [], None
     if isinstance(sources.parts["train"].rows[0].y, float):
+        if labels is not None:
+            raise ValueError(f"`labels` is only for labels, but {os.fspath(name)} has scores.")
         limits = _check_scores(sources, score_range)
     else:
-        labels = sources.labels()
+        names = sources.labels() if labels is None else list(labels)
         if score_range is not None:
-            raise ValueError(
-                f"`score_range` is only for scores, but {os.fspath(name)} has labels: {', '.join(labels)}."
-            )
-        sources.check_labels(labels)
+            raise ValueError(f"`score_range` is only for scores, but {os.fspath(name)} has labels: {', '.join(names)}.")
+        sources.check_labels(names, given=labels is not None)
     parts = sources.complete(Pairs, validation, test, seed)
-    return PairCorpus(os.fspath(name), **parts, label_names=labels, score_range=limits)
+    return PairCorpus(os.fspath(name), **parts, label_names=names, score_range=limits)
 
 
 def read_pairs(

@@ -64,6 +64,7 @@ def load_tagged_corpus(
     tag_column: Column | None = None,
     scheme: str | None = "auto",
     on_error: OnError = "raise",
+    labels: Sequence[str] | None = None,
 ) -> TaggedCorpus:
     r"""Load a corpus of tagged sentences, by name or from a file.
 
@@ -88,6 +89,7 @@ def load_tagged_corpus(
             None: the tags are used unchanged. `"auto"`: BIO if any tag of the training part begins with `B-`, `I-`,
             `E-` or `S-`, and unchanged otherwise.
         on_error: How to treat malformed sentences in a file: `"raise"`, or `"skip"` with a warning.
+        labels: The names of all tags in their order, for example those of a trained model. Default: see below.
         data_dir, seed, validation, test, validation_path, test_path: See `load_corpus`.
 
     Returns:
@@ -95,8 +97,8 @@ def load_tagged_corpus(
         training part; otherwise, they are the tags of the training part.
 
     Raises:
-        DataError: If a file is malformed, its tags do not fit their scheme, or a tag of the validation or test
-            part does not occur in the training part. The message names the file and the line.
+        DataError: If a file is malformed, its tags do not fit their scheme, or a tag is not one of `labels` or, by
+            default, does not occur in the training part. The message names the file and the line.
         FileNotFoundError: If a file is missing. For the data sets above, the message says where to put which files.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, or the data set lacks words or tags.
@@ -113,10 +115,10 @@ def load_tagged_corpus(
     held_out = {"validation_path": validation_path, "test_path": test_path}
     columns = (token_column, tag_column)
     sources, scheme = read_tagged(name, data_dir, manual_dir, columns, scheme, on_error, held_out)
-    labels = _label_names(sources.parts["train"].rows, scheme)
-    sources.check_labels(labels, "tag")
+    names = _label_names(sources.parts["train"].rows, scheme) if labels is None else list(labels)
+    sources.check_labels(names, "tag", given=labels is not None)
     parts = sources.complete(TaggedSentences, validation, test, seed)
-    return TaggedCorpus(os.fspath(name), **parts, label_names=labels, scheme=scheme)
+    return TaggedCorpus(os.fspath(name), **parts, label_names=names, scheme=scheme)
 
 
 def read_tagged(

@@ -160,8 +160,9 @@ def test_folders_and_pipes_are_named(classifier, command, tmp_path, capsys):
 def test_labels_that_the_model_does_not_know_and_other_wrong_input(classifier, command, tmp_path, capsys):
     data = write(tmp_path / "more.tsv", ["text\tlabel", "good\tjoy", "so so\tboredom"])
     assert command(classifier, data) == 2
-    assert "more.tsv has the label 'boredom', which" in (error := capsys.readouterr().err)
-    assert 'its labels: "joy", "grief"' in error
+    assert f'{data}:3: the label "boredom" is unknown; known labels: "joy", "grief".' in capsys.readouterr().err
+    assert command(classifier, "travel_desk") == 2
+    assert "travel_desk has the label 'book_car', which" in capsys.readouterr().err
     assert command(classifier, tmp_path / "nowhere.tsv") == 2
     assert command(classifier, data, "--target-file", data) == 2
     assert "--target-file needs a translation model" in capsys.readouterr().err
@@ -201,6 +202,9 @@ def test_pairs(command, tmp_path, capsys):
     found = keras.saving.load_model(path).classify([("oslo", "oslo"), ("oslo", "rome")])
     accuracy = ((found[0] == "same") + (found[1] == "other")) / 2
     assert f"pairs.tsv accuracy {accuracy:.4f}" in capsys.readouterr().out
+    write(data, ["text_a\ttext_b\tlabel", "oslo\toslo\tequal"])
+    assert command(path, data) == 2
+    assert capsys.readouterr().err == f'{data}:2: the label "equal" is unknown; known labels: "same", "other".\n'
     assert main(["predict", str(path), "oslo", "rome", "oslo"]) == 2
     assert "pass an even number of texts, not 3" in capsys.readouterr().err
 
@@ -247,6 +251,9 @@ def test_tags(command, tmp_path, capsys):
     lines = write(tmp_path / "lines.txt", ["in oslo", "", "to rome"])
     assert main(["predict", str(path), "--file", str(lines)]) == 0
     assert [line[:3] for line in capsys.readouterr().out.splitlines()] == ["in ", "", "to "]
+    write(data, ["in O", "june B-month", ""])
+    assert command(path, data) == 2
+    assert f'{data}:2: the tag "B-month" is unknown; known tags: "O", "B-city", "I-city".' in capsys.readouterr().err
 
 
 def test_translations(command, tmp_path, capsys):

@@ -120,6 +120,17 @@ def test_a_label_unknown_in_training_is_named(fifty, tmp_path):
         load_corpus(fifty, test_path=held_out)
 
 
+def test_own_labels(fifty, tmp_path):
+    """They keep their order and may not occur; a label that is not one of them is named with its line."""
+    held_out = write_tsv(tmp_path / "test.tsv", [("c", "new label")])
+    loaded = load_corpus(fifty, test_path=held_out, labels=["c", "d", "b", "a"])
+    assert loaded.label_names == ["c", "d", "b", "a"]
+    with pytest.raises(DataError, match=rf'^{held_out}:2: the label "c" is unknown; known labels: "b", "a"\.$'):
+        load_corpus(fifty, test_path=held_out, labels=["b", "a"])
+    with pytest.raises(DataError, match=r':2: the label "a" is unknown; known labels: "A", "B"\. Did you mean "A"\?$'):
+        load_corpus(fifty, labels=["A", "B"])
+
+
 def test_errors_of_files_and_arguments(fifty, tmp_path):
     with pytest.raises(FileNotFoundError):
         load_corpus(tmp_path / "missing.tsv")

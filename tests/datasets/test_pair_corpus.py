@@ -156,6 +156,10 @@ def test_own_validation_and_test_files(write):
     unknown = write("unknown.tsv", table([("a", "5", "6"), ("c", "5", "6")]))
     with pytest.raises(DataError, match=r'unknown\.tsv:3: the label "c" does not occur in the training part'):
         load_pair_corpus(train, test_path=unknown)
+    with pytest.raises(DataError, match=r'unknown\.tsv:3: the label "c" is unknown; known labels: "b", "a"\.'):
+        load_pair_corpus(train, test_path=unknown, labels=["b", "a"])
+    loaded = load_pair_corpus(train, validation_path=other, test_path=unknown, labels=["c", "b", "a"])
+    assert loaded.label_names == ["c", "b", "a"]
 
 
 def test_scores_of_files(write):
@@ -163,6 +167,8 @@ def test_scores_of_files(write):
     held = write("held.tsv", table([("2", "5", "6")]))
     loaded = load_pair_corpus(train, validation_path=held, test_path=held, scores=True)
     assert (loaded.label_names, loaded.score_range, loaded.train.labels) == ([], (1, 4), [1.5, 3.5])
+    with pytest.raises(ValueError, match=r"`labels` is only for labels, but .*train\.tsv has scores\."):
+        load_pair_corpus(train, validation_path=held, test_path=held, scores=True, labels=["1.5"])
     assert load_pair_corpus(held, validation_path=held, test_path=held, scores=True).score_range == (2, 3)
     outside = write("outside.tsv", table([("4", "5", "6"), ("4.5", "5", "6")]))
     with pytest.raises(DataError, match=r"outside\.tsv:3: expected a score from 1 to 4, found 4\.5"):

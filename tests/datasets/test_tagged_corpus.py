@@ -103,6 +103,16 @@ def test_malformed_files_are_named_with_the_line(write):
                 load_tagged_corpus(good, **paths)
 
 
+def test_own_tags(write):
+    """They keep their order; a tag that is not one of them is named with the line of its word."""
+    good, other = write("good.txt", "a/B-X b/O"), write("other.txt", "a/O b/B-Y")
+    paths = {"validation_path": good, "test_path": other}
+    tags = ["O", "B-Y", "I-Y", "B-X", "I-X"]
+    assert load_tagged_corpus(good, **paths, labels=tags).label_names == tags
+    with pytest.raises(DataError, match=r'other\.txt:2: the tag "B-Y" is unknown; known tags: "O", "B-X"\.'):
+        load_tagged_corpus(good, **paths, labels=["O", "B-X"])
+
+
 def test_invalid_sentences_can_be_skipped(write):
     path = write("data.txt", "a/O b/I-X", *["c/B-X d/I-X"] * 20, "e/O f/B-X/g")
     with pytest.warns(UserWarning, match="left out: 1") as warned:

@@ -96,7 +96,7 @@ def kind_of(model: Any) -> type:
 
 def evaluate_texts(arguments: argparse.Namespace, model: SentenceClassifier, output: Path | None) -> Results:
     """Classify texts."""
-    part = load(arguments, load_corpus, **columns_of(arguments, SentenceClassifier))
+    part = load(arguments, load_corpus, {"labels": model.labels}, **columns_of(arguments, SentenceClassifier))
     check_labels(arguments, model.labels, part.labels)
     return report_texts(model, part, output, title(arguments))
 
@@ -104,8 +104,8 @@ def evaluate_texts(arguments: argparse.Namespace, model: SentenceClassifier, out
 def evaluate_pairs(arguments: argparse.Namespace, model: SentencePairClassifier, output: Path | None) -> Results:
     """Label or score pairs."""
     columns = columns_of(arguments, SentencePairClassifier)
-    kind = {} if model.labels else {"scores": True, "score_range": model.score_range}
-    part = load(arguments, load_pair_corpus, file_options=kind, **columns)
+    kind = {"labels": model.labels} if model.labels else {"scores": True, "score_range": model.score_range}
+    part = load(arguments, load_pair_corpus, kind, **columns)
     if model.labels:
         check_labels(arguments, model.labels, map(str, part.labels))
     elif any(isinstance(label, str) for label in part.labels):
@@ -116,7 +116,7 @@ def evaluate_pairs(arguments: argparse.Namespace, model: SentencePairClassifier,
 def evaluate_tags(arguments: argparse.Namespace, model: SequenceTagger, output: Path | None) -> Results:
     """Tag sentences."""
     columns = columns_of(arguments, SequenceTagger)
-    part = load(arguments, load_tagged_corpus, scheme=model.scheme, **columns)
+    part = load(arguments, load_tagged_corpus, {"labels": model.labels}, scheme=model.scheme, **columns)
     check_labels(arguments, model.labels, (label for labels in part.tags for label in labels))
     return tag.report(model, part, title(arguments), output)
 
@@ -191,7 +191,7 @@ def title(arguments: argparse.Namespace) -> str:
 
 
 def check_labels(arguments: argparse.Namespace, known: Sequence[str], labels: Iterable[str]) -> None:
-    """Raise ValueError for a label that the model does not know."""
+    """Raise ValueError for a label of a data set that the model does not know; files have been checked line by line."""
     unknown = sorted(set(labels) - set(known))
     if unknown:
         raise ValueError(
