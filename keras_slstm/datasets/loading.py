@@ -88,7 +88,7 @@ class Sources:
 
     def labels(self) -> list[str]:
         """Return the names of all labels: from the data set, or else from the training part, sorted."""
-        return self.label_names or sorted({row.y for row in self.parts["train"].rows})
+        return sorted({row.y for row in self.parts["train"].rows}) if self.label_names is None else self.label_names
 
     def check_labels(self, known: Sequence[str], what: str = "label", given: bool = False) -> None:
         """Raise ValueError at the first label that is not known: from the training part, or given by the caller."""

@@ -84,8 +84,8 @@ def load_pair_corpus(
         A `PairCorpus`.
 
     Raises:
-        DataError: If a file is malformed, a label does not occur in the training file or in `labels`, or a score is out
-            of range. The message names the file and the line.
+        DataError: If a file is malformed, a score is out of range, or a label is not one of `labels` or, by default,
+            does not occur in the training file. The message names the file and the line.
         FileNotFoundError: If a file is missing. For the data sets above, the message says where to put which files.
         ImportError: If TFDS is needed and not installed.
         ValueError: If the name is unknown, the data set lacks two texts or a label, `score_range` is given for a corpus

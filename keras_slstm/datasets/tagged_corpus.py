@@ -89,12 +89,13 @@ def load_tagged_corpus(
             None: the tags are used unchanged. `"auto"`: BIO if any tag of the training part begins with `B-`, `I-`,
             `E-` or `S-`, and unchanged otherwise.
         on_error: How to treat malformed sentences in a file: `"raise"`, or `"skip"` with a warning.
-        labels: The names of all tags in their order, for example those of a trained model. Default: see below.
+        labels: The names of all tags in their order, for example those of a trained model. Default: see the returned
+            `label_names`.
         data_dir, seed, validation, test, validation_path, test_path: See `load_corpus`.
 
     Returns:
-        A `TaggedCorpus`. With a scheme, its `label_names` are all tags of that scheme for the span types of the
-        training part; otherwise, they are the tags of the training part.
+        A `TaggedCorpus`. Its `label_names` are `labels`. By default, they are all tags of the scheme for the span types
+        of the training part or, without a scheme, the tags of the training part.
 
     Raises:
         DataError: If a file is malformed, its tags do not fit their scheme, or a tag is not one of `labels` or, by

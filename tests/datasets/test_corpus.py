@@ -129,6 +129,8 @@ def test_own_labels(fifty, tmp_path):
         load_corpus(fifty, test_path=held_out, labels=["b", "a"])
     with pytest.raises(DataError, match=r':2: the label "a" is unknown; known labels: "A", "B"\. Did you mean "A"\?$'):
         load_corpus(fifty, labels=["A", "B"])
+    with pytest.raises(DataError, match=r':2: the label "a" is unknown; known labels: none\.$'):
+        load_corpus(fifty, labels=[])
 
 
 def test_errors_of_files_and_arguments(fifty, tmp_path):
