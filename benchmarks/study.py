@@ -220,6 +220,12 @@ def training_folder(training: Training, work: Path) -> Path:
     return work / training.study.name / fingerprint([repr(training.key)])
 
 
+def run_folder(training: Training, work: Path) -> Path:
+    """The folder of the run itself: of a fold, the command makes a folder within that of the training."""
+    folder = training_folder(training, work)
+    return next((results.parent for results in folder.glob("*/results.json")), folder)
+
+
 def train(training: Training, root: Path, work: Path) -> Line:
     """Train or resume, and return the line of results.
 
@@ -229,7 +235,7 @@ def train(training: Training, root: Path, work: Path) -> Line:
     folder = training_folder(training, work)
     started = folder.with_suffix(".commit")
     # The folder of `embed` is finished before the tasks are; the command itself skips what it has done.
-    if training.study.tasks or not RunFolder(folder).is_finished():
+    if training.study.tasks or not RunFolder(run_folder(training, work)).is_finished():
         if not folder.exists():
             started.parent.mkdir(parents=True, exist_ok=True)
             started.write_text(commit() or "", encoding="utf-8")
@@ -240,7 +246,7 @@ def train(training: Training, root: Path, work: Path) -> Line:
     ended = written[-1]["commit"]
     before = started.read_text(encoding="utf-8") if started.exists() else ended
     tasks = {"tasks": task_scores(written, training.study.tasks)} if training.study.tasks else {}
-    return {**summary(training, folder), **tasks, "commit": same_commit(before, ended)}
+    return {**summary(training, run_folder(training, work)), **tasks, "commit": same_commit(before, ended)}
 
 
 def same_commit(before: str | None, after: str | None) -> str | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.study import Line, Study, Training, chosen_value, lines_of, read_study, training_folder
+from benchmarks.study import Line, Study, Training, chosen_value, lines_of, read_study, run_folder
 from keras_slstm.training.results import append_result, read_results
 
 MOST = 1000  # examples
@@ -40,7 +40,7 @@ def measure(study: Study, data: str, work: Path, rounds: int) -> list[Line]:
     examples = 0
     for row in study.rows:
         value = chosen_value(study, lines_of(study), row, data) if study.search else None
-        folder = training_folder(Training(study, row, data, study.seeds[0], value), work)
+        folder = run_folder(Training(study, row, data, study.seeds[0], value), work)
         if not (folder / "model.keras").exists():
             raise ValueError(f"{folder} contains no model of {row!r} on {data!r}: run the study with this --work first")
         steps[row, data], examples = _reading(folder)

@@ -136,7 +136,7 @@ class TestRun:
         rows = [f"{'good' if i % 2 else 'bad'} number{i}\t{'yes' if i % 2 else 'no'}" for i in range(40)]
         (tmp_path / "own.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
         text = FILE.replace('manual-dir = "files"', "units = 4, embedding-dim = 4").replace("[0, 1, 2]", "[5]")
-        text = text.replace('dataset = "a"', 'data = "own.tsv"').replace("[0.1, 0.2]", "[0.1]")
+        text = text.replace('dataset = "a"', 'data = "own.tsv", folds = 2, fold = 2').replace("[0.1, 0.2]", "[0.1]")
         text = text.replace('encoder = "slstm"', 'encoder = "depth_adaptive_grn"')
         text = text.replace(', fixed-vectors = true, encoder-option = ["x=1", "y=2"]', "")
         (tmp_path / "own.toml").write_text(text)
@@ -145,6 +145,7 @@ class TestRun:
         lines = read(study)
         assert [(found["row"], found["seed"]) for found in lines] == [("one", 5), ("two", 5)]
         assert len({found["test_part"] for found in lines}) == 1
+        assert {found["split"]["sizes"][2] for found in lines} == {20}
         grn, bilstm = lines
         assert 1 <= grn["mean_depth"] <= 9
         assert "mean_depth" not in bilstm

@@ -170,6 +170,18 @@ def test_folds_seeds_and_vectors(mails, tmp_path, command, capsys):
     np.testing.assert_array_equal(model.embedding.get_weights()[0][known], range(8))  # fixed, so not changed
 
 
+def test_folds_trained_one_by_one_fill_one_table(mails, tmp_path, command, capsys):
+    options = ["--data", mails, "--output", tmp_path / "runs", "--folds", 2, "--epochs", 1, *TINY]
+    assert command(*options, "--fold", 2) == 0
+    assert command(*options, "--fold", 1) == 0
+    assert "already finished" not in capsys.readouterr().out
+    assert command(*options) == 0
+    assert capsys.readouterr().out.count("already finished") == 2
+    assert command(*options, "--fold", 1) == 0
+    assert capsys.readouterr().out.count("already finished") == 1
+    assert [line["fold"] for line in read_results(tmp_path / "results.jsonl")] == [2, 1]
+
+
 def test_finished_runs_on_other_data_or_another_backend_do_not_count(mails, tmp_path, command, capsys):
     train, test = tmp_path / "mails.tsv", tmp_path / "test.tsv"
     lines = mails.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -32,7 +32,7 @@ _SHARED_OPTIONS = {"seed", "save_every", "overwrite", "strategy"}
 FINGERPRINT = "data_fingerprint"
 _WITHOUT_FINGERPRINT = " (by an earlier version: only the name of the data and the sizes of its parts were compared)"
 # Options that only add runs to a table; finished runs stay valid.
-_TABLE_OPTIONS = re.compile(r" --(variants|ensemble|fold)( (?!--)\S+)*")
+_TABLE_OPTIONS = re.compile(r" --(variants|ensemble|fold)\b( (?!--)\S+)*")
 
 
 class Job(NamedTuple):
@@ -106,14 +106,15 @@ def _train_jobs(
     jobs = plan_jobs(arguments, load())
     shared = prepare(jobs)
     # All of them before the first training, which would be in vain if the table could not be completed.
+    in_table = jobs[0].folder != arguments.output
     finished = {
         job.folder: finished_before(arguments, job.folder, describe_data(arguments, job.corpus, job.fold))
         for job in jobs
-        if len(jobs) > 1 and not arguments.overwrite and RunFolder(job.folder).is_finished()
+        if in_table and not arguments.overwrite and RunFolder(job.folder).is_finished()
     }
     results = []
     for job in jobs:
-        if len(jobs) > 1:
+        if in_table:
             print(f"\n--- {job.folder.name}")
         if job.folder in finished:
             results.append(finished[job.folder])
@@ -128,13 +129,15 @@ def _train_jobs(
 
 
 def plan_jobs(arguments: argparse.Namespace, corpora: Sequence[tuple[Any, int | None]]) -> list[Job]:
-    """One job per corpus (or fold), variant and seed; if there are several, each has a subfolder of `--output`.
+    """One job per corpus (or fold), variant and seed.
+
+    If there are several, each has a subfolder of `--output`. So does a single fold, because others may follow.
 
     Raises:
         ValueError: If two jobs have the same folder.
     """
     variants = getattr(arguments, "variants", None) or [""]
-    several = len(corpora) * len(variants) * len(arguments.seed) > 1
+    several = len(corpora) * len(variants) * len(arguments.seed) > 1 or corpora[0][1] is not None
     jobs: dict[Path, Job] = {}
     for corpus, fold in corpora:
         for variant in variants:
