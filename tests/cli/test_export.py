@@ -80,7 +80,7 @@ REFUSED = {
     "tensorflow": [("classifier", "m.pt2", "KERAS_BACKEND=torch")],
     "jax": [
         ("classifier", "served", "KERAS_BACKEND=tensorflow"),
-        ("classifier", "m.onnx", "KERAS_BACKEND=tensorflow"),
+        ("tagger", "m.onnx", "KERAS_BACKEND=tensorflow"),
         ("translator", "served", "KERAS_BACKEND=tensorflow"),
     ],
     "torch": [
@@ -104,7 +104,7 @@ def test_each_backend_names_the_one_that_writes_the_format(model, target, expect
 
 WRITTEN = {
     "tensorflow": [["served"], ["served", "--format", "ids"], ["m.onnx"], ["m.tflite"], ["m.xml"]],
-    "jax": [["served", "--format", "ids"]],
+    "jax": [["served", "--format", "ids"], ["m.onnx"]],
     "torch": [["m.onnx"], ["m.pt2"]],
 }[BACKEND]
 
