@@ -105,8 +105,8 @@ def _train_jobs(
 ) -> None:
     jobs = plan_jobs(arguments, load())
     shared = prepare(jobs)
-    # All of them before the first training, which would be in vain if the table could not be completed.
     in_table = jobs[0].folder != arguments.output
+    # All of them before the first training, which would be in vain if the table could not be completed.
     finished = {
         job.folder: finished_before(arguments, job.folder, describe_data(arguments, job.corpus, job.fold))
         for job in jobs
