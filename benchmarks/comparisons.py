@@ -71,8 +71,9 @@ def _cells(study: Study, data: Sequence[str], row: str, pairs: Sequence[Sequence
         percent([statistics.fmean(runs[seed]["test_score"] for runs in of_data) for seed in study.seeds])
         for of_data in zip(*pairs, strict=True)
     )
+    parts = data[0] if len(data) == 1 else f"average over {', '.join(data)}"
     return [
-        data[0] if len(data) == 1 else f"average over {', '.join(data)}",
+        f"`{study.options['dataset']}`, {parts}" if "dataset" in study.options else parts,
         METRICS.get(study.measure, study.measure),
         *(named(study, row), own),
         *(named(study, study.baseline), base),

@@ -124,6 +124,12 @@ def test_an_average_needs_all_data_sets(accuracy):
     assert [row[0] for row in accuracy(both)] == ["a", "b"]
 
 
+def test_parts_of_one_data_set_are_shown_with_its_name(accuracy):
+    of_one = FILE.replace("options = {", 'options = { dataset = "reviews",') + AVERAGE
+    (row,) = accuracy({(of, data): [5, 6, 7] for of in ("own", "base") for data in ("a", "b")}, text=of_one)
+    assert row[0] == "`reviews`, average over a, b"
+
+
 def test_memory_by_length(tmp_path):
     folder = tmp_path / "encoders-torch"
     folder.mkdir()
