@@ -189,7 +189,8 @@ def _average(study: Study, lines: Sequence[Line], row: str, baseline: str | None
     pairs = _pairs(study, lines, row, data, baseline)
     p = study_statistics.wilcoxon([difference(pair)[0] for pair in pairs])
     test = "" if p is None else f", Wilcoxon's p {p_value(p)}"
-    return f"{with_interval(*difference(*pairs))} on average over {len(pairs)} data sets{test}"
+    parts = "folds" if all("fold" in study.data[name] for name in data) else "data sets"
+    return f"{with_interval(*difference(*pairs))} on average over {len(pairs)} {parts}{test}"
 
 
 def _by_length(study: Study, lines: Sequence[Line]) -> list[str]:

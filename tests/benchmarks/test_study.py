@@ -320,6 +320,13 @@ class TestReport:
         record(study, lambda line: {})
         assert "on average over 6 data sets, Wilcoxon's p 0.0" in study_report.table(study)
 
+    def test_an_average_names_the_folds_of_a_data_set(self, study, tmp_path):
+        folds = FILE.replace('a = { dataset = "a" }', "a = { fold = 1 }\nb = { fold = 2 }")
+        (tmp_path / "s.toml").write_text(folds)
+        study = studies.read_study(tmp_path / "s.toml")
+        record(study, lambda line: {})
+        assert "on average over 2 folds." in study_report.table(study)
+
     def test_a_claim_may_be_about_one_data_set(self, study, tmp_path):
         text = FILE.replace("[search]", 'b = { dataset = "b" }\n[search]') + 'data = "b"\n'
         (tmp_path / "s.toml").write_text(text)
